@@ -19,6 +19,8 @@ from fwexp.estimators.chain_model import ChainModel, labels_of
 from fwexp.estimators.decoding import decode, padded_weights
 from fwexp.estimators.estimator import as_seed, positions_per_example
 from fwexp.estimators.labels import numbers_of
+from fwexp.estimators.sequence_weights import weights_at
+from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.options import check_integer, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.features import as_features
@@ -97,7 +99,7 @@ class ChainSVMCV(ChainModel):
         parts = [place[part][full[part]] for part in given]
         if not all(map(len, parts)):
             raise ParameterError("cv must leave a sequence with a position in every part of a split, got a part without one")
-        folds = [([X[i] for i in part], [y[i] for i in part], None if weights is None else weights[part]) for part in parts]
+        folds = [([X[i] for i in part], [y[i] for i in part], weights_at(weights, part)) for part in parts]
         workers = Parallel(n_jobs=self.n_jobs, prefer="threads")  # kernels hold no lock
         learned = workers(delayed(self._learn_fold)(*train) for train in folds[::2])
         lams = self._values(lowest, [problem for _, problem in learned])
@@ -112,7 +114,8 @@ class ChainSVMCV(ChainModel):
             message = f"training in the folds stopped after max_passes={self.max_passes:g} with gaps > tol={self.tol:g} at "
             message += f'{far.sum()} of {len(lams)} values of lam, up to lam={lams[far].max():.2g}; see cv_results_["gap"]'
             warn(message, ConvergenceWarning)
-        self._train(self._learn_from(X, y), weights, lam=self.lam_)
+        problem, weights = self._learn_from(X, y, weights)
+        self._train(problem, weights, lam=self.lam_)
         return self
 
     def _scorer(self) -> Callable | None:
@@ -147,7 +150,7 @@ class ChainSVMCV(ChainModel):
     def _learn_fold(self, X, y, weights):
         """Return a tagger that has learned the names of features and the labels of a fold, and the problem there."""
         tagger = clone(self).set_params(features="auto")  # which these sequences are
-        problem = tagger._learn_from(X, y)
+        problem, weights = tagger._learn_from(X, y, weights)
         return tagger, problem if weights is None else weighted_problem(problem, weights)
 
     def _note(self, lams: np.ndarray, scores: np.ndarray, gaps: np.ndarray) -> None:
@@ -174,14 +177,17 @@ def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndar
     """Return the scores in the rest of a fold at every lam, and the certified gaps there; stop when it is over."""
     rows, ptr = tagger.vectorizer_.transform(X)
     x = as_features(rows, copy=False)
-    truth, K = numbers_of(labels_of(y, ptr), tagger.classes_), len(tagger.classes_)
-    weights, scores, gaps = None if weights is None else np.repeat(weights, np.diff(ptr)), [], []
+    labels, K, scores, gaps = labels_of(y, ptr, tagger.ignore_label), len(tagger.classes_), [], []
+    truth, forbidden = numbers_of(labels, tagger.classes_), forbidden_pairs(tagger.constraints, tagger.classes_)
+    counts = np.array([label is not None for label in labels], dtype=np.float64)
+    if weights is not None:
+        counts *= np.concatenate(weights) if isinstance(weights, list) else np.repeat(weights, np.diff(ptr))
     with interrupted_by(over.is_set):
         for lam in lams.tolist():
             tagger.result_ = result = tagger._solve(problem, lam)
             if scorer is None:
-                labels = decode(x, ptr, padded_weights(result.w.reshape(-1, K)), K)
-                scores.append(float(np.average(labels == truth, weights=weights)))
+                found = decode(x, ptr, padded_weights(result.w.reshape(-1, K), forbidden), K)
+                scores.append(float(np.average(found == truth, weights=counts)))
             else:
                 scores.append(float(scorer(tagger, X, y)))
             gaps.append(result.gap)

@@ -10,14 +10,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.decoding import FREE, decode, decode_several, padded_weights
+from fwexp.estimators.decoding import EXCLUDED, FREE, decode, decode_several, padded_weights
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights
 from fwexp.estimators.feature_matrices import FORMS, Vectorizer
 from fwexp.estimators.labels import as_sequences, check_counted, classes_of, costs_of, names_of, numbers_of, weights_of
 from fwexp.estimators.named_weights import NamedWeights
+from fwexp.estimators.sequence_weights import labelled_runs, position_weights, weights_at
+from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.options import check_integer
 from fwexp.problems.arrays import as_list, check_costs
-from fwexp.problems.chain import chain_from_arrays, with_costs
+from fwexp.problems.chain import add_forbidden, chain_from_arrays, first_forbidden, with_costs, with_forbidden, with_position_weight
 from fwexp.problems.constraints import constrained
 from fwexp.types import Loss, Weights
 
@@ -44,6 +46,12 @@ class ChainModel(PartsScore, CertifiedSVM):
     class_weight : dict or "balanced", optional
         By how much errors at positions of a label cost more, by default 1: by so much the margin they are to have is larger;
         ``"balanced"``: inversely to how often labels occur.
+    constraints : {"BIO", "BIOES"} or list of pairs, optional
+        Pairs (from, to) of labels that are forbidden, where None stands for the start or the end: they are never predicted, and
+        training does not consider them. ``"BIO"`` and ``"BIOES"`` mean those that the scheme of tags forbids.
+    ignore_label : object, optional
+        What marks positions without a label in y, such as -100. They are left out of training and scores, and the parts of a
+        sequence before and after them are trained on as sequences, without scores of the first and last label at the cuts.
     n_jobs : int, optional
         How many threads evaluate the objective, as joblib counts them; by default all processors.
 
@@ -73,6 +81,8 @@ class ChainModel(PartsScore, CertifiedSVM):
     costs: ArrayLike | None = None
     class_weight: Any = None
     nonnegative: Weights | None = None
+    constraints: Any = None
+    ignore_label: Any = None
     n_jobs: int | None = None
 
     averages = True
@@ -102,9 +112,12 @@ class ChainModel(PartsScore, CertifiedSVM):
         K, names = len(self.classes_), names_of(self.classes_)
         ends = list(pairwise(ptr.tolist()))
         if n_best is None:
-            labels = [names[k] for k in decode(x, ptr, weights, K, given).tolist()]
+            found = decode(x, ptr, weights, K, given)
+            _check_found(ptr, found < 0)
+            labels = [names[k] for k in found.tolist()]
             return [labels[start:end] for start, end in ends]
         numbers, scores = decode_several(x, ptr, weights, K, check_integer("n_best", n_best, 1), given)
+        _check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
         labels = [[names[k] for k in labeling] for labeling in numbers.tolist()]
         return [
             [(labels[r][start:end], score) for r, score in enumerate(of_one) if score > -np.inf]
@@ -147,8 +160,9 @@ class ChainModel(PartsScore, CertifiedSVM):
         lengths = np.zeros(len(X), dtype=np.int64)
         lengths[full] = np.diff(found)
         ptr = np.concatenate(([0], np.cumsum(lengths)))
-        unary = rows @ self.coef_.T
-        return [_max_marginals(unary[start:end], self.transitions_, self.start_, self.end_) for start, end in pairwise(ptr)]
+        unary, of_ends = rows @ self.coef_.T, np.vstack([self.start_, self.end_, self.transitions_])
+        add_forbidden(of_ends, forbidden_pairs(self.constraints, self.classes_))
+        return [_max_marginals(unary[start:end], of_ends[2:], *of_ends[:2]) for start, end in pairwise(ptr)]
 
     @property
     def coef_(self) -> np.ndarray:
@@ -195,55 +209,82 @@ class ChainModel(PartsScore, CertifiedSVM):
         return self.vectorizer_.num_features
 
     def _learn(self, X, y):
-        return self._learn_from(*self._examples(X, y)[:2])
+        return self._learn_from(*self._examples(X, y)[:2])[0]
 
-    def _examples(self, X, y, sample_weight=None) -> tuple[list, list, np.ndarray | None, np.ndarray]:
+    def _examples(self, X, y, sample_weight=None) -> tuple[list, list, Any, np.ndarray]:
         """Return features and labels of the sequences that have positions, their weights, and the mask of these sequences."""
         X, y = self._features(X), as_list("y", y, "sequences of labels")
         if len(X) != len(y):
             raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
-        if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, len(X))
         sizes = [_size(x) for x in X]
         if None in sizes:
             return X, y, sample_weight, np.ones(len(X), dtype=bool)  # others reject it
-        y, full = as_sequences(y, np.array(sizes, dtype=np.int64)), np.array(sizes, dtype=np.int64) > 0
+        lengths = np.array(sizes, dtype=np.int64)
+        y, full = as_sequences(y, lengths, self.ignore_label), lengths > 0
+        if sample_weight is not None:
+            sample_weight = position_weights(sample_weight, lengths) or check_weights(sample_weight, len(X))
         if X and not full.any():
             raise ParameterError(f"X must hold a sequence with a position, got {len(X)} empty ones")
         if not full.all():
+            chosen = np.flatnonzero(full)
             X, y = (list(compress(given, full.tolist())) for given in (X, y))
-            sample_weight = None if sample_weight is None else sample_weight[full]
+            sample_weight = weights_at(sample_weight, chosen)
         return X, y, sample_weight, full
 
-    def _learn_from(self, features, y):
+    def _learn_from(self, features, y, sample_weight=None):
+        """Learn names of features and labels; return the problem, and the weights of its examples."""
         vectorizer = Vectorizer(self.min_count)
         rows, ptr = vectorizer.fit_transform(features)
-        labels = labels_of(y, ptr)
-        self.vectorizer_, self.classes_ = vectorizer, classes_of(labels)
+        labels = labels_of(y, ptr, self.ignore_label)
+        known = labels if self.ignore_label is None else [label for label in labels if label is not None]
+        if not known:
+            raise ParameterError(f"y must hold a label, got ignore_label={shown(self.ignore_label)} everywhere")
+        self.vectorizer_, self.classes_ = vectorizer, classes_of(known)
         check_counted(self.classes_, VOID)
-        self.class_weight_ = weights_of(self.class_weight, self.classes_, labels)
-        return self._from_arrays(rows, labels, ptr)
+        self.class_weight_ = weights_of(self.class_weight, self.classes_, known)
+        problem, weights = self._from_arrays(rows, labels, ptr, sample_weight)
+        if (found := first_forbidden(problem)) is not None:
+            place = int(problem.label_ptr[found[0]]) + found[1]
+            names, at = names_of(self.classes_), problem.labels[max(place - 1, 0) : place + 2]
+            raise ParameterError(
+                f"y must hold labels that constraints={shown(self.constraints)} allows, got {names[problem.labels[place]]!r} "
+                f"in {' '.join(str(names[k]) for k in at)}"
+            )
+        return problem, weights
 
     def _problem(self, X, y):
         return self._problem_from(self._features(X), y)
 
     def _problem_from(self, features, y):
         rows, ptr = self.vectorizer_.transform(features)
-        return self._from_arrays(rows, labels_of(y, ptr), ptr)
+        return self._from_arrays(rows, labels_of(y, ptr, self.ignore_label), ptr)[0]
 
-    def _from_arrays(self, rows, labels: list, ptr: np.ndarray):
-        K = len(self.classes_)
-        problem = chain_from_arrays(rows, numbers_of(labels, self.classes_), ptr, K, self.loss)
+    def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None):
+        """Return the problem, and the weights of its examples: parts of sequences where labels are ignored."""
+        K, numbers, is_cut = len(self.classes_), numbers_of(labels, self.classes_), None
+        of_positions = np.concatenate(sample_weight) if isinstance(sample_weight, list) else None
+        weights = None if of_positions is not None else sample_weight
+        if self.ignore_label is not None:
+            kept = np.array([label is not None for label in labels])
+            ptr, is_cut, origin = labelled_runs(kept, ptr)
+            rows, numbers = rows[kept], numbers[kept]
+            of_positions = None if of_positions is None else of_positions[kept]
+            weights = weights_at(weights, origin)
+        problem = chain_from_arrays(rows, numbers, ptr, K, self.loss, is_cut)
         costs = costs_of(self.costs, self.classes_)
         if self.class_weight_ is not None:
             costs = self.class_weight_[:, None] * check_costs(costs, K)
-        return constrained(problem if costs is None else with_costs(problem, costs), self.nonnegative)
+        problem = problem if costs is None else with_costs(problem, costs)
+        problem = problem if of_positions is None else with_position_weight(problem, of_positions)
+        pairs = forbidden_pairs(self.constraints, self.classes_)
+        return constrained(with_forbidden(problem, pairs) if pairs else problem, self.nonnegative), weights
 
     def _right(self, X, y):
         predicted = self.predict(X)
         lengths = np.array([len(labels) for labels in predicted])
-        y = as_sequences(as_list("y", y, "sequences of labels"), lengths)
-        return np.array([sum(a == b for a, b in zip(*labels)) for labels in zip(y, predicted)]), lengths
+        y = as_sequences(as_list("y", y, "sequences of labels"), lengths, self.ignore_label)
+        right = np.array([sum(a == b for a, b in zip(*labels) if a is not None) for labels in zip(y, predicted)])
+        return right, np.array([sum(label is not None for label in labels) for labels in y])
 
     def _features(self, X) -> list:
         X = as_list("X", X, FORMS)
@@ -282,6 +323,7 @@ class ChainModel(PartsScore, CertifiedSVM):
     def _without_zeros(self) -> tuple[Vectorizer, np.ndarray]:
         """Return the features by name that have weights, and the weights as `decode` takes them, after those of no feature."""
         vectorizer, weights = self.vectorizer_, self.result_.w.reshape(-1, len(self.classes_))
+        forbidden = forbidden_pairs(self.constraints, self.classes_)
         if vectorizer.names is not None:
             has = weights.any(axis=1)
             has[vectorizer.num_features :] = True
@@ -289,7 +331,7 @@ class ChainModel(PartsScore, CertifiedSVM):
             names = [*compress(vectorizer.names, has.tolist())]
             weights, vectorizer = np.vstack((np.zeros(len(self.classes_)), weights[has])), Vectorizer()
             vectorizer.restore(names, len(names))
-        return vectorizer, padded_weights(weights)
+        return vectorizer, padded_weights(weights, forbidden)
 
     def __getstate__(self):
         return {name: value for name, value in super().__getstate__().items() if name != "_prepared"}
@@ -319,9 +361,16 @@ def _size(x) -> int | None:
     return len(x) if isinstance(x, Sized) and not isinstance(x, str | Mapping) else None
 
 
-def labels_of(y, ptr: np.ndarray) -> list:
+def _check_found(ptr: np.ndarray, missing: np.ndarray) -> None:
+    """Reject sequences without a labeling that is allowed."""
+    if missing.any():
+        i = int(np.searchsorted(ptr, missing.argmax(), side="right")) - 1
+        raise ParameterError(f"X[{i}] must have labels that constraints and partial allow, got a sequence of {ptr[i + 1] - ptr[i]}")
+
+
+def labels_of(y, ptr: np.ndarray, ignore_label=None) -> list:
     """Return the labels of all positions, of sequences that begin and end at ``ptr``."""
-    return list(chain.from_iterable(as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr))))
+    return list(chain.from_iterable(as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr), ignore_label)))
 
 
 def _max_marginals(unary, transitions, start, end) -> np.ndarray:
@@ -336,4 +385,4 @@ def _max_marginals(unary, transitions, start, end) -> np.ndarray:
         to[t] += (to[t - 1][:, None] + transitions).max(axis=0)
     for t in range(len(unary) - 1, 0, -1):
         after[t - 1] = (transitions + unary[t] + after[t]).max(axis=1)
-    return to + after
+    return np.where(to + after < EXCLUDED, -np.inf, to + after)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from fwexp.errors import ParameterError
 from fwexp.estimators.chain_model import ChainModel
 from fwexp.estimators.estimator import as_seed
+from fwexp.estimators.sequence_weights import weights_at
 from fwexp.options import check_number
 from fwexp.store.models import load_run
 from fwexp.types import AnyPath, Lam
@@ -64,8 +65,9 @@ class ChainSVM(ChainModel):
             In a form that the notes of the class name.
         y : list of n lists of labels
             One per position.
-        sample_weight : array (n,), optional
-            How much every sequence counts: 2 is the sequence twice, 0 its absence.
+        sample_weight : array (n,) or list of arrays (T,), optional
+            How much every sequence counts: 2 is the sequence twice, 0 its absence; or by how much more an error at every position
+            costs.
 
         Returns
         -------
@@ -76,15 +78,15 @@ class ChainSVM(ChainModel):
         if self.early_stopping:
             left_out = self._validation(len(X))
             kept = np.setdiff1d(np.arange(len(X)), left_out)
-            sample_weight = None if sample_weight is None else sample_weight[kept]
+            sample_weight = weights_at(sample_weight, kept)
             parts = [([X[i] for i in part], [y[i] for i in part]) for part in (kept.tolist(), left_out.tolist())]
-            problem = self._learn_from(*parts[0])
+            problem, weights = self._learn_from(*parts[0], sample_weight)
             iterate = self._iterate(problem)
             logged = {"iterates": ["last" if iterate == "best" else iterate]}
             more = {"test": self._problem_from(*parts[1]), "callback": Patience(), **logged}
         else:
-            problem = self._learn_from(X, y)
-        self._train(problem, sample_weight, **more)
+            problem, weights = self._learn_from(X, y, sample_weight)
+        self._train(problem, weights, **more)
         return self
 
     @classmethod

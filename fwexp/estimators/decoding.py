@@ -1,30 +1,34 @@
 """Decoding of chains straight from rows of features, without a problem around them: a sentence in microseconds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from fwexp.jit.compilation import njit, register_jitable, specialise
 from fwexp.oracles.k_best_viterbi import k_best_viterbi
 from fwexp.oracles.viterbi import viterbi
+from fwexp.problems.chain import FORBIDDEN, Pair, add_forbidden
 from fwexp.problems.features import padded_width
 from fwexp.problems.rows import row_scores
 
 FREE = np.empty(0, dtype=np.int32)  # No position has a given label.
+EXCLUDED = 0.5 * FORBIDDEN  # Labelings of lower scores are not allowed.
 
 _kernels: dict[tuple, Callable] = {}  # of rows of each class, as they are looked up once only
 
 
-def padded_weights(rows: np.ndarray) -> np.ndarray:
-    """Return weights of chains, rows of K numbers, in rows as long as kernels want them."""
+def padded_weights(rows: np.ndarray, forbidden: Sequence[Pair] = ()) -> np.ndarray:
+    """Return weights of chains, rows of K numbers, in rows as long as kernels want them; forbidden pairs have `FORBIDDEN`."""
     num_states = rows.shape[1]
-    return np.pad(rows, ((0, 0), (0, padded_width(num_states) - num_states))).ravel()
+    padded = np.pad(rows, ((0, 0), (0, padded_width(num_states) - num_states)))
+    add_forbidden(padded[len(rows) - 2 - num_states :], forbidden)
+    return padded.ravel()
 
 
 def decode(x, ptr: np.ndarray, weights: np.ndarray, num_states: int, given: np.ndarray = FREE) -> np.ndarray:
     """Return the labels of highest score of all positions: rows of features x, with `padded_weights`.
 
-    Labels that are ``given`` for positions, (N,) with -1 elsewhere, are kept.
+    Labels that are ``given`` for positions, (N,) with -1 elsewhere, are kept. Where no labeling is allowed, labels are -1.
     """
     labels = np.empty(ptr[-1], dtype=np.int32)
     _kernel(_decode_chains, x)(x, ptr, weights, num_states, padded_width(num_states), given, labels)
@@ -32,10 +36,11 @@ def decode(x, ptr: np.ndarray, weights: np.ndarray, num_states: int, given: np.n
 
 
 def decode_several(x, ptr: np.ndarray, weights: np.ndarray, num_states: int, n_best: int, given: np.ndarray = FREE):
-    """Return the ``n_best`` labelings (n_best, N) of highest score of every chain, and their scores (n, n_best)."""
+    """Return the ``n_best`` labelings (n_best, N) of highest score of every chain, and their scores (n, n_best), -inf of none."""
     labels = np.empty((n_best, ptr[-1]), dtype=np.int32)
     values = np.full((len(ptr) - 1, n_best), -np.inf)
     _kernel(_decode_chains_several, x)(x, ptr, weights, num_states, padded_width(num_states), given, labels, values)
+    values[values < EXCLUDED] = -np.inf
     return labels, values
 
 
@@ -54,7 +59,9 @@ def _decode_chains(x, ptr, w, num_states, width, given, y):
         if ptr[i + 1] > ptr[i]:
             scores = unary[: (ptr[i + 1] - ptr[i]) * width]
             transitions = _chain_scores(x, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
-            viterbi(scores, transitions, num_states, width, y[ptr[i] : ptr[i + 1]], messages)
+            labels = y[ptr[i] : ptr[i + 1]]
+            if viterbi(scores, transitions, num_states, width, labels, messages) < EXCLUDED:
+                labels[:] = -1
 
 
 @njit

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +13,7 @@ from fwexp.estimators.labels import check_counted, check_known, classes_of, name
 from fwexp.options import check_choice, check_flag
 from fwexp.problems import full_pairs
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
+from fwexp.problems.graphs import check_edges
 from fwexp.problems.segmentation import segmentation_problem
 from fwexp.types import Lam
 
@@ -50,6 +51,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
         graphs, and H_i bounds the share of wrong nodes, or the mean of the shares of the labels that graph i has.
     class_weight : dict or "balanced", optional
         By how much errors at nodes of a label cost more, by default 1; ``"balanced"``: inversely to how often labels occur.
+    ignore_label : object, optional
+        What marks nodes without a label in y, such as 255. They and their edges are left out of training and scores.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Which iterate of `fwexp.solve` has the weights, by default the average ``wavg``, which depends less on ``lam`` and mostly
         predicts better, or ``best`` if the solver has no averages or ``pairwise="full"``. ``dual_gap_`` certifies this iterate.
@@ -97,6 +100,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
     contrast: bool = False
     loss: str = "errors"
     class_weight: Any = None
+    ignore_label: Any = None
     warm_start: bool = False
 
     averages = True
@@ -138,22 +142,44 @@ class GraphSVM(PartsScore, CertifiedSVM):
         weights = self.result_.w[K * self.n_features_in_ :]
         return weights.reshape(-1, K, K) if self.pairwise == "full" else weights
 
-    def _learn(self, X, y):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on labelled graphs.
+
+        Parameters
+        ----------
+        X : list of n images or graphs
+            In a form that the notes of the class name.
+        y : list of n arrays of labels
+            Likewise.
+        sample_weight : array (n,) or list of arrays, optional
+            How much every graph counts: 2 is the graph twice, 0 its absence; or, in arrays like y, by how much more an error at
+            every node costs.
+
+        Returns
+        -------
+        self
+        """
+        of_nodes = _node_weights(sample_weight)
+        problem = self._learn(X, y, of_nodes)
+        self._train(problem, self._weights(X, y, sample_weight) if of_nodes is None else None)
+        return self
+
+    def _learn(self, X, y, of_nodes=None):
         graphs = self._graphs(X)
         graphs = _widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
-        labels = _labels(y, graphs)
-        all_labels = [label for of_one in labels for label in of_one]
+        labels = _labels(y, graphs, self.ignore_label)
+        all_labels = [label for of_one in labels for label in of_one if label is not None]
         self.classes_ = classes_of(all_labels)
         check_counted(self.classes_, VOID)
         if len(self.classes_) < 2:
             raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
         self.class_weight_ = weights_of(self.class_weight, self.classes_, all_labels)
         self.n_features_in_ = graphs[0][0].shape[1]
-        return self._from_graphs(graphs, labels)
+        return self._from_graphs(graphs, labels, of_nodes)
 
     def _problem(self, X, y):
         graphs = self._known(self._graphs(X))
-        return self._from_graphs(graphs, _labels(y, graphs))
+        return self._from_graphs(graphs, _labels(y, graphs, self.ignore_label))
 
     def _graphs(self, X) -> list[tuple]:
         if self.connectivity not in (4, 8):
@@ -177,27 +203,36 @@ class GraphSVM(PartsScore, CertifiedSVM):
         return graphs
 
     def _right(self, X, y):
-        wanted = _labels(y, self._graphs(X))
-        right = [np.sum(found.ravel() == np.array(labels)) for found, labels in zip(self.predict(X), wanted)]
-        return np.array(right), np.array([len(labels) for labels in wanted])
+        wanted = _labels(y, self._graphs(X), self.ignore_label)
+        predicted = [names_of(labels.ravel()) for labels in self.predict(X)]
+        right = [sum(a == b for a, b in zip(*labels) if a is not None) for labels in zip(wanted, predicted)]
+        return np.array(right), np.array([sum(label is not None for label in labels) for labels in wanted])
 
-    def _from_graphs(self, graphs, labels):
+    def _from_graphs(self, graphs, labels, of_nodes=None):
+        if of_nodes is not None and [len(weights) for weights in of_nodes] != [len(of_one) for of_one in labels]:
+            raise ParameterError("sample_weight must hold a number per graph, or an array like y[i] per graph")
+        if self.ignore_label is not None:
+            kept = [np.array([label is not None for label in of_one]) for of_one in labels]
+            graphs = [_induced(f"y[{i}]", graph, nodes) for i, (graph, nodes) in enumerate(zip(graphs, kept))]
+            labels = [[label for label in of_one if label is not None] for of_one in labels]
+            of_nodes = None if of_nodes is None else [weights[nodes] for weights, nodes in zip(of_nodes, kept)]
         numbers = [numbers_of(of_one, self.classes_) for of_one in labels]
         for i, (of_one, found) in enumerate(zip(labels, numbers)):
             if (found < 0).any():
                 raise ParameterError(f"y[{i}] must hold labels that fit saw, got {of_one[found.argmin()]!r}")
         features, edges, of_edges, _ = map(list, zip(*graphs))
+        weights = of_nodes
+        if self.class_weight_ is not None:
+            weights = [self.class_weight_[of_one] for of_one in numbers]
+            weights = weights if of_nodes is None else [one * other for one, other in zip(weights, of_nodes)]
         if check_choice("pairwise", self.pairwise, PAIRWISE) == "full":
-            weights = None if self.class_weight_ is None else [self.class_weight_[of_one] for of_one in numbers]
             pairs = features, edges, of_edges, numbers, len(self.classes_)
             return full_pairs.FullPairsProblem(*pairs, loss=self.loss, weights=weights)
         for i, rows in enumerate(of_edges):
             if rows.size and (least := rows.min()) < 0:
                 raise ParameterError(f'edge features in X[{i}] must be >= 0 unless pairwise="full", got {least:g}')
         problem = segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self.loss)
-        if self.class_weight_ is None:
-            return problem
-        return problem._replace(node_loss=problem.node_loss * self.class_weight_[problem.labels])
+        return problem if weights is None else problem._replace(node_loss=problem.node_loss * np.concatenate(weights))
 
     def _learned(self):
         return {"classes": self.classes_, "num_features": self.n_features_in_, "class_weight": self.class_weight_}
@@ -265,8 +300,8 @@ def _array(labels) -> np.ndarray:
     return np.asarray(labels, dtype=object if isinstance(labels, list | tuple) else None)
 
 
-def _labels(y, graphs: list[tuple]) -> list[list]:
-    """Return the labels of the nodes of every graph."""
+def _labels(y, graphs: list[tuple], ignore_label=None) -> list[list]:
+    """Return the labels of the nodes of every graph; where ``ignore_label`` is not None, those are None instead."""
     y = as_list("y", y, "arrays of labels, one per example")
     if len(y) != len(graphs):
         raise ParameterError(f"X and y must have the same length, got {len(graphs)} and {len(y)}")
@@ -276,7 +311,34 @@ def _labels(y, graphs: list[tuple]) -> list[list]:
             raise ParameterError(f"y[{i}] must have shape {shape} like X[{i}], got {array.shape}")
     found = [list(array.ravel()) if np.ma.is_masked(array) else names_of(array.ravel()) for array in arrays]
     for i, (labels, array) in enumerate(zip(found, arrays)):
-        check_known(
-            labels, lambda k, i=i, of=array.shape: f"y[{i}][{', '.join(map(str, np.unravel_index(k, of)))}]", "this example"
-        )
+        places = range(len(labels))
+        if ignore_label is not None:
+            places = [v for v, label in enumerate(labels) if not (label is None or label == ignore_label)]
+            known = set(places)
+            found[i] = [label if v in known else None for v, label in enumerate(labels)]
+
+        def place(k, i=i, shape=array.shape, places=places):
+            return f"y[{i}][{', '.join(map(str, np.unravel_index(places[k], shape)))}]"
+
+        check_known([labels[v] for v in places], place, "this example")
     return found
+
+
+def _node_weights(sample_weight) -> list[np.ndarray] | None:
+    """Return weights of nodes, a flat array per graph, or None if these are weights of graphs."""
+    if not isinstance(sample_weight, list | tuple) or not any(np.ndim(weights) for weights in sample_weight):
+        return None
+    found = [as_floats(f"sample_weight[{i}]", weights, "hold numbers").ravel() for i, weights in enumerate(sample_weight)]
+    if any((weights < 0).any() for weights in found):
+        raise ParameterError(f"sample_weight must be >= 0, got {min(weights.min(initial=0.0) for weights in found):g}")
+    return found
+
+
+def _induced(name: str, graph: tuple, kept: np.ndarray) -> tuple:
+    """Return the graph of some nodes, with the edges among them."""
+    features, edges, of_edges, shape = graph
+    if not kept.any():
+        raise ParameterError(f"{name} must have a label, got ignore_label everywhere; leave this example out")
+    edges = check_edges("edges", edges, len(kept))
+    among, numbers = kept[edges].all(axis=1), np.cumsum(kept) - 1
+    return features[kept], numbers[edges[among]], of_edges[among], shape

@@ -124,15 +124,25 @@ def costs_of(given, classes: np.ndarray):
     return costs
 
 
-def as_sequences(y, lengths: np.ndarray) -> list[list]:
-    """Return the labels of sequences as lists, if they are known and have the lengths of their inputs."""
+def as_sequences(y, lengths: np.ndarray, ignore_label=None) -> list[list]:
+    """Return the labels of sequences as lists, if they are known and have the lengths of their inputs.
+
+    Where ``ignore_label`` is not None, it and None mark positions without a label, which are None in the lists.
+    """
     sequences = []
     for i, labels in enumerate(y):
         if not isinstance(labels, Iterable):
             raise ParameterError(f"y[{i}] must be a sequence of labels, got {type(labels).__name__} {shown(labels)}")
         is_array = isinstance(labels, np.ndarray) and not np.ma.is_masked(labels)
-        sequences.append(names_of(labels) if is_array else list(labels))
-        check_known(sequences[-1], f"y[{i}][{{}}]".format, "this sequence")
+        of_one = names_of(labels) if is_array else list(labels)
+        if ignore_label is None:
+            check_known(of_one, f"y[{i}][{{}}]".format, "this sequence")
+            sequences.append(of_one)
+        else:
+            ignored = [label is None or label is ignore_label or label == ignore_label for label in of_one]
+            places = [t for t, missing in enumerate(ignored) if not missing]
+            check_known([of_one[t] for t in places], lambda k, i=i, places=places: f"y[{i}][{places[k]}]", "this sequence")
+            sequences.append([None if missing else label for label, missing in zip(of_one, ignored)])
     if len(sequences) != len(lengths):
         raise ParameterError(f"X and y must have the same length, got {len(lengths)} and {len(sequences)}")
     for i, (labels, length) in enumerate(zip(sequences, lengths.tolist())):

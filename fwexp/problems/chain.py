@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import inlined
 from fwexp.memory import check_room
-from fwexp.options import check_choice
+from fwexp.options import check_choice, is_integer
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_labels, as_list, as_matrix, check_costs, check_labels, check_num_labels
+from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_costs, check_labels, check_num_labels
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import (
     BinaryFeatures,
@@ -46,7 +46,22 @@ LOSSES = ("share", "errors")
 LONGEST_GRAM = 128  # positions; about where the two ways to a norm cost the same, on inputs of 10 nonzeros and of 128
 
 
-@sliceable(labels="label_ptr", x="label_ptr", local_x="label_ptr", gram="gram_ptr", num_local=EACH, counts=EACH)
+Pair = tuple[int | None, int | None]  # labels (from, to); None is the start or the end
+
+NO_CUTS = np.zeros((0, 2), dtype=np.bool_)
+FORBIDDEN = -1e300  # the score of what constraints exclude: finite, so that differences are numbers
+
+
+@sliceable(
+    labels="label_ptr",
+    x="label_ptr",
+    local_x="label_ptr",
+    gram="gram_ptr",
+    num_local=EACH,
+    counts=EACH,
+    position_weight="label_ptr",
+    is_cut=EACH,
+)
 class ChainProblem(NamedTuple):
     """A set of labelled sequences; build it with ``fwexp.chain_problem``."""
 
@@ -71,12 +86,17 @@ class ChainProblem(NamedTuple):
     nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of internal weights that must not be negative
     # float64 (K, width): by how much the cost of a label (column) differs from 1 where another (row) is true; or (0, 0)
     excess: np.ndarray = np.zeros((0, 0))
+    # float64 (2 + K, width): 0, or `FORBIDDEN` for a first label, for a last label, and for transitions [from, to]; or (0, 0)
+    penalty: np.ndarray = np.zeros((0, 0))
+    position_weight: np.ndarray = np.zeros(0)  # float64 (positions,), by how much more an error there costs; or (0,)
+    # bool (n, 2): whether the first and the last position are cuts through a longer sequence, without biases; or (0, 2)
+    is_cut: np.ndarray = NO_CUTS
 
     def __repr__(self) -> str:
         return f"ChainProblem(n={self.n}, d={self.d}, K={self.num_states}, positions={len(self.labels)})"
 
 
-def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share") -> ChainProblem:
+def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share", is_cut=None) -> ChainProblem:
     """Build a problem from concatenated arrays.
 
     Parameters
@@ -91,8 +111,11 @@ def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share") -> ChainP
         K.
     loss : {"share", "errors"}
         As for `chain_problem`.
+    is_cut : bool array (n, 2), optional
+        Whether a sequence begins and ends at a cut through a longer one, where no weights of the first and last label count.
     """
     features = as_features(x, copy=False)
+    is_cut = NO_CUTS if is_cut is None else np.ascontiguousarray(is_cut, dtype=np.bool_)
     p, width = int(x.shape[1]), padded_width(num_states)
     label_ptr = np.ascontiguousarray(ptr, dtype=np.int64)
     lengths = np.diff(label_ptr).astype(np.float64)
@@ -108,11 +131,12 @@ def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share") -> ChainP
         labels=np.ascontiguousarray(y, dtype=np.int32),
         counts=lengths if check_choice("loss", loss, LOSSES) == "errors" else np.ones_like(lengths),
         x=features,
-        **_products(features, p, label_ptr),
+        is_cut=is_cut,
+        **_products(features, p, label_ptr, is_cut),
     )
 
 
-def _products(features, num_features: int, label_ptr: np.ndarray) -> dict:
+def _products(features, num_features: int, label_ptr: np.ndarray, is_cut: np.ndarray) -> dict:
     """Return the fields from which inner products of a sequence's inputs are taken."""
     lengths = np.diff(label_ptr)
     short = lengths <= LONGEST_GRAM
@@ -121,8 +145,9 @@ def _products(features, num_features: int, label_ptr: np.ndarray) -> dict:
     gram = np.empty(gram_ptr[-1])
     packed_gram(features, label_ptr, gram_ptr, gram)
     # The biases of the first and the last label act like one more feature there.
-    gram[gram_ptr[:-1][short]] += 1.0
-    gram[gram_ptr[1:][short] - 1] += 1.0
+    has_bias = ~is_cut[short].T if len(is_cut) else np.ones((2, 1), dtype=bool)
+    gram[gram_ptr[:-1][short]] += has_bias[0]
+    gram[gram_ptr[1:][short] - 1] += has_bias[1]
     num_local = np.zeros(len(lengths), dtype=np.int64)
     local_x = NoFeatures()
     if not short.all():
@@ -139,7 +164,7 @@ def _(problem, x, num_features):
         num_features=num_features,
         num_weights=(num_features + 2 + K) * problem.width,
         x=x,
-        **_products(x, num_features, problem.label_ptr),
+        **_products(x, num_features, problem.label_ptr, problem.is_cut),
     )
 
 
@@ -151,6 +176,8 @@ def chain_problem(
     costs: ArrayLike | None = None,
     nonnegative: Weights | None = None,
     loss: Loss = "share",
+    forbidden: Sequence[Pair] = (),
+    position_weight: Sequence[ArrayLike] | None = None,
 ) -> SetOfExamples:
     """Build a sequence-labelling problem from your own arrays.
 
@@ -171,6 +198,10 @@ def chain_problem(
         L_i is the share of wrong positions in sequence i (the loss of the papers), or their number; with ``costs`` it is the mean
         of the costs over the positions, or their sum. With ``"errors"`` long sequences count for more, and the same
         ``lam`` n/N, N positions in n sequences, suits sequences of any length. ``evaluate`` and traces have the error per position.
+    forbidden : list of pairs (from, to), optional
+        Transitions that no labeling may have; (None, k) forbids the first label k, and (k, None) the last label k.
+    position_weight : list of arrays (T_i,), optional
+        By how much more an error at each position costs, >= 0.
 
     Returns
     -------
@@ -183,7 +214,7 @@ def chain_problem(
     ValueError
         No sequences, an empty sequence, lengths or numbers of features that differ, non-finite features, malformed sparse
         matrices, features or costs out of the scales 1e-50 .. 1e50, labels or ``nonnegative`` out of range, bad costs, another
-        loss.
+        loss, a true labeling that is forbidden, negative weights of positions.
 
     Examples
     --------
@@ -210,7 +241,62 @@ def chain_problem(
     stack = sp.vstack(X, format="csr") if any(map(sp.issparse, X)) else np.concatenate(X)
     ptr = np.concatenate(([0], np.cumsum([len(labels_i) for labels_i in y])))
     problem = chain_from_arrays(stack, labels, ptr, num_states, loss)
+    if position_weight is not None:
+        weights = [as_floats(f"position_weight[{i}]", of, "hold numbers") for i, of in enumerate(position_weight)]
+        if [of.shape for of in weights] != [of.shape for of in y]:
+            raise ParameterError("position_weight must hold one array (T,) per sequence, like y")
+        problem = with_position_weight(problem, np.concatenate(weights))
+    if len(forbidden):
+        problem = with_forbidden(problem, forbidden)
+        if (found := first_forbidden(problem)) is not None:
+            raise ParameterError("y must hold no forbidden labels, got some in y[{}] at position {}".format(*found))
     return constrained(problem if costs is None else with_costs(problem, costs), nonnegative)
+
+
+def with_position_weight(problem: ChainProblem, weights: np.ndarray) -> ChainProblem:
+    """Return a problem whose errors cost more, by weights (positions,)."""
+    if (weights < 0).any():
+        raise ParameterError(f"position_weight must be >= 0, got {weights.min()}")
+    return problem._replace(position_weight=np.ascontiguousarray(weights, dtype=np.float64))
+
+
+def with_forbidden(problem: ChainProblem, pairs: Sequence[Pair]) -> ChainProblem:
+    """Return a problem without the labelings that have a forbidden pair, as `chain_problem` takes them; y is not checked."""
+    penalty = np.zeros((2 + problem.num_states, problem.width))
+    add_forbidden(penalty, pairs)
+    return problem._replace(penalty=penalty)
+
+
+def add_forbidden(rows: np.ndarray, pairs: Sequence[Pair]) -> None:
+    """Set the scores of forbidden pairs in the K + 2 rows of the first and the last label and of transitions."""
+    K = len(rows) - 2
+    for pair in pairs:
+        numbers = [k for k in pair if k is not None] if isinstance(pair, tuple) and len(pair) == 2 else []
+        if not numbers or not all(is_integer(k) and 0 <= k < K for k in numbers):
+            raise ParameterError(f"forbidden must hold pairs (from, to) of labels 0 .. {K - 1} or one None, got {shown(pair)}")
+        one, other = pair
+        row = 0 if one is None else 1 if other is None else 2 + one
+        rows[row, one if other is None else other] = FORBIDDEN
+
+
+def first_forbidden(problem: ChainProblem) -> tuple[int, int] | None:
+    """Return the first sequence whose true labels are forbidden and the position there, or None."""
+    if len(problem.penalty) == 0:
+        return None
+    starts, ends, y = problem.label_ptr[:-1], problem.label_ptr[1:] - 1, problem.labels
+    bad = np.zeros(len(y), dtype=bool)
+    bad[1:] = (problem.penalty[2 + y[:-1], y[1:]] < 0.0) & (y[:-1] >= 0) & (y[1:] >= 0)
+    bad[starts] = (problem.penalty[0, y[starts]] < 0.0) & (y[starts] >= 0) & ~_cut(problem, 0)
+    bad[ends] |= (problem.penalty[1, y[ends]] < 0.0) & (y[ends] >= 0) & ~_cut(problem, 1)
+    if not bad.any():
+        return None
+    place = int(bad.argmax())
+    i = int(np.searchsorted(problem.label_ptr, place, side="right")) - 1
+    return i, place - int(problem.label_ptr[i])
+
+
+def _cut(problem: ChainProblem, side: int) -> np.ndarray:
+    return problem.is_cut[:, side] if len(problem.is_cut) else np.zeros(problem.n, dtype=bool)
 
 
 def with_costs(problem: ChainProblem, costs) -> ChainProblem:

@@ -42,7 +42,7 @@ def _(problem):
 
 @walk.scratch_size.register(ChainProblem)
 def _(problem):
-    return 2 * int(np.diff(problem.label_ptr).max()) * problem.width
+    return 2 * int(np.diff(problem.label_ptr).max()) * problem.width + _room_for_transitions(problem)
 
 
 @sparse_blocks.most_parts.register(ChainProblem)
@@ -61,9 +61,16 @@ def _add(w, first, row, c):
 
 
 @inlined
-def _is_last(problem, i, t):
-    """Return whether position t is the last one of sequence i."""
-    return t == problem.label_ptr[i + 1] - problem.label_ptr[i] - 1
+def _has_first(problem, i, t):
+    """Return whether the weights of the first label count at position t of sequence i."""
+    return t == 0 and not (problem.is_cut.shape[0] > 0 and problem.is_cut[i, 0])
+
+
+@inlined
+def _has_last(problem, i, t):
+    """Return whether the weights of the last label count at position t of sequence i."""
+    is_last = t == problem.label_ptr[i + 1] - problem.label_ptr[i] - 1
+    return is_last and not (problem.is_cut.shape[0] > 0 and problem.is_cut[i, 1])
 
 
 @inlined
@@ -71,9 +78,9 @@ def _position_scores(problem, i, t, x, p, w, out):
     """Set ``out`` to the scores of the labels at position t, with ``p`` rows of weights for the columns of ``x``."""
     width, first = problem.width, p * problem.width
     row_scores(x, problem.label_ptr[i] + t, w, width, out)
-    if t == 0:
+    if _has_first(problem, i, t):
         _add(out, 0, w[first : first + width], 1.0)
-    if _is_last(problem, i, t):
+    if _has_last(problem, i, t):
         _add(out, 0, w[first + width : first + 2 * width], 1.0)
 
 
@@ -82,9 +89,9 @@ def _scatter_position(problem, i, t, x, p, row, c, w):
     """Add c times the features of position t to weights, with ``p`` rows for the columns of ``x``."""
     width, first = problem.width, p * problem.width
     row_scatter(x, problem.label_ptr[i] + t, row, c, width, w)
-    if t == 0:
+    if _has_first(problem, i, t):
         _add(w, first, row, c)
-    if _is_last(problem, i, t):
+    if _has_last(problem, i, t):
         _add(w, first + width, row, c)
 
 
@@ -102,9 +109,9 @@ def _(problem, i, r, row, c, w):
 def _(problem, i, r, label, c, w):
     width, first = problem.width, problem.num_features * problem.width
     row_scatter_label(problem.x, problem.label_ptr[i] + r, label, c, width, w)
-    if r == 0:
+    if _has_first(problem, i, r):
         w[first + label] += c
-    if _is_last(problem, i, r):
+    if _has_last(problem, i, r):
         w[first + width + label] += c
 
 
@@ -160,6 +167,45 @@ def _(problem):
 # --- oracles and loss -----------------------------------------------------------------------------------------------------
 
 
+@inlined
+def _cost(problem, i, t, k):
+    """Return what a wrong label k at position t costs, in the sum that is divided by `divisor`; nothing is said of the true one."""
+    cost = 1.0
+    if problem.excess.shape[0] > 0:
+        cost += problem.excess[problem.labels[problem.label_ptr[i] + t], k]
+    if problem.position_weight.shape[0] > 0:
+        cost *= problem.position_weight[problem.label_ptr[i] + t]
+    return cost
+
+
+@inlined
+def _has_equal_costs(problem):
+    """Return whether every error costs the same."""
+    return problem.excess.shape[0] == 0 and problem.position_weight.shape[0] == 0
+
+
+def _room_for_transitions(problem) -> int:
+    """Return how much scratch `_allowed` needs."""
+    return problem.num_states * problem.width if problem.penalty.shape[0] > 0 else 0
+
+
+@inlined
+def _allowed(problem, i, unary, transitions, scratch):
+    """Exclude labelings that constraints forbid: from the scores of positions in place; return those of transitions."""
+    if problem.penalty.shape[0] == 0:
+        return transitions
+    width, size = problem.width, problem.num_states * problem.width
+    last = len(unary) - width
+    for k in range(problem.num_states):
+        if _has_first(problem, i, 0):
+            unary[k] += problem.penalty[0, k]
+        if _has_last(problem, i, last // width):
+            unary[last + k] += problem.penalty[1, k]
+        for j in range(width):
+            scratch[k * width + j] = transitions[k * width + j] + problem.penalty[2 + k, j]
+    return scratch[:size]
+
+
 @protocol.max_oracle.register(ChainProblem, calls=[viterbi])
 def _(problem, i, theta, y, scratch):
     width, size = problem.width, problem.num_states * problem.width
@@ -168,26 +214,33 @@ def _(problem, i, theta, y, scratch):
     # The augmented scores are a copy: theta stays the scores without loss.
     augmented = scratch[length * width : 2 * length * width]
     truth = 0.0
-    for j in range(length * width):
-        augmented[j] = theta[size + j] + per_error
     for t in range(length):
-        label = problem.labels[start + t]
-        augmented[t * width + label] -= per_error
-        truth += theta[size + t * width + label]
+        label, row = problem.labels[start + t], t * width
+        if _has_equal_costs(problem):
+            for k in range(width):
+                augmented[row + k] = theta[size + row + k] + per_error
+        else:
+            for k in range(problem.num_states):
+                augmented[row + k] = theta[size + row + k] + per_error * _cost(problem, i, t, k)
+        augmented[row + label] = theta[size + row + label]
+        truth += theta[size + row + label]
         if t > 0:
             truth += theta[problem.labels[start + t - 1] * width + label]
-    if problem.excess.shape[0] > 0:
-        for t in range(length):
-            label = problem.labels[start + t]
-            for k in range(width):
-                augmented[t * width + k] += per_error * problem.excess[label, k]
-    return viterbi(augmented, theta[:size], problem.num_states, width, y[:length], scratch) - truth
+    transitions = _allowed(problem, i, augmented, theta[:size], scratch[2 * length * width :])
+    return viterbi(augmented, transitions, problem.num_states, width, y[:length], scratch) - truth
 
 
 @protocol.decode.register(ChainProblem, calls=[viterbi])
 def _(problem, i, theta, y, scratch):
-    size, length = problem.num_states * problem.width, problem.label_ptr[i + 1] - problem.label_ptr[i]
-    viterbi(theta[size:], theta[:size], problem.num_states, problem.width, y[:length], scratch)
+    width, size = problem.width, problem.num_states * problem.width
+    length = problem.label_ptr[i + 1] - problem.label_ptr[i]
+    unary = theta[size : size + length * width]
+    if problem.penalty.shape[0] > 0:
+        unary = scratch[length * width : 2 * length * width]
+        for j in range(length * width):
+            unary[j] = theta[size + j]
+    transitions = _allowed(problem, i, unary, theta[:size], scratch[2 * length * width :])
+    viterbi(unary, transitions, problem.num_states, width, y[:length], scratch)
 
 
 @protocol.loss_augmented_scores.register(ChainProblem)
@@ -197,12 +250,14 @@ def _(problem, i, theta, c, potentials):
     for j in range(size + length * width):
         potentials[j] += c * theta[j]
     per_error = c / divisor(problem, i)
-    for t in range(length):  # up to a constant, a wrong label adds as much as the true one takes away
+    for t in range(length):
         label = problem.labels[start + t]
-        potentials[size + t * width + label] -= per_error
-        if problem.excess.shape[0] > 0:
-            for k in range(width):
-                potentials[size + t * width + k] += per_error * problem.excess[label, k]
+        if _has_equal_costs(problem):  # up to a constant, a wrong label adds as much as the true one takes away
+            potentials[size + t * width + label] -= per_error
+        else:
+            for k in range(problem.num_states):
+                if k != label:
+                    potentials[size + t * width + k] += per_error * _cost(problem, i, t, k)
 
 
 @protocol.expectation_oracle.register(ChainProblem, calls=KERNELS)
@@ -210,18 +265,26 @@ def _(problem, i, potentials, mean, scratch):
     width, size = problem.width, problem.num_states * problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
     end = size + length * width
-    pairs, marginals = mean[:size], mean[size:end]
-    log_z = forward_backward(potentials[size:end], potentials[:size], problem.num_states, width, marginals, pairs, scratch)
+    pairs, marginals, unary = mean[:size], mean[size:end], potentials[size:end]
+    if problem.penalty.shape[0] > 0:
+        unary = scratch[size : size + length * width]
+        for j in range(length * width):
+            unary[j] = potentials[size + j]
+    transitions = _allowed(problem, i, unary, potentials[:size], scratch)
+    rest = scratch[size + length * width :] if problem.penalty.shape[0] > 0 else scratch
+    log_z = forward_backward(unary, transitions, problem.num_states, width, marginals, pairs, rest)
     for j in range(end):
         mean[j] = -mean[j]
     mean_loss, divided_by = 0.0, divisor(problem, i)
     for t in range(length):
         label = problem.labels[start + t]
         mean[size + t * width + label] += 1.0
-        mean_loss += mean[size + t * width + label] / divided_by
-        if problem.excess.shape[0] > 0:
-            for k in range(width):  # 0 at the true label, and the others have minus their probabilities
-                mean_loss -= problem.excess[label, k] * mean[size + t * width + k] / divided_by
+        if _has_equal_costs(problem):
+            mean_loss += mean[size + t * width + label] / divided_by
+        else:
+            for k in range(problem.num_states):
+                if k != label:  # Wrong labels have minus their probabilities.
+                    mean_loss -= _cost(problem, i, t, k) * mean[size + t * width + k] / divided_by
         if t > 0:
             mean[problem.labels[start + t - 1] * width + label] += 1.0
     return log_z, mean_loss
@@ -229,19 +292,19 @@ def _(problem, i, potentials, mean, scratch):
 
 @protocol.expectation_scratch.register(ChainProblem)
 def _(problem):
-    return np.zeros(scratch_size(int(np.diff(problem.label_ptr).max()), problem.num_states, problem.width))
+    longest = int(np.diff(problem.label_ptr).max())
+    copies = _room_for_transitions(problem) + longest * problem.width if problem.penalty.shape[0] > 0 else 0
+    return np.zeros(copies + scratch_size(longest, problem.num_states, problem.width))
 
 
 @protocol.loss.register(ChainProblem)
 def _(problem, i, y):
-    start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    errors, excess = 0, 0.0
+    start, length, total = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i], 0.0
     for t in range(length):
         label = problem.labels[start + t]
-        errors += y[t] != label
-        if problem.excess.shape[0] > 0 and label >= 0:
-            excess += problem.excess[label, y[t]]
-    return (errors + excess) / divisor(problem, i)
+        if y[t] != label:
+            total += _cost(problem, i, t, y[t]) if label >= 0 else 1.0
+    return total / divisor(problem, i)
 
 
 # --- labelings and weights outside ----------------------------------------------------------------------------------------
@@ -255,7 +318,19 @@ def _(problem, i, y):
         raise ParameterError(f"y must hold {length} integers for example {i}, got shape {labeling.shape}")
     if labeling.min() < 0 or labeling.max() >= problem.num_states:
         raise ParameterError(f"labels in y must be in 0 .. {problem.num_states - 1}, got {shown(labeling.tolist())}")
+    if not _are_allowed(problem, i, labeling[None])[0]:
+        raise ParameterError(f"y must hold no forbidden labels, got {shown(labeling.tolist())}")
     return labeling.astype(np.int32)
+
+
+def _are_allowed(problem, i: int, labelings: np.ndarray) -> np.ndarray:
+    """Return which of several labelings (m, T) of sequence i no constraint forbids."""
+    if len(problem.penalty) == 0:
+        return np.ones(len(labelings), dtype=bool)
+    starts, ends = ~problem.is_cut[i] if len(problem.is_cut) else (True, True)
+    penalty = problem.penalty[2 + labelings[:, :-1], labelings[:, 1:]].sum(axis=1)
+    penalty += starts * problem.penalty[0, labelings[:, 0]] + ends * problem.penalty[1, labelings[:, -1]]
+    return penalty == 0.0
 
 
 @protocol.all_labelings.register(ChainProblem)
@@ -264,7 +339,8 @@ def _(problem, i, limit):
     if K**length > limit:
         raise ParameterError(f"example {i} has {K}^{length} labelings, more than the {limit} that can be written out")
     # the first position fastest: Viterbi breaks ties from the last one backwards
-    return np.indices((K,) * length, dtype=np.int32)[::-1].reshape(length, -1).T.copy()
+    every = np.indices((K,) * length, dtype=np.int32)[::-1].reshape(length, -1).T.copy()
+    return every[_are_allowed(problem, i, every)]
 
 
 @protocol.public_labeling.register(ChainProblem)
@@ -293,9 +369,10 @@ def _(problem, i, y):
         indices, entries = row_entries(problem.x, problem.label_ptr[i] + t)
         columns.append(indices * K + label)
         values.append(entries)
-    columns.append((last - 1) * K + y[:1])
-    columns.append(last * K + y[-1:])
+    starts, ends = ~problem.is_cut[i] if len(problem.is_cut) else (True, True)
+    columns.append((last - 1) * K + y[: int(starts)])
+    columns.append(last * K + y[len(y) - int(ends) :])
     columns.append((last + 1 + y[:-1]) * K + y[1:])
-    values.append(np.ones(len(y) + 1))
-    columns = np.concatenate(columns)
-    return sp.csr_array((np.concatenate(values), (np.zeros_like(columns), columns)), shape=(1, problem.d))
+    columns, values = np.concatenate(columns), np.concatenate(values)
+    values = np.concatenate([values, np.ones(len(columns) - len(values))])
+    return sp.csr_array((values, (np.zeros_like(columns), columns)), shape=(1, problem.d))

@@ -414,7 +414,7 @@ def test_labels_have_costs(monkeypatch, tmp_path):
 def test_as_many_threads_as_jobs_evaluate(monkeypatch):
     run_in_plain_python(monkeypatch)
     counted = []
-    monkeypatch.setattr("fwexp.estimators.estimator.solve", lambda *_, **__: counted.append(threads.num_threads()) or 1 / 0)
+    monkeypatch.setattr("fwexp.estimators.estimator.train", lambda *_, **__: counted.append(threads.num_threads()) or 1 / 0)
     for n_jobs in (1, -1, None):
         with pytest.raises(ZeroDivisionError):
             ChainSVM(n_jobs=n_jobs).fit(WORDS, TAGS)
@@ -425,9 +425,9 @@ def test_the_signature_is_that_of_a_function_with_these_parameters():
     parameters = [(name, parameter.default) for name, parameter in inspect.signature(ChainSVM).parameters.items()]
     assert parameters == [
         ("lam", 1e-4), ("C", None), ("features", "auto"), ("min_count", 1), ("loss", "errors"), ("costs", None),
-        ("class_weight", None), ("solver", "auto"), ("iterate", None), ("tol", 1e-2), ("max_passes", 50), ("nonnegative", None),
-        ("warm_start", False), ("early_stopping", False), ("validation_fraction", 0.1), ("n_jobs", None), ("random_state", 0),
-        ("verbose", 0),
+        ("class_weight", None), ("constraints", None), ("ignore_label", None), ("solver", "auto"), ("iterate", None), ("tol", 1e-2),
+        ("max_passes", 50), ("nonnegative", None), ("warm_start", False), ("early_stopping", False), ("validation_fraction", 0.1),
+        ("n_jobs", None), ("random_state", 0), ("verbose", 0),
     ]  # fmt: skip
     assert ChainSVM(0.1).lam == 0.1
     with pytest.raises(TypeError):

@@ -14,7 +14,8 @@ from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM
 
 NO_TABLE = r"(X(\[0\]| and y)?|y\[0\]) must (be|hold|have)"
-ONE_PREDICTION = {"check_classifiers_train"}  # per row, where that of `MultiLabelSVM` has a column per label
+# One prediction per row, where that of `MultiLabelSVM` has a column per label; and training stops at a gap, not at the optimum.
+OTHERS = {"check_classifiers_train", *(f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))}
 
 
 def reasons(error) -> str:
@@ -67,7 +68,7 @@ def test_what_is_predicted_is_given(cls):
 def test_checks_fail_only_where_inputs_are_refused(cls, passed, refused):
     outcomes = check_estimator(cls(), on_fail=None, on_skip=None)
     failed = {one["check_name"]: reasons(one["exception"]) for one in outcomes if one["status"] == "failed"}
-    assert {name for name, said in failed.items() if not re.search(refused, said)} <= ONE_PREDICTION
+    assert {name for name, said in failed.items() if not re.search(refused, said)} <= OTHERS
     assert sum(one["status"] == "passed" for one in outcomes) >= passed
 
 

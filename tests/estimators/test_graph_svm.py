@@ -267,3 +267,37 @@ def test_small_graphs_with_cycles_are_certified():
     image, labels = np.array([[1.0, -1.0], [-0.8, 1.2]]), np.array([["a", "b"], ["b", "a"]])
     model = GraphSVM(lam=0.01, pairwise="full", tol=0.05, max_passes=200).fit([image], [labels])
     assert 0.0 <= model.dual_gap_ <= 0.05
+
+
+@pytest.mark.parametrize("pairwise", ["potts", "full"])
+def test_nodes_without_labels_are_left_out(pairwise):
+    rng = np.random.default_rng(0)
+    features = [rng.normal(size=(V, 2)) for V in (5, 4)]
+    edges, y = [[(0, 1), (1, 2), (3, 4)], [(0, 3)]], [np.array([0, 1, 255, 1, 0]), np.array([1, 1, 0, 255])]
+    model = GraphSVM(lam=0.1, pairwise=pairwise, ignore_label=255, tol=0.05).fit(list(zip(features, edges)), y)
+    kept = [(features[0][[0, 1, 3, 4]], [(0, 1), (2, 3)]), (features[1][:3], np.zeros((0, 2), dtype=int))]
+    other = GraphSVM(lam=0.1, pairwise=pairwise, tol=0.05).fit(kept, [[0, 1, 1, 0], [1, 1, 0]])
+    np.testing.assert_array_equal(model.result_.w, other.result_.w)
+    found = [(a, b) for labels, of in zip(y, model.predict(list(zip(features, edges)))) for a, b in zip(labels, of) if a != 255]
+    assert model.score(list(zip(features, edges)), y) == pytest.approx(np.mean([a == b for a, b in found]))
+    with pytest.raises(ParameterError, match=r"y\[1\] must have a label, got ignore_label everywhere; leave this example out"):
+        GraphSVM(ignore_label=255).fit(list(zip(features, edges)), [y[0], np.full(4, 255)])
+    with pytest.raises(ParameterError, match=r"edges must join nodes 0 \.\. 4"):
+        GraphSVM(ignore_label=255).fit([(features[0], [(0, 9)])], y[:1])
+
+
+@pytest.mark.parametrize("pairwise", ["potts", "full"])
+def test_errors_cost_more_at_nodes_that_weigh_more(pairwise):
+    rng = np.random.default_rng(0)
+    X, y = [rng.normal(size=(2, 3)), rng.normal(size=(3, 1))], [rng.integers(2, size=(2, 3)), np.array([[0], [1], [255]])]
+    weights = [rng.random((2, 3)), rng.random((3, 1))]
+    options = {"lam": 0.1, "pairwise": pairwise, "ignore_label": 255, "tol": 0.05}
+    model = GraphSVM(**options, class_weight={1: 2.0}).fit(X, y, sample_weight=weights)
+    problem = model._learn(X, y, [of_one.ravel() for of_one in weights])
+    costs = weights[0].ravel() * np.where(y[0].ravel() == 1, 2.0, 1.0)
+    assert fwexp.loss(problem, 0, 1 - y[0].ravel()) == pytest.approx(costs.sum())
+    for bad, message in (([np.ones(5), np.ones(3)], "an array like y"), ([-np.ones(6), np.ones(3)], "must be >= 0, got -1")):
+        with pytest.raises(ParameterError, match=f"sample_weight must .*{message}|sample_weight {message}"):
+            GraphSVM(**options).fit(X, y, sample_weight=bad)
+    twice = GraphSVM(**options).fit(X, y, sample_weight=[2.0, 1.0])
+    assert twice.dual_gap_ <= 0.05

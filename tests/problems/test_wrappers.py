@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from collections import Counter
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -37,6 +37,7 @@ N = len(WEIGHTS)
 LENGTHS = (2, 3, 1, 2)
 XS, X = [RNG.normal(size=(length, 2)) for length in LENGTHS], RNG.normal(size=(N, 3))
 COSTS = np.array([[0.0, 1.0, 3.0], [7.0, 0.0, 0.5], [2.0, 4.0, 0.0]])  # of which no two rows have the same maximum
+ALLOWED_TRUTH, POSITION_WEIGHT = [[0, 2], [1, 1, 2], [0], [1, 0]], [np.arange(1.0, length + 1.0) for length in LENGTHS]
 EDGES = [[(0, 1)], [(0, 1), (1, 2)], [], [(0, 1)]]
 PSI = [np.vstack((np.zeros(3), RNG.normal(size=(m, 3)))) for m in (2, 3, 1, 4)]
 LOSSES = [np.append(0.0, RNG.random(len(rows) - 1) * (i + 1)) for i, rows in enumerate(PSI)]
@@ -106,6 +107,10 @@ FAMILIES = {  # the problem, and all labelings of every example
     "sparse functions": (functions(sparse=True), [list(range(len(losses))) for losses in LOSSES]),
     "pairs of labels": (FullPairsProblem(*PAIRS), every([(3,) * length for length in LENGTHS])),
     "errors of chains": (fwexp.chain_problem(XS, labels(3), 3, loss="errors"), every([(3,) * length for length in LENGTHS])),
+    "constrained chains": (
+        fwexp.chain_problem(XS, ALLOWED_TRUTH, 3, loss="errors", forbidden=[(0, 1), (None, 2)], position_weight=POSITION_WEIGHT),
+        [[y for y in of if y[0] != 2 and (0, 1) not in pairwise(y)] for of in every([(3,) * length for length in LENGTHS])],
+    ),
     "errors of graphs": (graphs(2, loss="errors"), every([(2,) * length for length in LENGTHS])),
     "errors of many labels": (graphs(3, loss="errors"), every([(3,) * length for length in LENGTHS])),
     "errors of pairs": (FullPairsProblem(*PAIRS, loss="errors"), every([(3,) * length for length in LENGTHS])),

@@ -1,0 +1,197 @@
+"""What taggers are used for: schemes of tags, positions without labels, and weights of positions."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.errors import ParameterError
+from fwexp.estimators import ChainSVM, ChainSVMCV
+from fwexp.estimators.sequence_weights import labelled_runs
+from fwexp.estimators.tag_schemes import forbidden_pairs
+
+pytestmark = pytest.mark.usefixtures("plain_python")
+
+LEGAL = {
+    "BIO": [("B-X", "I-X"), ("I-X", "I-X"), ("O", "B-X"), ("I-X", "B-Y"), ("B-X", "O"), (None, "B-X"), (None, "O"), ("B-X", None)],
+    "BIOES": [
+        ("B-X", "I-X"),
+        ("B-X", "E-X"),
+        ("I-X", "E-X"),
+        ("E-X", "O"),
+        ("S-X", "B-Y"),
+        (None, "S-X"),
+        ("E-X", None),
+        ("O", "O"),
+    ],
+}
+ILLEGAL = {
+    "BIO": [("O", "I-X"), ("B-Y", "I-X"), ("I-Y", "I-X"), (None, "I-X")],
+    "BIOES": [
+        ("O", "I-X"),
+        ("B-X", "O"),
+        ("B-X", "B-X"),
+        ("B-Y", "E-X"),
+        ("E-X", "I-X"),
+        (None, "E-X"),
+        ("I-X", None),
+        ("B-X", None),
+    ],
+}
+
+
+@pytest.mark.parametrize("scheme", ["BIO", "BIOES"])
+def test_schemes_forbid_what_breaks_a_chunk(scheme):
+    classes = np.array(["O", *(f"{place}-{kind}" for kind in "XY" for place in scheme.replace("O", ""))])
+    numbers = {None: None} | {label: k for k, label in enumerate(classes.tolist())}
+    forbidden = {*forbidden_pairs(scheme, classes)}
+    assert not forbidden & {(numbers[a], numbers[b]) for a, b in LEGAL[scheme]}
+    assert forbidden >= {(numbers[a], numbers[b]) for a, b in ILLEGAL[scheme]}
+
+
+def illegal(y):
+    return sum(b.startswith("I-") and (a is None or a[2:] != b[2:]) for a, b in pairwise([None, *y]))
+
+
+@pytest.fixture(scope="module")
+def chunks():
+    """Sentences whose features say little about the places of tags."""
+    rng = np.random.default_rng(0)
+    X, y = [], []
+    for _ in range(20):
+        tags = []
+        while len(tags) < 6:
+            kind, length = rng.choice(["X", "Y", ""]), rng.integers(1, 4)
+            tags += [f"{'I' if j else 'B'}-{kind}" for j in range(length)] if kind else ["O"]
+        y.append(tags[:6])
+        X.append([[f"w{tag[-1] if rng.random() < 0.7 else rng.choice([*'XYO'])}"] for tag in y[-1]])
+    return X, y
+
+
+def test_forbidden_tags_are_never_predicted(chunks):
+    X, y = chunks
+    rng = np.random.default_rng(1)
+    free, tied = ChainSVM(lam=0.01).fit(X[:10], y[:10]), ChainSVM(lam=0.01, constraints="BIO").fit(X[:10], y[:10])
+    for tagger in (free, tied):  # drawn weights: what is learned here might be legal anyway
+        tagger.result_.w = rng.normal(size=tagger.result_.w.shape)
+    assert sum(map(illegal, free.predict(X))) > 0
+    assert sum(map(illegal, tied.predict(X))) == 0
+    assert all(illegal(labels) == 0 for several in tied.predict(X, n_best=5) for labels, _ in several)
+    margins = tied.decision_function(X[:1])[0]
+    assert [tied.classes_[k] for k in margins.argmax(axis=1)] == tied.predict(X[:1])[0]
+    assert np.isneginf(margins[0, [k for k, label in enumerate(tied.classes_) if label[0] == "I"]]).all()
+
+
+def test_training_excludes_forbidden_labels(chunks):
+    X, y = chunks
+    tagger = ChainSVM(lam=0.01, constraints="BIO", iterate="best").fit(X[:6], y[:6])
+    problem, labels = tagger.to_problem(X[:6], y[:6]), tagger.classes_.tolist()
+    for i in range(6):
+        found, value = fwexp.max_oracle(problem, i, tagger.result_.w)
+        assert illegal([labels[k] for k in found]) == 0
+        truth = fwexp.joint_feature(problem, i, [labels.index(tag) for tag in y[i]]) @ tagger.result_.w
+        every = [z for z in product(range(len(labels)), repeat=3) if illegal([labels[k] for k in z]) == 0]
+        assert len(every) < len(labels) ** 3
+        own = fwexp.joint_feature(problem, i, found) @ tagger.result_.w
+        assert value == pytest.approx((fwexp.loss(problem, i, found) + own - truth)[0], abs=1e-9)
+
+
+def test_pairs_of_labels_are_forbidden_with_start_and_end(chunks):
+    X, _ = chunks
+    y = [["a", "b"] * 3 for _ in X]
+    tagger = ChainSVM(lam=0.1, constraints=[("b", "b"), (None, "b"), ("a", None)]).fit(X, y)
+    tagger.result_.w = np.random.default_rng(0).normal(size=tagger.result_.w.shape)
+    for labels in tagger.predict(X):
+        assert (labels[0], labels[-1]) == ("a", "b")
+        assert ("b", "b") not in pairwise(labels)
+    with pytest.raises(ParameterError, match=r"X\[1\] must have labels that constraints and partial allow, got a sequence of 1"):
+        tagger.predict([X[0], X[0][:1]])
+    with pytest.raises(ParameterError, match=r"X\[0\] must have labels that constraints and partial allow"):
+        tagger.predict(X[:1], partial=[["b", *[None] * 5]], n_best=2)
+
+
+def test_constraints_are_saved(chunks, tmp_path):
+    X, y = chunks
+    for constraints in ("BIO", [("O", "I-X"), (None, "I-Y")]):
+        tagger = ChainSVM(lam=0.1, constraints=constraints).fit(X, y)
+        again = ChainSVM.load(tagger.save(tmp_path / "tagger.npz"))
+        assert again.constraints == constraints
+        assert again.predict(X) == tagger.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("constraints", "y", "message"),
+    [
+        ("BIO", [["O", "I-X", "O"]], "y must hold labels that constraints='BIO' allows, got 'I-X' in O I-X O"),
+        ("BIO", [["O", "E-X", "O"]], "labels in y must be O or B-X, I-X with constraints='BIO', got 'E-X'"),
+        ("BIOES", [[1, 2, 3]], "labels in y must be O or B-X, I-X, E-X, S-X with constraints='BIOES', got 1"),
+        ("IOB1", [["O", "O", "O"]], "constraints must be None, BIO, BIOES or a list of pairs of labels, got 'IOB1'"),
+        ([("a", "z")], [["a", "b", "a"]], r"constraints must be BIO, BIOES or pairs .*, got \('a', 'z'\)"),
+        ([(None, None)], [["a", "b", "a"]], r"constraints must be BIO, BIOES or pairs .*, got \(None, None\)"),
+        (3, [["a", "b", "a"]], "constraints must be BIO, BIOES or pairs .*, got 3"),
+    ],
+)
+def test_bad_constraints_are_one_line(constraints, y, message):
+    with pytest.raises(ParameterError, match=message):
+        ChainSVM(constraints=constraints).fit([["u", "v", "w"]], y)
+
+
+def test_runs_of_labelled_positions():
+    kept = np.array([1, 1, 0, 1, 0, 0, 1, 1, 1, 0], dtype=bool)
+    ptr, is_cut, origin = labelled_runs(kept, np.array([0, 4, 5, 8, 10]))
+    assert ptr.tolist() == [0, 2, 3, 5, 6]
+    assert is_cut.tolist() == [[False, True], [True, False], [True, False], [False, True]]
+    assert origin.tolist() == [0, 0, 2, 3]
+
+
+def test_positions_without_labels_have_no_loss_and_no_influence(chunks):
+    X, y = chunks
+    rng = np.random.default_rng(2)
+    masked = [[-100 if rng.random() < 0.3 else label for label in labels] for labels in y]
+    masked[3] = [-100] * 6
+    tagger = ChainSVM(lam=0.05, ignore_label=-100).fit(X, masked)
+    assert set(tagger.classes_) == {label for labels in masked for label in labels} - {-100}
+    noise = [[f if label != -100 else ["noise"] for f, label in zip(x, labels)] for x, labels in zip(X, masked)]
+    other = ChainSVM(lam=0.05, ignore_label=-100).fit(noise, masked)
+    assert other.result_.primal == pytest.approx(tagger.result_.primal, abs=2e-2)
+    problem = tagger.to_problem(X, masked)
+    assert len(problem.labels) == sum(label != -100 for labels in masked for label in labels)
+    found = tagger.predict(X)
+    pairs = [(a, b) for labels, of in zip(masked, found) for a, b in zip(labels, of) if a != -100]
+    assert tagger.score(X, masked) == pytest.approx(np.mean([a == b for a, b in pairs]))
+    assert ChainSVM(lam=0.05, ignore_label=-100).fit(X, y).result_.primal == ChainSVM(lam=0.05).fit(X, y).result_.primal
+    weighted = ChainSVM(lam=0.05, ignore_label=-100).fit(X, masked, sample_weight=np.arange(20.0))
+    assert weighted.dual_gap_ <= 0.01
+    chosen = ChainSVMCV(lams=[0.1, 1.0], cv=2, ignore_label=-100, constraints=None).fit(X[4:], masked[4:])
+    assert 0.0 < chosen.best_score_ <= 1.0
+    with pytest.raises(ParameterError, match="y must hold a label, got ignore_label=-100 everywhere"):
+        ChainSVM(ignore_label=-100).fit(X[:1], [[-100] * 6])
+
+
+def test_errors_cost_more_at_positions_that_weigh_more(chunks):
+    X, y = chunks
+    rng = np.random.default_rng(3)
+    weights = [rng.random(6) * 2 for _ in X]
+    tagger = ChainSVM(lam=0.05, iterate="best").fit(X, y, sample_weight=weights)
+    assert tagger.dual_gap_ <= 0.01
+    N, w = sum(map(len, y)), tagger.result_.w
+    problem, total = tagger.to_problem(X, y), 0.0
+    for i, (labels, of_one) in enumerate(zip(y, weights)):
+        K = len(tagger.classes_)
+        chain = fwexp.chain_problem(
+            [tagger.vectorizer_.transform([X[i]])[0]],
+            [[tagger.classes_.tolist().index(label) for label in labels]],
+            K,
+            loss="errors",
+            position_weight=[of_one],
+        )
+        total += fwexp.max_oracle(chain, 0, w)[1]
+    assert problem.n == 20
+    assert tagger.result_.primal == pytest.approx(0.025 * w @ w + total / N, abs=1e-9)
+    np.testing.assert_array_equal(
+        ChainSVM(lam=0.05).fit(X, y, sample_weight=[np.ones(6) for _ in X]).result_.w, ChainSVM(lam=0.05).fit(X, y).result_.w
+    )
+    assert ChainSVMCV(lams=[0.1, 1.0], cv=2).fit(X, y, sample_weight=weights).lam_ in (0.1, 1.0)
+    with pytest.raises(ParameterError, match=r"sample_weight must hold a number per sequence, or an array \(T,\) per sequence"):
+        ChainSVM().fit(X, y, sample_weight=[np.ones(5) for _ in X])
