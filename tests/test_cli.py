@@ -407,7 +407,7 @@ def test_ctrl_c_keeps_a_partial_run(tmp_path, arguments, sign, statuses):
     arguments = [*arguments, "gap_tol=0", "schedule=10", "checkpoint=0.1"]
     process = start(*arguments, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert any(sign in line for line in process.stderr)
-    while not list(tmp_path.glob("results/runs/*/*/*.partial")) and process.poll() is None:  # A run that is saved is under way.
+    while not list(tmp_path.glob("results/runs/*/*/.*.checkpoint")) and process.poll() is None:  # A run that is saved is under way.
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
     errors = process.communicate(timeout=600)[1]

@@ -59,8 +59,8 @@ def in_work(results_dir, key="*", gone=(), *, saved=False) -> tuple[Path, int]:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         for claim in results_dir.glob(f"runs/*/*/.{key}.claim-*"):
-            partial = claim.with_name(f"{claim.name[1:].partition('.')[0]}.partial")
-            if (process := owner(claim)) not in (None, *gone) and (partial.exists() or not saved):
+            checkpoint = claim.with_name(claim.name.replace(".claim-", ".checkpoint ").partition(" ")[0])
+            if (process := owner(claim)) not in (None, *gone) and (checkpoint.exists() or not saved):
                 return claim, process
         time.sleep(0.01)
     raise TimeoutError
