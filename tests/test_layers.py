@@ -107,7 +107,6 @@ LONG_FILES = {
     "fwexp/distributed/shards.py": "one protocol of messages",
 }
 LONG_FUNCTIONS = {
-    "drive": "the loop of all solvers",
     "scaled_forward_backward": "one pass over the positions, whose scratch the next one reads",
 }
 
