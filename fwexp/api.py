@@ -11,12 +11,14 @@ from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import is_integer
 from fwexp.problems import protocol
 from fwexp.problems.evaluation import Evaluation, Evaluator, evaluator
+from fwexp.problems.loss_terms import make_objective
 from fwexp.problems.signature import check_labels, check_problem_type
+from fwexp.solvers.base import check_probabilities
 from fwexp.tasks import prediction
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
-from fwexp.types import Callback, Iterate, Lam, Metrics, Problem, Schedule
+from fwexp.types import Callback, Iterate, Lam, Metrics, ObjectiveName, Problem, Schedule
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -38,6 +40,8 @@ def solve(
     schedule: Schedule = Settings.schedule,
     train_error: bool = Settings.train_error,
     check: bool = Settings.check,
+    objective: ObjectiveName = Settings.objective,
+    temperature: float = Settings.temperature,
     order: Sequence[int] | None = Settings.order,
     warm_start: Result | None = Settings.warm_start,
     callback: Callback | None = Settings.callback,
@@ -45,7 +49,7 @@ def solve(
     checkpoint: Checkpoint | None = Settings.checkpoint,
     **options: Any,
 ) -> Result:
-    """Train a structural SVM: minimise lam/2 ||w||^2 + 1/n sum_i H_i(w).
+    """Train a structural SVM or a conditional random field: minimise lam/2 ||w||^2 + 1/n sum_i H_i(w).
 
     Parameters
     ----------
@@ -85,6 +89,13 @@ def solve(
         Whether to compare, at every logged point, the oracle's labelings of some examples with their true labelings, with
         labelings of other examples and with random ones. A better one ends the run with a ``CertificateError``. Oracles that are
         declared inexact only have to be as good as the truth. ``CallbackProblem`` always makes a few comparisons at w = 0.
+    objective : {"hinge", "log", "softmax_margin"}, default "hinge"
+        The loss term H_i. Next to the hinge of the SVM, the log-loss is the negative log-likelihood of a conditional random
+        field (multinomial logistic regression for classes), and the softmax-margin adds the losses L_i(y) to its scores. Both need
+        problems with probabilities of labelings, such as chains and classes. ``gap`` certifies all three.
+    temperature : float, default 1
+        Temperature tau of ``log`` and ``softmax_margin``: H_i is tau log sum exp(./tau), which approaches the maximum as tau
+        approaches 0.
     order : sequence of int, optional
         Block indices from 0, one per step, instead of a sampling rule. With a cache, whose hits are steps as well, the order is
         repeated.
@@ -155,6 +166,8 @@ def solve(
         schedule=schedule,
         train_error=train_error,
         check=check,
+        objective=objective,
+        temperature=temperature,
         order=order,
         warm_start=warm_start,
         callback=callback,
@@ -325,7 +338,9 @@ def predict(problem: Any, w: Result | ArrayLike, **inputs: Any) -> list[Any]:
     return evaluator(problem).predict(weights)
 
 
-def evaluate(problem: Problem, w: Result | ArrayLike) -> Evaluation:
+def evaluate(
+    problem: Problem, w: Result | ArrayLike, *, objective: ObjectiveName | None = None, temperature: float | None = None
+) -> Evaluation:
     """Return what the objective and the error at w are made of.
 
     Parameters
@@ -334,6 +349,10 @@ def evaluate(problem: Problem, w: Result | ArrayLike) -> Evaluation:
         A training or a test set.
     w : Result or array (d,)
         A result, or weights.
+    objective : {"hinge", "log", "softmax_margin"}, optional
+        The loss term H_i; by default the one of the result, or the hinge.
+    temperature : float, optional
+        Temperature of the objective; by default the one of the result, or 1.
 
     Returns
     -------
@@ -345,7 +364,7 @@ def evaluate(problem: Problem, w: Result | ArrayLike) -> Evaluation:
     Raises
     ------
     ValueError
-        Weights of another length, or a result of another structure.
+        Weights of another length, a result of another structure, another objective, or a temperature that is not positive.
 
     Examples
     --------
@@ -353,8 +372,13 @@ def evaluate(problem: Problem, w: Result | ArrayLike) -> Evaluation:
     >>> problem = fwexp.multiclass_problem(np.eye(2), [0, 1])
     >>> fwexp.evaluate(problem, np.zeros(problem.d))
     Evaluation(hinge=1.0, norm_sq=0.0, error=0.5)
+    >>> fwexp.evaluate(problem, np.zeros(problem.d), objective="log").hinge  # log 2
+    0.693...
     """
+    trained = (w.objective, w.temperature) if isinstance(w, Result) and objective is None else (objective or "hinge", 1.0)
+    term = make_objective(trained[0], trained[1] if temperature is None else temperature)
     problem, weights = with_weights(problem, w)
+    check_probabilities(problem, term)
     labels = getattr(problem, "labels", None)
     known = labels is None or labels.min() >= 0
-    return evaluator(problem)(weights, hinge=known)
+    return evaluator(problem, term)(weights, hinge=known)

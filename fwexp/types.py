@@ -10,6 +10,7 @@ AnyPath: TypeAlias = str | PathLike[str]
 Lam: TypeAlias = float | Literal["1/n"]
 Schedule: TypeAlias = Literal["default"] | float | Sequence[float]
 Iterate: TypeAlias = Literal["last", "wavg", "tavg", "avg"]
+ObjectiveName: TypeAlias = Literal["hinge", "log", "softmax_margin"]
 Loss: TypeAlias = Literal["share", "errors"]
 Rescaling: TypeAlias = Literal["margin", "slack"]
 Weights: TypeAlias = slice | Sequence[int] | np.ndarray

@@ -138,7 +138,7 @@ def suboptimality(results: "pd.DataFrame") -> "pd.DataFrame":
     that it does not name cannot change it.
     """
     options = [column for column in results if column.startswith("dataset.")]
-    same = [column for column in ("dataset", "split", "lam", "at_lam", *options) if column in results]
+    same = [column for column in ("dataset", "split", "objective", "temperature", "lam", "at_lam", *options) if column in results]
     highest = results.groupby(same, dropna=False)["dual"].transform("max")
     difference = results["primal"] - highest
     broken = difference < -1e-8 * np.maximum(1.0, highest.abs())

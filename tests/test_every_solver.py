@@ -7,11 +7,14 @@ import pytest
 import scipy.sparse as sp
 
 import fwexp
+from fwexp.blocks.block_loop import Parts
+from fwexp.blocks.distributions import Distributions
 from fwexp.blocks.gap_refresh import exact_gaps
 from fwexp.jit import compilation
 from fwexp.problems import tiers
 from fwexp.problems.evaluation import _decode_range
-from fwexp.solvers import of_kind
+from fwexp.problems.loss_terms import Hinge, Softmax
+from fwexp.solvers import get_solver, of_kind
 from fwexp.solvers.auto import best_options
 from fwexp.solvers.entropic_oracle import _add_expectations
 from fwexp.solvers.online_eg import _steps
@@ -38,12 +41,22 @@ SOLVER_OPTIONS = {
     "one_slack": [{}, {"removal": 0, "cache": 0, "pull": 0.0}, {"nonnegative": False}],
     "n_slack": [{}, {"batch": 1, "accelerate": False}],
     "fcfw": [{}, {"start_atom": False}],
-    "online_eg": [{}, {"sampling": "perm"}],
+    "online_eg": [{}, {"sampling": "perm"}, {"objective": "log"}],
+    "lbfgs": [{}, {"memory": 2, "objective": "softmax_margin"}],
+    "sag": [{}, {"sampling": "uniform"}],
     "kernel_bcfw": [{}, {"kernel": "rbf"}],
     "kernel_fw": [{"lam": 0.3}, {"kernel": "rbf"}],
     "bmrm": [{}],
     "excessive_gap": [{"lam": 1.0}],
     "extragradient": [{"lam": 1.0}],
+    "block_entropic": [
+        {},
+        {"objective": "softmax_margin", "sampling": "perm"},
+        {"sampling": "gap", "refresh": 3, "accelerate": True},
+        {"sampling": "uniform", "accelerate": {"kap": 2.0, "refresh": False}},
+        {"sampling": "max_gap"},
+        {"sampling": "cyclic"},
+    ],
     "approx_bcfw": [{}],  # degraded, it depends on which labelings are known, and so on the family
 }
 CASES = [(name, options) for name, rows in SOLVER_OPTIONS.items() for options in rows]
@@ -66,8 +79,9 @@ def test_solvers_keep_their_promises(name, options):
 @pytest.mark.parametrize("name", SOLVER_OPTIONS)
 def test_without_features_there_is_nothing_to_learn(name):
     for problem in (fwexp.multiclass_problem(np.zeros((4, p)), [0, 1, 0, 1]) for p in (0, 2)):
-        result = fwexp.solve(problem, name, lam=1.0, max_passes=3)
-        assert result.primal == pytest.approx(1.0)
+        objective = get_solver(name).objectives[0]
+        result = fwexp.solve(problem, name, lam=1.0, max_passes=3, objective=objective)
+        assert result.primal == pytest.approx(1.0 if objective == "hinge" else np.log(2.0))
         assert not result.w.any()
 
 
@@ -148,10 +162,13 @@ def test_families_state_the_oracles_on_arrays_that_kernels_reach(family):
     classes = frozenset(compilation._classes(problem))
     expecting = (_steps, _add_expectations) if tiers.has(problem, "expectations") else ()
     always, with_expectations = ARRAY_KERNELS[family]
-    for kernel in (_decode_range, exact_gaps, *expecting):
-        stated = {names[one.py_func] for one in compilation.array_kernels_of(kernel.py_func, classes)}
-        assert {names[function] for function in reached(kernel.py_func, classes) if function in names} <= stated
-        assert stated == always | (with_expectations if kernel in expecting else set())
+    cases = [(_decode_range, {Hinge}), (exact_gaps, {Parts}), *((kernel, set()) for kernel in expecting)]
+    if expecting:
+        cases += [(_decode_range, {Softmax}), (exact_gaps, {Distributions, Softmax})]
+    for kernel, values in cases:
+        stated = {names[one.py_func] for one in compilation.array_kernels_of(kernel.py_func, classes | values)}
+        assert {names[function] for function in reached(kernel.py_func, classes | values) if function in names} <= stated
+        assert stated == always | (with_expectations if kernel in expecting or Softmax in values else set())
 
 
 def test_no_family_is_missing():

@@ -19,6 +19,7 @@ import pytest
 from fwexp import record
 from fwexp.driver.iteration import Budget
 from fwexp.errors import OptionError
+from fwexp.problems.loss_terms import make_objective
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.solvers.base import start as new_solver
 from fwexp.testing import small_chains
@@ -31,12 +32,13 @@ def start(family: str, name: str, options: dict, seed: int):
     """Return a solver at its start, None where the family does not serve it."""
     problem = small_chains() if family == "chains" else FAMILIES[family]()
     cls, lam = get_solver(name), options.get("lam", 0.1)
-    options = check_options(cls, {key: value for key, value in options.items() if key != "lam"})
+    objective = make_objective(options.get("objective", cls.objectives[0]))
+    options = check_options(cls, {key: value for key, value in options.items() if key not in ("lam", "objective")})
     try:
-        check_needs(cls, problem, options)
+        check_needs(cls, problem, options, objective=objective)
     except OptionError:
         return None
-    return new_solver(cls, problem, lam, options, seed=seed)
+    return new_solver(cls, problem, lam, options, seed=seed, objective=objective)
 
 
 def later(solver) -> str:

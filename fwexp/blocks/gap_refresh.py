@@ -8,7 +8,7 @@ from fwexp.blocks.events import Event
 from fwexp.jit.compilation import njit, specialise
 from fwexp.jit.threads import parallel_for
 from fwexp.problems.evaluation import chunks_of
-from fwexp.problems.protocol import ask_ahead, max_oracle, scores, workspace
+from fwexp.problems.protocol import ask_ahead, scores, workspace
 
 
 @njit
@@ -16,15 +16,14 @@ def exact_gaps(problem, start, end, iterate, work):
     """Set G_i of the examples start .. end to their exact values at w, with one oracle call each."""
     for i in range(start, end):
         scores(problem, i, iterate.w, work.theta)
-        value = max_oracle(problem, i, work.theta, work.y, work.scratch)
-        iterate.gaps[i] = max(block_gap(iterate.dual, problem, i, value, iterate, work), 0.0)
+        iterate.gaps[i] = max(block_gap(iterate.dual, problem, i, iterate, work), 0.0)
 
 
 class GapRefresh(Event):
-    """The exact computation of all block gaps, every ``passes`` passes; 0 is never."""
+    """The exact computation of all block gaps, every ``passes`` passes; 0 is never. ``new_work`` returns the buffers of one."""
 
-    def __init__(self, problem, passes: float) -> None:
-        self.problem, self.calls = problem, problem.n
+    def __init__(self, problem, passes: float, new_work=workspace) -> None:
+        self.problem, self.calls, self._new_work = problem, problem.n, new_work
         self.period = max(1, steps_of(passes, problem.n)) if passes else np.inf  # steps
         self._work = None
 
@@ -45,8 +44,8 @@ class GapRefresh(Event):
         """Set all G_i of an iterate to their exact values at w, in parallel."""
         problem = self.problem
         if self._work is None:
-            self._work = [workspace(problem) for _ in range(chunks_of(problem))]
-        kernel, work = specialise(exact_gaps, problem), self._work
+            self._work = [self._new_work(problem) for _ in range(chunks_of(problem))]
+        kernel, work = specialise(exact_gaps, problem, iterate.dual), self._work
         ask_ahead(problem, 0, problem.n, iterate.w, True, False)
         parallel_for(lambda k, start, end: kernel(problem, start, end, iterate, work[k]), problem.n, len(work))
 

@@ -5,17 +5,17 @@ import numpy as np
 from fwexp.blocks import projections
 from fwexp.blocks.block_loop import block_has_room
 from fwexp.blocks.counts import ORACLE_CALLS
-from fwexp.blocks.duals import from_scratch, jump_to, shrink_block_towards_truth
+from fwexp.blocks.duals import from_scratch, jump_to_best, shrink_block_towards_truth
 from fwexp.blocks.events import Event
 from fwexp.blocks.gap_refresh import note_exact_gaps
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit, specialise
-from fwexp.problems.protocol import loss, max_oracle, scores
+from fwexp.problems.protocol import scores
 
 
 @njit
 def move_to_corners(problem, start, iterate, work):
-    """Move every dual block from ``start`` on to the corner that the oracle finds at w, with step size 1; w is not changed.
+    """Move every dual block from ``start`` on to the point that the oracle finds at w, with step size 1; w is not changed.
 
     Returns the first example whose block has no room for that, n if there is none.
     """
@@ -23,9 +23,7 @@ def move_to_corners(problem, start, iterate, work):
         if not block_has_room(iterate.dual, problem, i):
             return i
         scores(problem, i, iterate.w, work.theta)
-        max_oracle(problem, i, work.theta, work.y, work.scratch)
-        iterate.losses[i] = loss(problem, i, work.y)
-        jump_to(iterate.dual, problem, i, iterate.losses[i], work)
+        iterate.losses[i] = jump_to_best(iterate.dual, problem, i, work)
     return problem.n
 
 
@@ -47,7 +45,8 @@ class FullStep(Event):
 
     def apply(self, run):
         problem, done = run.problem, 0
-        while (done := specialise(move_to_corners, problem)(problem, done, run.state.iterate, run.work)) < problem.n:
+        kernel = specialise(move_to_corners, problem, run.state.iterate.dual)
+        while (done := kernel(problem, done, run.state.iterate, run.work)) < problem.n:
             run.grow_blocks()
         iterate = run.state.iterate
         iterate.ell[0] = iterate.losses.mean()
@@ -72,7 +71,7 @@ class LamChange(Event):
         if not 0.0 <= gamma < 1.0:
             raise ParameterError(f"lam can be changed to positive values up to {run.lam!r} only, got {self.lam!r}")
         problem, state, iterate = run.problem, run.state, run.state.iterate
-        specialise(shrink_towards_truth, problem)(problem, iterate, run.work, gamma)
+        specialise(shrink_towards_truth, problem, iterate.dual)(problem, iterate, run.work, gamma)
         iterate.ell[0] = iterate.losses.mean()
         if np.isfinite(iterate.gaps).all():
             note_exact_gaps(state)

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from fwexp.blocks.acceleration import OBSERVED, AccelerateOptions
 from fwexp.options import check_choice, check_integer, check_number, check_switch, choice, option
+from fwexp.problems.loss_terms import HINGE
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.bcfw_options import OF_PARTS, STEPS, Setting, switched
 
@@ -65,7 +66,7 @@ class Scheme(BCFW):
     steps: ClassVar[tuple[str, ...]] = STEPS
 
     @classmethod
-    def choose(cls, options, problem, lam, iterates=None, order=None):
+    def choose(cls, options, problem, lam, iterates=None, order=None, objective=HINGE):
         """Return this class, and the options with a step and an acceleration for those that are null."""
         step = options.step or problem.about[0].step
         step = step if step in cls.steps else "corrective"

@@ -23,6 +23,7 @@ from fwexp.options import (
 )
 
 ITERATES = ("last", "wavg", "tavg", "avg")
+OBJECTIVES = ("hinge", "log", "softmax_margin")
 MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n
 
 
@@ -93,6 +94,8 @@ CHECKS = {
     "schedule": check_schedule,
     "train_error": check_flag,
     "check": check_flag,
+    "objective": lambda name, value: check_choice(name, value, OBJECTIVES),
+    "temperature": lambda name, value: check_scale(name, check_positive(name, value)),
 }
 
 

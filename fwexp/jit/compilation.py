@@ -148,7 +148,9 @@ def load_array_kernels(kernels: Collection[Callable]) -> None:
 @cache
 def array_kernels_of(function: Callable, classes: frozenset[type]) -> tuple[Callable, ...]:
     """Return the oracles on arrays that a kernel may call for problems made of ``classes``, as registered functions state them."""
-    called = [one for one in _dispatched if not one.on_request or one in _requested.get(function, ())]
+    requested = set(_requested.get(function, ()))
+    requested.update(*(one.requests.get(one.find(cls), ()) for one in _dispatched for cls in classes))
+    called = [one for one in _dispatched if not one.on_request or one in requested]
     found = (kernel for one in called for cls in classes for kernel in one.array_kernels.get(one.find(cls), ()))
     return tuple(dict.fromkeys(found))
 
@@ -199,7 +201,7 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True, on_reques
     if stub is None:
         return lambda stub: dispatched(stub, fastmath=fastmath, on_request=on_request)
     implementations: dict[type, Callable] = {}
-    array_kernels: dict[Callable, tuple[Callable, ...]] = {}
+    array_kernels: dict[Callable, tuple[Callable, ...]] = {}  # by implementation
 
     def find(cls: type | None) -> Callable | None:
         """Return the implementation for a class."""
@@ -220,12 +222,18 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True, on_reques
     def choose(first, *args):
         return find(getattr(first, "instance_class", None))
 
-    def register(*classes: type, calls: Sequence[Callable] = (), reads: Sequence[str] = ()) -> Callable[[Callable], Callable]:
-        """Register a function for classes, with the oracles on arrays that it calls; a default states the fields that it reads."""
+    def register(
+        *classes: type, calls: Sequence[Callable] = (), requests: Sequence[Callable] = (), reads: Sequence[str] = ()
+    ) -> Callable[[Callable], Callable]:
+        """Register a function for classes.
+
+        ``calls`` are the oracles on arrays that it calls, and ``requests`` the functions dispatched ``on_request``. A default
+        states the fields that it ``reads``.
+        """
 
         def add(function: Callable) -> Callable:
             implementations.update(dict.fromkeys(classes, function))
-            array_kernels[function] = tuple(calls)
+            array_kernels[function], dispatch.requests[function] = tuple(calls), tuple(requests)
             dispatch.reads += tuple(reads)
             array_kernels_of.cache_clear()  # modules that are imported late register, too
             return function
@@ -233,7 +241,7 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True, on_reques
         return add
 
     dispatch.register, dispatch.find, dispatch.reads = register, find, ()
-    dispatch.array_kernels, dispatch.on_request = array_kernels, on_request
+    dispatch.array_kernels, dispatch.requests, dispatch.on_request = array_kernels, {}, on_request
     dispatch.implementations = implementations
     _dispatched.append(dispatch)
     return dispatch

@@ -244,12 +244,12 @@ def _(problem, i, theta, y, scratch):
 
 
 @protocol.loss_augmented_scores.register(ChainProblem)
-def _(problem, i, theta, c, potentials):
+def _(problem, i, theta, c, cost, potentials):
     width, size = problem.width, problem.num_states * problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
     for j in range(size + length * width):
         potentials[j] += c * theta[j]
-    per_error = c / divisor(problem, i)
+    per_error = c * cost / divisor(problem, i)
     for t in range(length):
         label = problem.labels[start + t]
         if _has_equal_costs(problem):  # up to a constant, a wrong label adds as much as the true one takes away
@@ -273,7 +273,9 @@ def _(problem, i, potentials, mean, scratch):
     transitions = _allowed(problem, i, unary, potentials[:size], scratch)
     rest = scratch[size + length * width :] if problem.penalty.shape[0] > 0 else scratch
     log_z = forward_backward(unary, transitions, problem.num_states, width, marginals, pairs, rest)
+    score = 0.0
     for j in range(end):
+        score += potentials[j] * mean[j]
         mean[j] = -mean[j]
     mean_loss, divided_by = 0.0, divisor(problem, i)
     for t in range(length):
@@ -287,7 +289,18 @@ def _(problem, i, potentials, mean, scratch):
                     mean_loss -= _cost(problem, i, t, k) * mean[size + t * width + k] / divided_by
         if t > 0:
             mean[problem.labels[start + t - 1] * width + label] += 1.0
-    return log_z, mean_loss
+    return log_z, mean_loss, max(log_z - score, 0.0)
+
+
+@protocol.distance.register(ChainProblem)
+def _(problem, i, direction):
+    width, largest = problem.width, 0.0
+    for t in direction.rows[: direction.num_rows[0]]:
+        total = 0.0
+        for k in range(t * width, (t + 1) * width):
+            total += abs(direction.row_values[k])
+        largest = max(largest, total)
+    return largest
 
 
 @protocol.expectation_scratch.register(ChainProblem)

@@ -174,21 +174,33 @@ def _(problem, i, theta, y, scratch):
 
 
 @protocol.loss_augmented_scores.register(EnumeratedProblem)
-def _(problem, i, theta, c, potentials):
+def _(problem, i, theta, c, cost, potentials):
     start = problem.part_ptr[i]
     for k in range(problem.part_ptr[i + 1] - start):
-        potentials[k] += c * (problem.losses[start + k] - problem.scale[start + k] * theta[k])
+        potentials[k] += c * (cost * problem.losses[start + k] - problem.scale[start + k] * theta[k])
 
 
 @protocol.expectation_oracle.register(EnumeratedProblem, calls=[softmax])
 def _(problem, i, potentials, mean, scratch):
     start, count = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
     log_z = softmax(potentials, count, scratch)
-    mean_loss = 0.0
+    mean_loss, score = 0.0, 0.0
     for k in range(count):
+        score += potentials[k] * scratch[k]
         mean[k] = problem.scale[start + k] * scratch[k]
         mean_loss += problem.losses[start + k] * scratch[k]
-    return log_z, mean_loss
+    return log_z, mean_loss, max(log_z - score, 0.0)
+
+
+@protocol.distance.register(EnumeratedProblem)
+def _(problem, i, direction):
+    start, total, rest = problem.part_ptr[i], 0.0, 0.0
+    for k in range(problem.part_ptr[i + 1] - start):
+        if problem.scale[start + k] > 0.0:
+            difference = direction[k] / problem.scale[start + k]
+            total += abs(difference)
+            rest -= difference
+    return total + abs(rest)
 
 
 @protocol.expectation_scratch.register(EnumeratedProblem)

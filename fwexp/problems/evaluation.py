@@ -8,6 +8,7 @@ import numpy as np
 from fwexp.errors import Stopped
 from fwexp.jit.compilation import njit, specialise
 from fwexp.jit.threads import num_threads, parallel_for
+from fwexp.problems.loss_terms import HINGE, new_work, term
 from fwexp.problems.protocol import (
     ask_ahead,
     costly_oracle,
@@ -18,14 +19,12 @@ from fwexp.problems.protocol import (
     largest_losses,
     loss,
     loss_weight,
-    max_oracle,
     new_labelings,
     psi_score,
     public_labeling,
     scores,
     store_labeling,
     stored_labeling,
-    workspace,
 )
 
 TOL = 1e-9  # relative, of values that are equal
@@ -58,13 +57,13 @@ class Totals(NamedTuple):
     weight: float = 0.0  # of these weights times the positions that the losses count
 
 
-def evaluator(problem) -> "Evaluator":
+def evaluator(problem, objective=HINGE) -> "Evaluator":
     """Return what evaluates weights on a problem: one that is spread out has its own."""
-    return problem.evaluator() if hasattr(problem, "evaluator") else Evaluator(problem)
+    return problem.evaluator() if hasattr(problem, "evaluator") else Evaluator(problem, objective)
 
 
 @njit
-def _decode_range(problem, start, end, w, buffers, hinge, losses, error, weight, labelings):
+def _decode_range(problem, objective, start, end, w, buffers, hinge, losses, error, weight, labelings):
     """Decode the examples start .. end at w, with loss (if ``hinge`` is wanted), without it (if ``error`` is), or both.
 
     Fills ``hinge`` with H_i(w), ``losses`` with L_i and ``labelings`` with the labeling of the max-oracle; ``error`` with
@@ -79,8 +78,7 @@ def _decode_range(problem, start, end, w, buffers, hinge, losses, error, weight,
             error[i] = loss(problem, i, y)
             weight[i] = loss_weight(problem, i, y)
         if len(hinge) > 0:
-            hinge[i] = max_oracle(problem, i, theta, y, scratch)
-            losses[i] = loss(problem, i, y)
+            hinge[i], losses[i] = term(objective, problem, i, buffers)
         store_labeling(problem, i, y, labelings)
 
 
@@ -100,6 +98,8 @@ class Evaluator:
     ----------
     problem : problem
         Any family.
+    objective : Hinge or Softmax
+        The loss term H_i.
 
     Attributes
     ----------
@@ -109,13 +109,13 @@ class Evaluator:
         Of the labelings that the max-oracle found in the latest evaluation.
     """
 
-    def __init__(self, problem) -> None:
+    def __init__(self, problem, objective=HINGE) -> None:
         forget(problem)
-        self.problem = problem
+        self.problem, self.objective = problem, objective
         self.calls, self.mean_loss = 0, 0.0
         self._costly, self._positions = costly_oracle(problem), counted_positions(problem)
-        self._kernel = specialise(_decode_range, problem)
-        self._buffers = [workspace(problem) for _ in range(chunks_of(problem))]
+        self._kernel = specialise(_decode_range, problem, objective)
+        self._buffers = [new_work(objective, problem) for _ in range(chunks_of(problem))]
         self.labelings = new_labelings(problem)
 
     def __call__(
@@ -144,7 +144,8 @@ class Evaluator:
     def totals(self, w: np.ndarray, hinge: bool, error: bool, stop: Callable[[], bool] | None = None) -> Totals:
         """Return the sums over the examples that the means are made of."""
         n = self.problem.n
-        known = largest_losses(self.problem) if hinge and not error and not w.any() else None  # where runs begin
+        starts = self.objective == HINGE and hinge and not error and not w.any()
+        known = largest_losses(self.problem) if starts else None
         if known is not None:
             self.calls += n  # as if it had called them, which traces of workers say, who count by evaluations
             total = float(np.add.reduce(known))
@@ -172,7 +173,9 @@ class Evaluator:
     def oracles_in_range(self, start: int, end: int, w: np.ndarray, hinges: np.ndarray, losses: np.ndarray) -> None:
         """Set H_i(w) and L_i of the examples start .. end, and keep the labelings of the max-oracle; on this thread."""
         ask_ahead(self.problem, start, end, w, True, False)
-        self._kernel(self.problem, start, end, w, self._buffers[0], hinges, losses, _NOT_WANTED, _NOT_WANTED, self.labelings)
+        self._kernel(
+            self.problem, self.objective, start, end, w, self._buffers[0], hinges, losses, _NOT_WANTED, _NOT_WANTED, self.labelings
+        )
         self.calls += end - start
 
     def contradiction(self, w: np.ndarray, others: Sequence[np.ndarray]) -> tuple[int, float, float] | None:
@@ -205,7 +208,9 @@ class Evaluator:
         calls = int(len(hinges) > 0) + int(len(errors) > 0)
 
         def run_chunk(k: int, start: int, end: int) -> None:
-            self._kernel(self.problem, start, end, w, self._buffers[k], hinges, losses, errors, weights, self.labelings)
+            self._kernel(
+                self.problem, self.objective, start, end, w, self._buffers[k], hinges, losses, errors, weights, self.labelings
+            )
 
         if not self._costly:
             parallel_for(run_chunk, self.problem.n, len(self._buffers))

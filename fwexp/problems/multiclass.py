@@ -222,23 +222,37 @@ def _(problem, i, theta, y, scratch):
 
 
 @protocol.loss_augmented_scores.register(MulticlassProblem)
-def _(problem, i, theta, c, potentials):
+def _(problem, i, theta, c, cost, potentials):
     truth = problem.labels[i]
     for k in range(problem.num_classes):
-        potentials[k] += c * (problem.costs[truth, k] - problem.scale[truth, k] * (theta[truth] - theta[k]))
+        potentials[k] += c * (cost * problem.costs[truth, k] - problem.scale[truth, k] * (theta[truth] - theta[k]))
 
 
 @protocol.expectation_oracle.register(MulticlassProblem, calls=[softmax])
 def _(problem, i, potentials, mean, scratch):
     truth = problem.labels[i]
     log_z = softmax(potentials, problem.num_classes, scratch)
-    mean_loss, total = 0.0, 0.0
+    mean_loss, total, score = 0.0, 0.0, 0.0
     for k in range(problem.num_classes):
+        score += potentials[k] * scratch[k]
         mean[k] = -problem.scale[truth, k] * scratch[k]
         total -= mean[k]
         mean_loss += problem.costs[truth, k] * scratch[k]
     mean[truth] += total
-    return log_z, mean_loss
+    for k in range(problem.num_classes, problem.width):
+        mean[k] = 0.0
+    return log_z, mean_loss, max(log_z - score, 0.0)
+
+
+@protocol.distance.register(MulticlassProblem)
+def _(problem, i, direction):
+    truth, total, rest = problem.labels[i], 0.0, 0.0
+    for k in range(problem.num_classes):
+        if k != truth and problem.scale[truth, k] > 0.0:
+            difference = direction[k] / problem.scale[truth, k]
+            total += abs(difference)
+            rest -= difference
+    return total + abs(rest)
 
 
 @protocol.expectation_scratch.register(MulticlassProblem)

@@ -143,12 +143,23 @@ def _(problem, i, direction):
 
 @of_entries(protocol.set_dense)
 def _(problem, i, values, direction):
-    count = problem.part_ptr[i + 1] - problem.part_ptr[i]
-    direction.count[0] = count
-    for code in range(count):
-        direction.codes[code] = code
-        direction.values[code] = values[code]
-    protocol.close(problem, i, direction)
+    size, width, count = num_shared(problem), row_width(problem), 0
+    clear_rows(problem, direction)
+    for code in range(size):
+        direction.codes[count], direction.values[count] = code, values[code]
+        count += values[code] != 0.0
+    direction.count[0], found = count, 0
+    rows = values[size:]
+    for r in range(num_rows(problem, i)):
+        row, out, largest = row_of(rows, problem, r), row_of(direction.row_values, problem, r), 0.0
+        for k in range(width):
+            largest = max(largest, abs(row[k]))
+        if largest > 0.0:
+            for k in range(width):
+                out[k] = row[k]
+            direction.rows[found] = r
+            found += 1
+    direction.num_rows[0] = found
 
 
 @of_entries(protocol.dot)

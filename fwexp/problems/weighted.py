@@ -20,6 +20,7 @@ from fwexp.problems.protocol import (
     best_block,
     counted_positions,
     dot,
+    example_weight,
     expectation_oracle,
     gram_scores,
     joint_feature,
@@ -211,14 +212,19 @@ def _(problem):
 
 
 @loss_augmented_scores.register(*WEIGHTED_FAMILIES)
-def _(problem, i, theta, c, potentials):
-    loss_augmented_scores(problem.unweighted, i, theta, c * problem.c[i], potentials)
+def _(problem, i, theta, c, cost, potentials):
+    loss_augmented_scores(problem.unweighted, i, theta, c * problem.c[i], cost, potentials)
 
 
 @expectation_oracle.register(*WEIGHTED_FAMILIES)
 def _(problem, i, potentials, mean, scratch):
-    log_z, mean_loss = expectation_oracle(problem.unweighted, i, potentials, mean, scratch)
-    return log_z, problem.c[i] * mean_loss
+    log_z, mean_loss, entropy = expectation_oracle(problem.unweighted, i, potentials, mean, scratch)
+    return log_z, problem.c[i] * mean_loss, entropy
+
+
+@example_weight.register(*WEIGHTED_FAMILIES)
+def _(problem, i):
+    return problem.c[i]
 
 
 @best_block.register(*WEIGHTED_FAMILIES)

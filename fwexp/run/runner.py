@@ -16,6 +16,7 @@ from fwexp.driver.progress import telling_of_compilation
 from fwexp.driver.trace import ending, lost_words
 from fwexp.errors import DataError, UserError
 from fwexp.files import locks
+from fwexp.problems.loss_terms import make_objective
 from fwexp.run import catalogues
 from fwexp.run.engine_options import spread
 from fwexp.store import paths, staleness
@@ -142,11 +143,13 @@ def check(configs: Iterable[Mapping], data_dir=None) -> None:
     """Load all data and see that the solvers can do with them, so that mistakes show before anything starts."""
     from fwexp.tasks import TASKS
 
-    for config in {tuple(_text(config.get(group)) for group in GROUPS): config for config in configs}.values():
+    parts = (*GROUPS, "objective", "temperature")
+    for config in {tuple(_text(config.get(part)) for part in parts): config for config in configs}.values():
         catalogues.check_kinds(task_of(config), config["dataset"]["name"], config["solver"]["name"])
         train, _ = load(config["dataset"], data_dir)
         options = dict(config["solver"])
-        TASKS[task_of(config)].check_problem(train, options.pop("name"), options)
+        term = make_objective(config.get("objective", "hinge"), config.get("temperature", 1.0))
+        TASKS[task_of(config)].check_problem(train, options.pop("name"), options, term)
 
 
 def load(dataset: Mapping, data_dir=None):

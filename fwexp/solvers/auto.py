@@ -22,11 +22,14 @@ The rule:
 import dataclasses
 
 from fwexp.blocks.acceleration import OBSERVED
+from fwexp.driver.settings import OBJECTIVES
 from fwexp.options import left_open
 from fwexp.problems import tiers
+from fwexp.problems.loss_terms import HINGE
 from fwexp.problems.protocol import costly_block, costly_oracle, has_best_block
 from fwexp.solvers.base import Choice, Solver, check_options
 from fwexp.solvers.bcfw import BCFW
+from fwexp.solvers.block_entropic import BlockEntropic
 from fwexp.solvers.n_slack import NSlack
 
 CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # small, so that a step has few labelings to score
@@ -73,11 +76,17 @@ class Auto(Choice):
     title = "the setting of bcfw that measures best"
     Options = Options
     iterates = BCFW.iterates
+    objectives = OBJECTIVES
     stochastic = takes_order = takes_warm_start = constraints = True
 
     @classmethod
-    def choose(cls, options, problem, lam, iterates=None, order=None):
+    def choose(cls, options, problem, lam, iterates=None, order=None, objective=HINGE):
         given = {name: value for name, value in vars(options).items() if value is not None}
+        if objective != HINGE:
+            chosen = best_entropic_options(problem, iterates) | given
+            if order is not None:
+                chosen.pop("sampling")
+            return BlockEntropic, check_options(BlockEntropic, chosen)
         method, chosen = choose(problem, lam, iterates)
         if given or order is not None:
             method, chosen = BCFW, best_options(problem, lam, iterates) | given
@@ -95,6 +104,12 @@ def prefers_cutting_planes(problem, iterates) -> bool:
 def only_last(iterates) -> bool:
     """Return whether no averages are asked for."""
     return iterates is None or all(name == "last" for name in iterates)
+
+
+def best_entropic_options(problem, iterates=None) -> dict:
+    """Return the options of ``block_entropic`` that measure best; parameters as of `choose`."""
+    accelerate = {"kap": None if tiers.has(problem, "bounds") else 2.0, "period": None, "refresh": False}
+    return {"sampling": "gap_perm", "refresh": 10.0, "accelerate": accelerate if only_last(iterates) else False}
 
 
 def best_options(problem, lam: float | None = None, iterates=None) -> dict:

@@ -11,6 +11,7 @@ from fwexp.errors import OptionError, WarmStartError
 from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
+from fwexp.problems.loss_terms import HINGE
 from fwexp.problems.protocol import costly_oracle, exact_oracle, forget, original
 
 __all__ = ["NO_BUDGET", "Budget", "Choice", "Point", "Reason", "Solver", "Stop", "Terms", "check_needs", "check_options", "start"]
@@ -38,11 +39,14 @@ class Solver(Iteration):
         Block indices, one per step, instead of a sampling rule.
     warm_start : Solver, optional
         Solver of the same class on the same problem, whose dual variables are the start, if the class ``takes_warm_start``.
+    objective : Hinge or Softmax
+        Loss term H_i(w) of the objective.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     kinds: ClassVar[tuple[str, ...]] = (STRUCTURED,)  # of problem, see `fwexp.plugins.KINDS`
+    objectives: ClassVar[tuple[str, ...]] = ("hinge",)  # those that it minimises, see `fwexp.problems.loss_terms`
     Options: ClassVar[type] = NoOptions
     iterates: ClassVar[tuple[str, ...]] = ("last",)
     has_dual: ClassVar[bool] = True  # whether points have a dual objective
@@ -55,11 +59,11 @@ class Solver(Iteration):
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
     lost: Mapping[str, int] = MappingProxyType({})  # work that was lost with workers, and changed the result: how much of what
 
-    def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None) -> None:
+    def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None, objective=HINGE) -> None:
         if warm_start is not None and not self.takes_warm_start:
             raise WarmStartError(f"solver {self.name} takes no warm_start")
         forget(problem)
-        self.user_problem, self.lam, self.options = problem, lam, options
+        self.user_problem, self.lam, self.options, self.objective = problem, lam, options, objective
         self.problem = self.view(problem)
         self.prepare()
         self.start(seed, iterates, order, warm_start)
@@ -89,14 +93,14 @@ class Solver(Iteration):
         return problem
 
     @classmethod
-    def choose(cls, options, problem, lam, iterates=None, order=None) -> tuple[type["Solver"], Any]:
+    def choose(cls, options, problem, lam, iterates=None, order=None, objective=HINGE) -> tuple[type["Solver"], Any]:
         """Return the class and the options of a run on a problem, which a solver such as ``auto`` chooses at the start.
 
         Parameters
         ----------
         options : Options
             The solver's own.
-        problem, lam, iterates, order
+        problem, lam, iterates, order, objective
             As for the solver. ``iterates`` is None if the caller names none.
 
         Returns
@@ -226,11 +230,19 @@ class Choice(Solver):
 
 
 def start(
-    cls: type[Solver], problem, lam: float, options, seed: int = 0, iterates=("last",), order=None, warm_start=None
+    cls: type[Solver],
+    problem,
+    lam: float,
+    options,
+    seed: int = 0,
+    iterates=("last",),
+    order=None,
+    warm_start=None,
+    objective=HINGE,
 ) -> Solver:
     """Return a solver of the class that ``cls`` chooses, at its start, with the name of ``cls``; see `Solver`."""
-    chosen, options = cls.choose(options, problem, lam, iterates, order)
-    solver = chosen(problem, lam, options, seed, iterates, order, warm_start)
+    chosen, options = cls.choose(options, problem, lam, iterates, order, objective)
+    solver = chosen(problem, lam, options, seed, iterates, order, warm_start, objective)
     solver.name, solver.title = cls.name, cls.title
     return solver
 
@@ -256,8 +268,8 @@ def check_options(cls: type[Solver], given, others: Collection[str] = ()) -> obj
     return make_options(f"solver {cls.name}", cls.Options, given, others)
 
 
-def check_needs(cls: type[Solver], problem, options, name: str | None = None) -> None:
-    """Check, before anything is compiled, that a problem has the tiers that a solver needs with these options.
+def check_needs(cls: type[Solver], problem, options, name: str | None = None, objective=HINGE) -> None:
+    """Check, before anything is compiled, that a solver with these options can minimise an objective on a problem.
 
     Parameters
     ----------
@@ -268,12 +280,15 @@ def check_needs(cls: type[Solver], problem, options, name: str | None = None) ->
         The solver's own.
     name : str, optional
         Name of the solver in messages; by default the name of ``cls``.
+    objective : Hinge or Softmax
+        The loss term.
 
     Raises
     ------
     OptionError
-        If a tier is missing; the message names the tier and its missing functions.
+        If the solver does not minimise the objective, or if the problem lacks a tier that the objective or the solver needs.
     """
+    check_objective(cls, problem, name or cls.name, objective)
     for tier in (tiers.REQUIRED, *cls.needs(options)):
         if not tiers.has(problem, tier):
             always = tier in (tiers.REQUIRED, *cls.needs(cls.Options()))
@@ -284,6 +299,24 @@ def check_needs(cls: type[Solver], problem, options, name: str | None = None) ->
             raise OptionError(f"{needs}, which {family} does not state in its attribute tiers")
     if len(getattr(problem, "nonnegative", ())) and not cls.constraints:
         raise OptionError(f"solver {name or cls.name} cannot keep weights nonnegative; accepted: {', '.join(_constrained())}")
+
+
+def check_objective(cls: type[Solver], problem, name: str, objective) -> None:
+    """Check that the problem and the solver have the objective."""
+    check_probabilities(problem, objective)
+    if objective.name not in cls.objectives:
+        from fwexp.solvers import of_kind  # which loads them all
+
+        accepted = sorted(name for name, cls in of_kind(STRUCTURED).items() if objective.name in cls.objectives)
+        raise OptionError(f"solver {name} does not minimise the objective {objective.name}; accepted: {', '.join(accepted)}")
+
+
+def check_probabilities(problem, objective) -> None:
+    """Check that the problem has probabilities of labelings if the objective needs them."""
+    if objective != HINGE and not tiers.has(problem, "expectations"):
+        family = type(original(problem)).__name__
+        needs = f"objective {objective.name} needs probabilities of labelings (the tier expectations)"
+        raise OptionError(f"{needs}, which {family} does not have; accepted here: hinge")
 
 
 def _constrained() -> list[str]:

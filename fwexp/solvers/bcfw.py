@@ -93,21 +93,18 @@ class BCFW(Solver):
         if setting.step == "exact" and not has_best_block(problem):
             why = f"{type(original(problem)).__name__} knows no best block with slack rescaling, edges, many outputs or w >= 0"
             raise OptionError(f"solver.step=exact of {self.name}: {why}; accepted here: {', '.join(STEPS[:-1])}")
-        self.setting, self.work = setting, workspace(problem)
-        self.refresh = GapRefresh(problem, setting.refresh)
+        self.setting, self.work = setting, self.new_work(problem)
+        self.refresh = GapRefresh(problem, setting.refresh, self.new_work)
         self.acceleration = Acceleration(problem, setting.accelerate, setting.sampling == "shrinking", setting.needs_gaps)
         self.events = (self.acceleration, self.refresh)
 
     def start(self, seed, iterates, order, warm_start):
         problem, setting, losses = self.problem, self.setting, None
         if warm_start is None:
-            dual = duals.new_parts(problem) if setting.keeps_parts else self.new_sets()
+            dual = self.new_dual()
         else:
             self.check_warm_start(warm_start)
             previous = warm_start.state.iterate
-            if isinstance(previous.dual, Parts) != setting.keeps_parts:
-                steps = " or ".join(OF_PARTS)
-                raise WarmStartError(f"warm_start must be a result with step={steps} if, and only if, this run has step={steps}")
             dual, losses = duals.copied(previous.dual, problem), previous.losses.copy()
         self.state = State(
             lam=self.lam,
@@ -129,6 +126,20 @@ class BCFW(Solver):
     def new_order(self, seed, given: np.ndarray | None) -> Order:
         """Return the order of the examples, which is ``given`` if that is not None."""
         return new_order(self.setting.sampling, self.problem, seed, given, self.has_cache, self.setting.refresh > 0.0)
+
+    def new_work(self, problem):
+        """Return the buffers of one thread."""
+        return workspace(problem)
+
+    def new_dual(self):
+        """Return dual variables that are at the true labelings."""
+        return duals.new_parts(self.problem) if self.setting.keeps_parts else self.new_sets()
+
+    def check_warm_start(self, other):
+        super().check_warm_start(other)
+        if isinstance(other.state.iterate.dual, Parts) != self.setting.keeps_parts:
+            steps = " or ".join(OF_PARTS)
+            raise WarmStartError(f"warm_start must be a result with step={steps} if, and only if, this run has step={steps}")
 
     def new_sets(self) -> ActiveSets:
         """Return active sets that hold the true labelings, with weight 1."""
@@ -212,7 +223,7 @@ class BCFW(Solver):
     def compile(self):
         self._run(NO_BUDGET)
         if self.setting.refresh or self.setting.needs_gaps:
-            specialise(exact_gaps, self.problem)(self.problem, 0, 0, self.state.iterate, self.work)
+            specialise(exact_gaps, self.problem, self.state.iterate.dual)(self.problem, 0, 0, self.state.iterate, self.work)
         if self.sets is not None:
             active_set.copied(self.problem, self.sets)
 

@@ -28,7 +28,7 @@ def _add_expectations(problem, w, c, scale, work, potentials, mean, scratch, tot
         size = problem.part_ptr[i + 1] - problem.part_ptr[i]
         scores(problem, i, w, work.theta)
         potentials[:size] = 0.0
-        loss_augmented_scores(problem, i, work.theta, c, potentials[:size])
+        loss_augmented_scores(problem, i, work.theta, c, 1.0, potentials[:size])
         losses += expectation_oracle(problem, i, potentials[:size], mean[:size], scratch)[1]
         set_dense(problem, i, mean[:size], work.direction)
         scatter(problem, i, work.direction, scale, total)

@@ -13,6 +13,14 @@ A fall that rounding could have made counts as an improvement: once a distributi
 exact improvement of any small step is positive but far below what can be measured, and refusing such steps would halve
 eta_i until the block stands still for ever. For the same reason eta_i is kept below 1e8, where every step is a jump.
 
+With the temperature tau of the objective (`fwexp.problems.loss_terms`), whose dual has an entropy, the gradient of the dual is
+H_i(y; w) - tau log a_i(y) up to a constant, and a step is
+
+    a_i(y) <- a_i(y)^(1 - eta_i tau) exp(eta_i H_i(y; w)) / Z_i,
+
+the algorithm of Collins et al. for conditional random fields; tau = 0 is the hinge. A step of eta_i = 1/tau would go all the way to
+the distribution at w, so eta_i is kept at or below that.
+
 The exponent is eta_i times the loss-augmented scores, not eta_i/n times them: with 1/n a step size of 0.5 would be too
 small by a factor of the order of n, and growing by 1.05 a visit it would take log(n)/log(1.05) passes to make up for it
 (about 180 on handwriting, n = 6251).
@@ -28,9 +36,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.blocks.averaging import Averages, averaged, new_averages, update_averages
+from fwexp.blocks.distributions import means_to_weights
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
+from fwexp.driver.settings import OBJECTIVES
 from fwexp.jit.compilation import njit, register_jitable, specialise
 from fwexp.options import choice
+from fwexp.problems.loss_terms import tau_of
 from fwexp.problems.protocol import (
     dot,
     expectation_oracle,
@@ -71,7 +82,7 @@ class Iterate(NamedTuple):
     ell: np.ndarray  # float64 (1,)
     potentials: np.ndarray  # float64, log-potentials of all examples, laid out by part_ptr
     means: np.ndarray  # float64, likewise: the expected parts E[p_i(y)]
-    losses: np.ndarray  # float64 (n,), n ell_i = E[L_i(y)]
+    losses: np.ndarray  # float64 (n,), n ell_i = E[cost L_i(y)] + tau entropy
     eta: np.ndarray  # float64 (n,), step sizes
     counts: np.ndarray  # int64 (2,): steps and oracle calls
 
@@ -95,7 +106,7 @@ def most_trials(k, n):
 
 
 @njit(calls=[expectation_oracle])
-def _steps(problem, iterate, averages, work, trial, order, lam, max_calls):
+def _steps(problem, objective, iterate, averages, work, trial, order, lam, max_calls):
     """Take a step per index in ``order`` while ``max_calls`` suffices; modifies all that is mutable."""
     lam_n, counts = lam * problem.n, iterate.counts
     for i in order:
@@ -109,13 +120,15 @@ def _steps(problem, iterate, averages, work, trial, order, lam, max_calls):
         largest = 1.0
         for j in range(size):
             largest = max(largest, abs(work.theta[j]))
-        step, loss_change = 0.0, 0.0
+        step, loss_change, tau = 0.0, 0.0, tau_of(objective, problem, i)
+        if tau > 0.0:
+            iterate.eta[i] = min(iterate.eta[i], 1.0 / tau)
         for halvings in range(trials):
-            # a_i(y) exp(eta_i H_i(y; w)) / Z_i
+            # a_i(y)^(1 - eta_i tau) exp(eta_i H_i(y; w)) / Z_i
             for j in range(size):
-                trial.potentials[j] = potentials[j]
-            loss_augmented_scores(problem, i, work.theta, iterate.eta[i], trial.potentials)
-            loss = expectation_oracle(problem, i, trial.potentials, trial.mean, trial.scratch)[1]
+                trial.potentials[j] = (1.0 - iterate.eta[i] * tau) * potentials[j]
+            loss_augmented_scores(problem, i, work.theta, iterate.eta[i], objective.cost, trial.potentials)
+            loss = ell_of(objective, problem, i, trial.potentials, trial.mean, trial.scratch)
             counts[ORACLE_CALLS] += 1
             # n (D(new a) - D(a))
             for j in range(size):
@@ -138,22 +151,20 @@ def _steps(problem, iterate, averages, work, trial, order, lam, max_calls):
         update_averages(problem, averages, i, work.direction, step, loss_change / problem.n, k + 1)
 
 
+@register_jitable
+def ell_of(objective, problem, i, potentials, mean, scratch):
+    """Return n ell_i of the distribution with these log-potentials, and set ``mean`` to its expected parts."""
+    _, mean_loss, entropy = expectation_oracle(problem, i, potentials, mean, scratch)
+    return objective.cost * mean_loss + tau_of(objective, problem, i) * entropy
+
+
 @njit(calls=[expectation_oracle])
-def _expectations(problem, iterate, trial):
-    """Set the expected parts and losses of all examples to those of their distributions."""
+def _expectations(problem, objective, iterate, trial):
+    """Set the expected parts and n ell_i of all examples to those of their distributions."""
     for i in range(problem.n):
         start, end = problem.part_ptr[i], problem.part_ptr[i + 1]
-        iterate.losses[i] = expectation_oracle(problem, i, iterate.potentials[start:end], iterate.means[start:end], trial.scratch)[
-            1
-        ]
-
-
-@njit
-def _add_weights(problem, means, direction, c, w):
-    """Add c sum_i F_i' E[p_i] to w."""
-    for i in range(problem.n):
-        set_dense(problem, i, means[problem.part_ptr[i] : problem.part_ptr[i + 1]], direction)
-        scatter(problem, i, direction, c, w)
+        means = iterate.means[start:end]
+        iterate.losses[i] = ell_of(objective, problem, i, iterate.potentials[start:end], means, trial.scratch)
 
 
 @dataclass
@@ -175,6 +186,7 @@ class OnlineEG(Solver):
     iterates = ("last", "wavg", "tavg", "avg")
     stochastic = True
     takes_order = True
+    objectives = OBJECTIVES
 
     @classmethod
     def needs(cls, options):
@@ -201,15 +213,16 @@ class OnlineEG(Solver):
         )
         draws = order_draws(rule, problem.n, seed) if order is None else fixed_order_draws(order)
         self.state = State(iterate, new_averages(problem, iterates), draws)
-        specialise(_expectations, problem)(problem, iterate, self.trial)
+        specialise(_expectations, problem, self.objective)(problem, self.objective, iterate, self.trial)
         iterate.w[:] = self._weights()
         iterate.ell[0] = iterate.losses.mean()
 
     def advance(self, budget):
         order = self.state.draws.peek(max(0, min(budget.calls - self.oracle_calls, budget.steps - self.step)))
         before = self.step
-        kernel = specialise(_steps, self.problem)
-        kernel(self.problem, self.state.iterate, self.state.averages, self.work, self.trial, order, self.lam, budget.calls)
+        kernel, state = specialise(_steps, self.problem, self.objective), self.state
+        buffers = self.work, self.trial
+        kernel(self.problem, self.objective, state.iterate, state.averages, *buffers, order, self.lam, budget.calls)
         self.state.draws.drop(self.step - before)
         return Stop(calls_needed=most_trials(self.step, self.problem.n))
 
@@ -233,6 +246,4 @@ class OnlineEG(Solver):
 
     def _weights(self) -> np.ndarray:
         """Return A a, computed from the expected parts."""
-        w, c = new_weights(self.problem), 1.0 / (self.lam * self.problem.n)
-        specialise(_add_weights, self.problem)(self.problem, self.state.iterate.means, self.work.direction, c, w)
-        return w
+        return means_to_weights(self.problem, self.state.iterate.means, 1.0 / (self.lam * self.problem.n))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from fwexp.driver.settings import OBJECTIVES
 from fwexp.driver.trace import Status
 from fwexp.plugins import NAME
 
@@ -184,6 +185,8 @@ CONFIG = {
     "lam": _or_none(lambda value: _text(LONGEST_NAME)(value) or _number(value)),
     "max_passes": NUMBER,
     "gap_tol": NUMBER,
+    "objective": lambda value: value in OBJECTIVES,
+    "temperature": NUMBER,
 }
 FIGURE = {
     **dict.fromkeys(("figure", "preset"), _text()),

@@ -32,7 +32,7 @@ MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, Recursion
 # Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
 RUN_COLUMNS = (
     *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
-    *("max_passes", "gap_tol", "created", "sources", "stale", "data", "lost", "method"),
+    *("objective", "max_passes", "gap_tol", "created", "sources", "stale", "data", "lost", "method"),
 )
 PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
 
@@ -119,6 +119,7 @@ class StoredRun:
             "seed": self.config["seed"],
             "key": self.key,
             "status": self.status,
+            "objective": self.config.get("objective", "hinge"),
             "max_passes": self.config.get("max_passes"),
             "gap_tol": self.config.get("gap_tol"),
             "created": self.record.get("created"),
@@ -127,6 +128,8 @@ class StoredRun:
             "data": self.data,
             "lost": self.lost,
         }
+        if "temperature" in self.config:
+            values["temperature"] = self.config["temperature"]
         if "task" in self.config:  # NaN for training, among others
             values["task"] = task_of(self.config)
         task = self.config.get("task")

@@ -14,7 +14,10 @@ from fwexp.store.stored_run import RUN_COLUMNS, TRACE
 WRITTEN = {"index": False, "use_dictionary": ["iterate"], "write_statistics": False, "store_schema": False}
 
 ITERATE, NUMBERS = "iterate", ("step", "oracle_calls", "passes", "time", "primal", "dual", "gap")  # what every trace has
-OTHERS, PREFIXES = {*RUN_COLUMNS, "task"}, ("solver.", "dataset.", "task.")  # of the columns that `load_results` adds
+OTHERS, PREFIXES = (
+    {*RUN_COLUMNS, "task", "temperature"},
+    ("solver.", "dataset.", "task."),
+)  # of columns of `load_results`
 TEXT, KINDS = {"string", "large_string", "null"}, {"int64", "double", "null"}  # of columns, which go together in one table
 CAST = dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16", "uint32"), "int64") | dict.fromkeys(("float", "bool"), "double")
 

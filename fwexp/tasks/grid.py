@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_flag, check_names, check_positive, check_positive_scale, choice, option
+from fwexp.problems.loss_terms import HINGE, make_objective
+from fwexp.solvers import get_solver
+from fwexp.solvers.base import check_objective
 from fwexp.tasks.lam_sequence import (
     OPTIONS,
     GridSequence,
@@ -16,9 +19,10 @@ from fwexp.tasks.lam_sequence import (
     run_sequence,
     sequence_result,
     sequence_settings,
+    split_objective,
 )
 from fwexp.tasks.task import Task
-from fwexp.types import Problem
+from fwexp.types import ObjectiveName, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +41,8 @@ def grid_search(
     time_limit: float | None = None,
     seed: int = 0,
     verbose: bool = False,
+    objective: ObjectiveName = "hinge",
+    temperature: float = 1.0,
     **options: Any,
 ) -> "pd.DataFrame":
     """Train to a certified gap of eps at every lam of a grid, the largest first.
@@ -59,8 +65,10 @@ def grid_search(
         Seed of the random choices.
     verbose : bool, default False
         Whether to show progress on standard error.
+    objective, temperature
+        As for `fwexp.solve`.
     **options
-        Options of ``bcfw`` that replace those that ``auto`` chooses.
+        Options of ``bcfw``, or of ``block_entropic`` if the objective is not the hinge, that replace those that ``auto`` chooses.
 
     Returns
     -------
@@ -71,7 +79,7 @@ def grid_search(
     check_names("solver bcfw", options, OPTIONS, inspect.signature(grid_search).parameters)
     eps, lams, warm = check_positive("eps", eps), _check_lams(lams), check_flag("warm", warm)
     settings = sequence_settings(max_passes=max_passes, time_limit=time_limit, seed=seed, verbose=verbose)
-    sequence = GridSequence(problem, options, settings.seed, eps, lams, warm)
+    sequence = GridSequence(problem, options, settings.seed, eps, lams, warm, make_objective(objective, temperature))
     status, rows = run_sequence(sequence, settings, "grid")
     frame = as_frame(rows)
     frame.attrs["status"] = str(status)
@@ -92,7 +100,8 @@ class Grid(Task):
 
     name = "grid"
     title = "training at the powers of two from lam_max down to lam_min"
-    reads: ClassVar = {"seed": 0, "max_passes": float(MOST_PASSES), "time_limit": None}
+    reads: ClassVar = {"seed": 0, "max_passes": float(MOST_PASSES), "time_limit": None, "objective": "hinge", "temperature": 1.0}
+    added_later = ("objective", "temperature")
 
     @dataclass(frozen=True)
     class Options:
@@ -125,10 +134,13 @@ class Grid(Task):
             return [2.0**exponent for exponent in range(first, last - 1, -1)]
 
     @classmethod
-    def check_problem(cls, problem, solver, options):
-        check_sequence(problem, options)
+    def check_problem(cls, problem, solver, options, objective=HINGE):
+        check_objective(get_solver(solver), problem, solver, objective)
+        check_sequence(problem, options, objective)
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
-        settings = sequence_settings(**self.given, verbose=verbose, checkpoint=checkpoint)
-        sequence = GridSequence(problem, dict(options), settings.seed, self.options.eps, self.options.lams, self.options.warm)
+        given, term = split_objective(self.given)
+        settings = sequence_settings(**given, verbose=verbose, checkpoint=checkpoint)
+        grid = self.options.eps, self.options.lams, self.options.warm
+        sequence = GridSequence(problem, dict(options), settings.seed, *grid, term)
         return sequence_result(sequence, solver, settings, f"grid to lam={self.options.lams[-1]:.3g}")

@@ -16,11 +16,14 @@ from fwexp.driver.settings import RunSettings
 from fwexp.driver.trace import Status
 from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.loss_terms import HINGE, Hinge, Softmax, make_objective
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original, to_public
 from fwexp.problems.signature import check_problem_type, signature
 from fwexp.solvers import check_needs, check_options
-from fwexp.solvers.auto import best_options
+from fwexp.solvers.auto import best_entropic_options, best_options
+from fwexp.solvers.base import check_objective
 from fwexp.solvers.bcfw import BCFW
+from fwexp.solvers.block_entropic import BlockEntropic
 from fwexp.tasks.objective import is_plausible
 from fwexp.tasks.result import Result
 from fwexp.tasks.task import result_of_rows
@@ -34,15 +37,22 @@ CHECKS_PER_PASS = 10  # of the known gap
 START_PASSES = 3  # oracle calls / n that a path needs before its first break point
 
 
-def check_sequence(problem, options: Mapping) -> BCFW.Options:
-    """Return the options of bcfw for several lam, by default those of ``auto``; check that the problem allows them."""
-    checked = check_options(BCFW, best_options(problem) | dict(options))
-    check_needs(BCFW, problem, checked)
+def solver_class(objective) -> type[BCFW]:
+    """Return the block method that goes through several lam."""
+    return BCFW if objective == HINGE else BlockEntropic
+
+
+def check_sequence(problem, options: Mapping, objective=HINGE) -> BCFW.Options:
+    """Return the options of the solver for several lam, by default those of ``auto``; check that the problem allows them."""
+    cls = solver_class(objective)
+    check_objective(cls, problem, cls.name, objective)
+    checked = check_options(cls, (best_options(problem) if cls is BCFW else best_entropic_options(problem)) | dict(options))
+    check_needs(cls, problem, checked, objective=objective)
     if not exact_oracle(problem):
         family = type(original(problem)).__name__
         what = f"a way through several lam goes by certified gaps, and the oracle of {family} is not exact"
         raise OptionError(f"{what}; train at one lam instead, with fwexp.solve")
-    if not checked.line_search:
+    if cls is BCFW and not checked.line_search:
         raise OptionError("solver bcfw: line_search=false has steps for one lam; accepted here: true")
     return checked
 
@@ -70,12 +80,12 @@ class LamSequence(Iteration):
         "_next_check",
     )  # beside the solver
 
-    def __init__(self, problem, options: dict, seed: int, exact: bool) -> None:
+    def __init__(self, problem, options: dict, seed: int, exact: bool, objective=HINGE) -> None:
         check_problem_type(problem)
-        self.options = check_sequence(problem, options)
+        self.options, self.objective = check_sequence(problem, options, objective), objective
         self.problem, self.exact, self.seed = problem, exact, seed
         # A gap across several lam is no certificate: the rows have gaps of their own.
-        has_cache = self.options.cache is not False
+        has_cache = self.options.setting().cache is not None
         self.terms = Terms(problem.n, certifies=False, costly_oracle=costly_oracle(problem), has_cache=has_cache)
         self.solver: BCFW | None = None
         self.weights: list[np.ndarray] = []  # public ones, at the rows so far
@@ -92,7 +102,7 @@ class LamSequence(Iteration):
     def restore(self, state):
         if state["solver"] is not None:
             lam, inner = state["solver"]
-            self.solver = BCFW(self.problem, lam, self.options, self.seed)
+            self.solver = self._new(lam)
             self.solver.restore(inner)
         for name in self.changes:
             setattr(self, name, state[name])
@@ -167,16 +177,20 @@ class LamSequence(Iteration):
         """Continue with a new solver that starts at w = 0, or at the dual variables of ``warm_start``."""
         if self.solver is not None:
             self._before += [self.solver.step, self.solver.oracle_calls, self.solver.cache_hits]
-        self.solver = BCFW(self.problem, lam, options or self.options, self.seed, warm_start=warm_start)
+        self.solver = self._new(lam, options, warm_start)
+
+    def _new(self, lam: float, options=None, warm_start: BCFW | None = None) -> BCFW:
+        how = {"warm_start": warm_start, "objective": self.objective}
+        return solver_class(self.objective)(self.problem, lam, options or self.options, self.seed, **how)
 
     def compile(self):
         """Take each kind of step once, off the clock."""
-        solver = BCFW(self.problem, 1.0, self.options, self.seed)
+        solver = self._new(1.0)
         solver.compile()
         solver.exact_gap()
         solver.change_lam(0.5)
         solver.full_step()
-        BCFW(self.problem, 1.0, self.options, self.seed, warm_start=solver)
+        self._new(1.0, warm_start=solver)
         Evaluator(self.problem)(solver.state.iterate.w, error=False)
 
     def point(self, iterate):
@@ -193,8 +207,8 @@ class PathSequence(LamSequence):
 
     changes = (*LamSequence.changes, "lam_end")
 
-    def __init__(self, problem, options, seed, exact, eps: float, lam_min: float, kappa: float) -> None:
-        super().__init__(problem, options, seed, exact)
+    def __init__(self, problem, options, seed, exact, eps: float, lam_min: float, kappa: float, objective=HINGE) -> None:
+        super().__init__(problem, options, seed, exact, objective)
         self.eps, self.lam_min, self.kappa = eps, lam_min, kappa
         self.lam_end = math.inf  # smallest lam for which the weights of the last break point are good enough
 
@@ -242,8 +256,8 @@ class GridSequence(LamSequence):
 
     changes = (*LamSequence.changes, "left")
 
-    def __init__(self, problem, options, seed, eps: float, lams: Sequence[float], warm: bool) -> None:
-        super().__init__(problem, options, seed, exact=True)
+    def __init__(self, problem, options, seed, eps: float, lams: Sequence[float], warm: bool, objective=HINGE) -> None:
+        super().__init__(problem, options, seed, exact=True, objective=objective)
         self.eps, self.warm = eps, warm
         self.left = sorted(lams)
 
@@ -287,6 +301,12 @@ def sequence_settings(**given) -> RunSettings:
     return RunSettings(gap_tol=0.0, schedule=(), **given)
 
 
+def split_objective(given: Mapping) -> tuple[dict, Hinge | Softmax]:
+    """Return settings without objective and temperature, and the loss term that these stand for."""
+    rest = dict(given)
+    return rest, make_objective(rest.pop("objective"), rest.pop("temperature"))
+
+
 def as_frame(rows: list[dict]) -> "pd.DataFrame":
     """Return the rows of a sequence."""
     import pandas as pd
@@ -305,4 +325,5 @@ def sequence_result(sequence: LamSequence, solver: str, settings: RunSettings, l
     w = sequence.weights[-1] if rows else np.zeros(sequence.problem.d)
     result = result_of_rows(rows, w, status, lam, solver, vars(sequence.options), settings.seed)
     result.structure = signature(sequence.problem)
+    result.objective, result.temperature = sequence.objective.name, sequence.objective.temperature or 1.0
     return result

@@ -11,6 +11,7 @@ from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import CertificateError, ParameterError, shown
 from fwexp.options import is_integer, plain
 from fwexp.problems.evaluation import Evaluation, evaluator
+from fwexp.problems.loss_terms import HINGE
 from fwexp.problems.oracle_check import OracleCheck
 from fwexp.problems.protocol import from_public, inner, order_of_weights, original, to_public
 from fwexp.solvers.base import Solver
@@ -60,7 +61,7 @@ class SVMObjective(Objective):
         scale: float = 1.0,
     ) -> None:
         self.solver, self._metrics, self._train_error, self.scale = solver, metrics, train_error, scale
-        self._evaluate = evaluator(solver.problem)
+        self._evaluate = evaluator(solver.problem, solver.objective)
         self._evaluate_test = None if test is None else evaluator(solver.view(test))
         self._reorders = test is not None and _order(self._evaluate_test.problem) != _order(solver.problem)
         self._check = OracleCheck(self._evaluate) if check else None
@@ -115,6 +116,8 @@ class SVMObjective(Objective):
         return 0.5 * self.solver.lam * inner(self.solver.problem, point.w, point.w) + value.rest
 
     def explain_negative_gap(self, best: np.ndarray, last: np.ndarray) -> str:
+        if self.solver.objective != HINGE:
+            return "the expectation oracle or the scores of the problem are wrong"
         contradiction = self._evaluate.contradiction(best, [0.0 * last, last, 0.5 * best, 2.0 * best])
         if contradiction is None:
             return "max_oracle does not maximise, or losses or features change between calls"

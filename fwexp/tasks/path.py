@@ -24,6 +24,9 @@ import numpy as np
 from fwexp.driver.trace import ending
 from fwexp.errors import ParameterError
 from fwexp.options import check_flag, check_integer, check_names, check_number, check_positive, check_positive_scale, choice, option
+from fwexp.problems.loss_terms import HINGE, make_objective
+from fwexp.solvers import get_solver
+from fwexp.solvers.base import check_objective
 from fwexp.tasks.lam_sequence import (
     OPTIONS,
     PathSequence,
@@ -32,9 +35,10 @@ from fwexp.tasks.lam_sequence import (
     run_sequence,
     sequence_result,
     sequence_settings,
+    split_objective,
 )
 from fwexp.tasks.task import Task
-from fwexp.types import Problem
+from fwexp.types import ObjectiveName, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,6 +118,8 @@ def regularization_path(
     time_limit: float | None = None,
     seed: int = 0,
     verbose: bool = False,
+    objective: ObjectiveName = "hinge",
+    temperature: float = 1.0,
     **options: Any,
 ) -> RegularizationPath:
     """Train for all lam >= lam_min at once: weights whose objective is at most eps above the optimum, at every lam.
@@ -139,8 +145,10 @@ def regularization_path(
         Seed of the random choices.
     verbose : bool, default False
         Whether to show progress on standard error.
+    objective, temperature
+        As for `fwexp.solve`.
     **options
-        Options of ``bcfw`` that replace those that ``auto`` chooses.
+        Options of ``bcfw``, or of ``block_entropic`` if the objective is not the hinge, that replace those that ``auto`` chooses.
 
     Returns
     -------
@@ -151,7 +159,7 @@ def regularization_path(
     ValueError
         If a parameter does not accept its value.
     TypeError
-        If bcfw does not have an option, or options exclude each other.
+        If the solver does not have an option, or options exclude each other.
 
     Examples
     --------
@@ -168,7 +176,8 @@ def regularization_path(
     kappa = DEFAULT_KAPPA[exact] if kappa is None else check_kappa("kappa", kappa)
     options = ({} if exact else {"refresh": 0}) | options
     settings = sequence_settings(max_passes=max_passes, time_limit=time_limit, seed=seed, verbose=verbose)
-    sequence = PathSequence(problem, options, settings.seed, exact, eps, lam_min, kappa)
+    term = make_objective(objective, temperature)
+    sequence = PathSequence(problem, options, settings.seed, exact, eps, lam_min, kappa, term)
     status, rows = run_sequence(sequence, settings, "path")
     frame = as_frame(rows)
     return RegularizationPath(
@@ -196,7 +205,8 @@ class Path(Task):
 
     name = "path"
     title = "weights for every lam down to lam_min"
-    reads: ClassVar = {"seed": 0, "max_passes": 1e5, "time_limit": None}
+    reads: ClassVar = {"seed": 0, "max_passes": 1e5, "time_limit": None, "objective": "hinge", "temperature": 1.0}
+    added_later = ("objective", "temperature")
 
     @dataclass(frozen=True)
     class Options:
@@ -226,13 +236,15 @@ class Path(Task):
                 vars(self)["kappa"] = DEFAULT_KAPPA[self.exact]
 
     @classmethod
-    def check_problem(cls, problem, solver, options):
-        check_sequence(problem, options)
+    def check_problem(cls, problem, solver, options, objective=HINGE):
+        check_objective(get_solver(solver), problem, solver, objective)
+        check_sequence(problem, options, objective)
 
     def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
         eps, lam_min, exact, kappa = vars(self.options).values()
         if not exact and options.get("refresh") is None:
             options = {**options, "refresh": 0}
-        settings = sequence_settings(**self.given, verbose=verbose, checkpoint=checkpoint)
-        sequence = PathSequence(problem, dict(options), settings.seed, exact, eps, lam_min, kappa)
+        given, term = split_objective(self.given)
+        settings = sequence_settings(**given, verbose=verbose, checkpoint=checkpoint)
+        sequence = PathSequence(problem, dict(options), settings.seed, exact, eps, lam_min, kappa, term)
         return sequence_result(sequence, solver, settings, f"path to lam={lam_min:.3g}")

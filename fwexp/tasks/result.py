@@ -41,6 +41,10 @@ class Result:
         The solver's options; for ``auto``, the options of the solver that it chose.
     lam : float
     seed : int
+    objective : str
+        Which loss term was minimised: ``hinge``, ``log`` or ``softmax_margin``.
+    temperature : float
+        Temperature of the objective; 1 for the hinge, which has none.
     structure : dict
         Problems that the weights fit: ``family``, ``d`` and the numbers of labels and features of the training problem.
     lost : dict
@@ -69,6 +73,8 @@ class Result:
     options: dict[str, Any]
     lam: float
     seed: int
+    objective: str = "hinge"
+    temperature: float = 1.0
     structure: dict[str, Any] = field(default_factory=dict, repr=False)
     lost: dict[str, int] = field(default_factory=dict, repr=False)
     wall_seconds: float = field(default=math.nan, repr=False)

@@ -22,7 +22,8 @@ from fwexp.options import check_path, is_integer
 from fwexp.problems.signature import of_inputs
 
 FORMAT = "fwexp result 1"
-TEXTS, NUMBERS = ("status", "reason", "iterate", "solver"), ("primal", "dual", "gap", "lam")
+TEXTS = ("status", "reason", "iterate", "solver", "objective")
+NUMBERS = ("primal", "dual", "gap", "lam", "temperature")
 HEADER = ("format", *TEXTS, *NUMBERS, "options", "seed", "structure", "columns", "versions")
 
 
@@ -109,7 +110,7 @@ def fields_of(arrays) -> tuple[dict, dict | None]:
         w=w,
         trace=pd.DataFrame(dict(zip(names, columns, strict=True))),
         status=str(Status(header["status"])),
-        **{name: header[name] for name in ("reason", "iterate", "solver", *NUMBERS, "options", "seed", "structure")},
+        **{name: header[name] for name in (*TEXTS[1:], *NUMBERS, "options", "seed", "structure")},
     )
     return fields, estimator or None
 

@@ -12,6 +12,7 @@ from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, unknown
 from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
+from fwexp.problems.loss_terms import HINGE
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.tasks.result import Result
 
@@ -32,7 +33,7 @@ class Task(ABC):
     Options: ClassVar[type] = NoOptions
     reads: ClassVar[Mapping[str, Any]]  # those of `fwexp.driver.settings.CHECKS` that it reads, with their defaults
     added_later: ClassVar[tuple[str, ...]] = ()  # settings that are in no key while they have their defaults
-    solvers: ClassVar[tuple[str, ...] | None] = ("auto", "bcfw")  # what it can run; None: every solver
+    solvers: ClassVar[tuple[str, ...] | None] = ("auto", "bcfw", "block_entropic")  # what it can run; None: every solver
     kinds: ClassVar[Mapping[str, str]] = {STRUCTURED: "auto"}  # of problem, see `fwexp.plugins.KINDS`, with the usual solver
 
     def __init__(self, options, given: Mapping[str, Any]) -> None:
@@ -56,10 +57,10 @@ class Task(ABC):
         return make_options(f"task {cls.name}", cls.Options, given)
 
     @classmethod
-    def check_problem(cls, problem, solver: str, options: Mapping) -> None:
+    def check_problem(cls, problem, solver: str, options: Mapping, objective=HINGE) -> None:
         """Check that a problem has what the solver needs with these options, without compiling anything."""
         found = get_solver(solver)
-        check_needs(found, problem, check_options(found, options))
+        check_needs(found, problem, check_options(found, options), objective=objective)
 
     @classmethod
     def check_settings(cls, given: Mapping, solver: str, options: Mapping) -> dict[str, Any]:

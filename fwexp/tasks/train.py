@@ -12,6 +12,7 @@ from fwexp.driver.settings import RunSettings
 from fwexp.driver.trace import Status, lost_words
 from fwexp.memory import check_room
 from fwexp.problems.evaluation import evaluator
+from fwexp.problems.loss_terms import make_objective
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.signature import signature
 from fwexp.solvers import check_options, get_solver
@@ -92,6 +93,8 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         solver=solver.name,
         options=dict(vars(solver.options)),
         lam=solver.lam / log.objective.scale,
+        objective=solver.objective.name,
+        temperature=solver.objective.temperature or 1.0,
         seed=seed,
         structure=signature(solver.user_problem, inputs=solver.refers_to_inputs),
         lost=dict(solver.lost),
@@ -102,7 +105,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
 def _primal(solver: Solver, w) -> float:
     """Return the primal objective at w, computed without the buffers of the run."""
     with quiet():
-        value = evaluator(solver.problem)(w, error=False)
+        value = evaluator(solver.problem, solver.objective)(w, error=False)
     return 0.5 * solver.lam * value.norm_sq + value.hinge
 
 
@@ -113,11 +116,12 @@ class Train(Task):
     title = "training at one lam"
     solvers = None  # every one
     reads: ClassVar = {name: getattr(Settings, name) for name in checks.CHECKS}
-    added_later = ("iterate", "train_error", "check")
+    added_later = ("iterate", "train_error", "check", "objective", "temperature")
 
     @classmethod
     def check_settings(cls, given, solver, options):
         values = super().check_settings(given, solver, options)
+        make_objective(values["objective"], values["temperature"])
         runs = get_solver(solver)
         if not runs.chooses:  # Otherwise the iterates are not known yet.
             values["iterates"] = check_iterates(runs, check_options(runs, options), values["iterates"], values["iterate"])

@@ -10,12 +10,13 @@ from fwexp.driver.settings import RunSettings
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.options import check_flag, check_function, check_names
 from fwexp.plugins import STRUCTURED, takes_options
+from fwexp.problems.loss_terms import HINGE, Hinge, Softmax, make_objective
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
 from fwexp.solvers import check_needs, check_options, get_method
-from fwexp.solvers.base import Solver
+from fwexp.solvers.base import Solver, check_objective
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.result import Result
-from fwexp.types import Iterate, Lam, Metrics, Problem
+from fwexp.types import Iterate, Lam, Metrics, ObjectiveName, Problem
 
 
 @takes_options(STRUCTURED)
@@ -24,7 +25,8 @@ class Settings(RunSettings):
     """Everything that one training run depends on: `fwexp.solve` describes the arguments.
 
     The constructor checks all of them. Afterwards ``method`` is the solver class that runs, ``options`` is an object of its
-    ``Options``, ``lam`` and ``iterates`` have their values, and ``name`` and ``title`` are those of the requested solver.
+    ``Options``, ``lam`` and ``iterates`` have their values, ``loss_term`` is the objective as solvers take it, and ``name`` and
+    ``title`` are those of the requested solver.
 
     Attributes
     ----------
@@ -42,11 +44,14 @@ class Settings(RunSettings):
     iterate: Iterate | Literal["best"] = "best"
     train_error: bool = False
     check: bool = False
+    objective: ObjectiveName = "hinge"
+    temperature: float = 1.0
     order: Sequence[int] | None = None
     warm_start: Result | None = None
     options: Mapping | Any = field(default_factory=dict)
     objective_scale: float = 1.0
     method: type[Solver] = field(init=False)
+    loss_term: Hinge | Softmax = field(init=False)
     name: str = field(init=False)
     title: str = field(init=False)
 
@@ -56,12 +61,15 @@ class Settings(RunSettings):
         if self.lam is None:
             raise OptionError('solve needs lam, a positive finite number or "1/n"')
         self._set("lam", settings.check_lam("lam", self.lam, self.problem.n * self.objective_scale))
+        self._set("loss_term", make_objective(self.objective, self.temperature))
         self._choose(requested, options)
         check_labels(self.problem)
         super().__post_init__()
         self._set("iterates", check_iterates(self.method, self.options, self.iterates, self.iterate, self.name))
         for name in ("train_error", "check"):
             self._set(name, check_flag(name, getattr(self, name)))
+        if self.check and self.loss_term != HINGE:
+            raise OptionError(f"check must be False with objective={self.objective}, whose runs call no max-oracle, got True")
         self._check_test()
         if self.order is not None:
             steps = settings.max_calls(self.max_passes, self.problem.n)
@@ -87,8 +95,9 @@ class Settings(RunSettings):
             raise OptionError(f"order excludes {clash}")
         wanted = iterates if self.iterate in ("best", "last") else [self.iterate]
         checked = check_options(requested, options)
-        method, checked = requested.choose(checked, self.problem, self.solver_lam, wanted, self.order)
-        check_needs(method, self.problem, checked, requested.name)
+        check_objective(requested, self.problem, requested.name, self.loss_term)
+        method, checked = requested.choose(checked, self.problem, self.solver_lam, wanted, self.order, self.loss_term)
+        check_needs(method, self.problem, checked, requested.name, self.loss_term)
         for name, value in (("method", method), ("options", checked), ("name", requested.name), ("title", requested.title)):
             self._set(name, value)
 
@@ -114,7 +123,8 @@ class Settings(RunSettings):
     def new_solver(self) -> Solver:
         """Return the solver at its start."""
         start = None if self.warm_start is None else self.warm_start.state
-        solver = self.method(self.problem, self.solver_lam, self.options, self.seed, self.iterates, self.order, start)
+        how = self.seed, self.iterates, self.order, start, self.loss_term
+        solver = self.method(self.problem, self.solver_lam, self.options, *how)
         solver.name, solver.title = self.name, self.title
         return solver
 

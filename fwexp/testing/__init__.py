@@ -21,12 +21,13 @@ from fwexp.driver.settings import check_lam
 from fwexp.errors import UserError
 from fwexp.problems import tiers
 from fwexp.problems.chain import chain_problem
+from fwexp.problems.loss_terms import make_objective
 from fwexp.problems.signature import check_problem_type
 from fwexp.solvers import Solver, check_needs, check_options, get_solver
 from fwexp.testing.probe import CheckFailed, ProblemProbe
 from fwexp.testing.problems import PROBLEM_CHECKS
 from fwexp.testing.solvers import SOLVER_CHECKS, SolverProbe
-from fwexp.types import Lam, Problem
+from fwexp.types import Lam, ObjectiveName, Problem
 
 __all__ = ["Check", "CheckFailed", "check_problem", "check_solver", "problem_checks", "solver_checks"]
 
@@ -131,7 +132,14 @@ def check_problem(problem: Problem, *, seed: int = 0, examples: int = 5) -> tupl
     return tiers.tiers_of(problem)
 
 
-def solver_checks(solver: str | type[Solver], problem: Problem | None = None, *, lam: Lam = 0.1, **options: Any) -> list[Check]:
+def solver_checks(
+    solver: str | type[Solver],
+    problem: Problem | None = None,
+    *,
+    lam: Lam = 0.1,
+    objective: ObjectiveName | None = None,
+    **options: Any,
+) -> list[Check]:
     """Return the checks of a solver: bounds, seeds, averages, dual points, progress and endings.
 
     Parameters
@@ -142,6 +150,8 @@ def solver_checks(solver: str | type[Solver], problem: Problem | None = None, *,
         Small training problem; by default chains.
     lam : float
         Regularisation.
+    objective : str, optional
+        Objective to minimise; by default the first one that the solver states.
     **options
         The solver's own options.
 
@@ -165,12 +175,20 @@ def solver_checks(solver: str | type[Solver], problem: Problem | None = None, *,
     checked = check_options(cls, options)
     problem = small_chains() if problem is None else problem
     check_problem_type(problem)
+    term = make_objective(objective or cls.objectives[0])
     if callable(cls.needs) and all(tier in tiers.TIERS for tier in cls.needs(checked)):  # else a check will say so
-        check_needs(cls, problem, checked)
-    return _checks(SOLVER_CHECKS, SolverProbe(cls, problem, float(check_lam("lam", lam, problem.n)), checked))
+        check_needs(cls, problem, checked, objective=term)
+    return _checks(SOLVER_CHECKS, SolverProbe(cls, problem, float(check_lam("lam", lam, problem.n)), checked, term))
 
 
-def check_solver(solver: str | type[Solver], problem: Problem | None = None, *, lam: Lam = 0.1, **options: Any) -> None:
+def check_solver(
+    solver: str | type[Solver],
+    problem: Problem | None = None,
+    *,
+    lam: Lam = 0.1,
+    objective: ObjectiveName | None = None,
+    **options: Any,
+) -> None:
     """Run ``solver_checks``.
 
     Parameters
@@ -181,6 +199,8 @@ def check_solver(solver: str | type[Solver], problem: Problem | None = None, *, 
         Small training problem; by default chains.
     lam : float
         Regularisation.
+    objective : str, optional
+        Objective to minimise; by default the first one that the solver states.
     **options
         The solver's own options.
 
@@ -194,7 +214,7 @@ def check_solver(solver: str | type[Solver], problem: Problem | None = None, *, 
     >>> from fwexp.testing import check_solver
     >>> check_solver("bcfw", sampling="perm")
     """
-    for check in solver_checks(solver, problem, lam=lam, **options):
+    for check in solver_checks(solver, problem, lam=lam, objective=objective, **options):
         check()
 
 

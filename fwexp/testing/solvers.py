@@ -17,6 +17,7 @@ from fwexp.problems import protocol, tiers
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.constraints import public_indices
 from fwexp.problems.evaluation import Evaluator
+from fwexp.problems.loss_terms import HINGE
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
 from fwexp.solvers.base import NO_BUDGET, Budget, Stop, start
 from fwexp.tasks.result import Result
@@ -29,10 +30,10 @@ CONVERGENCE_PASSES = 100  # passes after which the objective must be near the op
 
 
 class SolverProbe:
-    """A solver class with options, and a problem to run it on."""
+    """A solver class with options, and a problem and an objective to run it on."""
 
-    def __init__(self, cls: type[Solver], problem, lam: float, options) -> None:
-        self.cls, self.problem, self.lam, self.options = cls, problem, lam, options
+    def __init__(self, cls: type[Solver], problem, lam: float, options, objective=HINGE) -> None:
+        self.cls, self.problem, self.lam, self.options, self.objective = cls, problem, lam, options, objective
         self.asked: list[int] = []
 
     @property
@@ -45,7 +46,7 @@ class SolverProbe:
         problem, options = self.problem if problem is None else problem, self.options
         if order is not None and hasattr(options, "sampling"):  # an order excludes other rules
             options = replace(options, sampling=self.cls.Options().sampling)
-        return start(self.cls, problem, lam or self.lam, options, seed, self.iterates, order, warm_start)
+        return start(self.cls, problem, lam or self.lam, options, seed, self.iterates, order, warm_start, self.objective)
 
     def ran(self, passes: float = PASSES, **arguments) -> Solver:
         """Return a solver after so many passes."""
@@ -68,7 +69,7 @@ class SolverProbe:
     def primal(self, solver: Solver, iterate: str = "last") -> float:
         """Return P at an iterate."""
         point = solver.point(iterate)
-        value = Evaluator(solver.problem)(np.array(point.w), error=False, norm_sq=point.norm_sq)
+        value = Evaluator(solver.problem, self.objective)(np.array(point.w), error=False, norm_sq=point.norm_sq)
         return 0.5 * self.lam * value.norm_sq + value.hinge
 
     @cached_property
@@ -77,9 +78,10 @@ class SolverProbe:
         if self.new().problem is not self.problem:
             solver = self.ran(3 * CONVERGENCE_PASSES)
             return min(self.primal(solver, name) for name in self.iterates)
-        cls = SOLVERS["bcfw"]
-        step = {"step": "pairwise"} if tiers.has(self.problem, "sets") else {}
-        reference = cls(self.problem, self.lam, check_options(cls, {"sampling": "perm", **step}))
+        cls = SOLVERS["bcfw" if self.objective == HINGE else "block_entropic"]
+        step = {"step": "pairwise"} if self.objective == HINGE and tiers.has(self.problem, "sets") else {}
+        options = check_options(cls, {"sampling": "perm", **step})
+        reference = cls(self.problem, self.lam, options, objective=self.objective)
         reference.advance(Budget(3 * CONVERGENCE_PASSES * self.problem.n, NO_LIMIT))
         return self.primal(reference)
 
@@ -91,7 +93,7 @@ class SolverProbe:
     def plain(self, **arguments) -> Solver | None:
         """Return a solver on the same problem given by Python functions, or None if it needs more than these."""
         try:
-            check_needs(self.cls, self.in_plain_python, self.options)
+            check_needs(self.cls, self.in_plain_python, self.options, objective=self.objective)
             return self.new(problem=self.in_plain_python, **arguments)
         except OptionError:
             return None

@@ -21,7 +21,7 @@ import pytest
 import fwexp
 from fwexp.files import code_digest
 from fwexp.jit import compilation, disk_cache
-from fwexp.problems import protocol
+from fwexp.problems import protocol, walk
 from fwexp.problems.enumerated import EnumeratedProblem
 from fwexp.problems.evaluation import Evaluator, _decode_range
 
@@ -289,7 +289,8 @@ class Outside(NamedTuple):
 @pytest.fixture
 def outside():
     """Yield a problem of that class, and unregister the class afterwards."""
-    functions = [f for f in vars(protocol).values() if EnumeratedProblem in getattr(f, "implementations", {})]
+    everything = [*vars(protocol).values(), *vars(walk).values()]
+    functions = [f for f in everything if EnumeratedProblem in getattr(f, "implementations", {})]
     for function in functions:
         function.register(Outside)(function.implementations[EnumeratedProblem])
     rng = np.random.default_rng(0)
@@ -334,12 +335,14 @@ import fwexp
 import fwexp.convex
 from fwexp.estimators import MulticlassSVM
 from fwexp.store.provenance import cpu_kind
-from fwexp.solvers import of_kind
+from fwexp.solvers import get_solver, of_kind
 rng = np.random.default_rng(0)
 problem = fwexp.chain_problem([rng.normal(size=(3, 2)) for _ in range(4)], [[0, 1, 0]] * 4)
 for solver in of_kind("structured"):
-    result = fwexp.solve(problem, solver, lam=0.1, max_passes=2, iterates=["last"], schedule=[])
-    print(solver, result.primal, result.gap)
+    objective = get_solver(solver).objectives[0]
+    result = fwexp.solve(problem, solver, lam=0.1, max_passes=2, iterates=["last"], schedule=[], objective=objective)
+    start = 1.0 if objective == "hinge" else 3.0 * np.log(2.0)  # P at w = 0
+    print(solver, result.primal / start, result.gap / start)
 box = fwexp.convex.Box(np.zeros(2), np.ones(2))
 fwexp.convex.minimize(fwexp.convex.LeastSquares(np.eye(2), np.ones(2)), box, max_iter=2)
 MulticlassSVM(max_passes=1, tol=10.0).fit(np.eye(2), [0, 1])

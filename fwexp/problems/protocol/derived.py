@@ -129,6 +129,16 @@ def _(problem, i, y):
 
 
 @dispatched
+def example_weight(problem, i):
+    """Return the factor of H_i(w) in the objective, which is in losses and features of example i already."""
+
+
+@example_weight.register(object)
+def _(problem, i):
+    return 1.0
+
+
+@dispatched
 def forget(problem):
     """Forget what a former run has seen of a problem (plain Python)."""
 

@@ -7,25 +7,34 @@ from fwexp.jit.compilation import dispatched
 
 
 @dispatched
-def loss_augmented_scores(problem, i, theta, c, potentials):
+def loss_augmented_scores(problem, i, theta, c, cost, potentials):
     """Add c times the loss-augmented score of every labeling of example i, up to a constant, to the ``potentials``.
 
-    The loss-augmented score is L_i(y) - <w, psi_i(y)>, whose maximum is H_i(w); ``theta`` are the part scores at w.
+    The loss-augmented score is cost L_i(y) - <w, psi_i(y)>, whose maximum is H_i(w) if ``cost`` is 1; ``theta`` are the part
+    scores at w.
     """
 
 
 @dispatched(on_request=True)
 def expectation_oracle(problem, i, potentials, mean, scratch):
-    """Find log-partition and expectations of the distribution in proportion to exp(log-potential), given its ``potentials``.
+    """Find the expectations of the distribution in proportion to exp(log-potential), given its ``potentials``.
 
     Sets ``mean`` to the expectation of p_i(y), of which ``set_dense`` makes a vector of parts; ``scratch`` is that of
-    `expectation_scratch`. Returns the log-partition and the expectation of L_i(y).
+    `expectation_scratch`. Returns the log-partition, the expectation of L_i(y), and the entropy.
     """
 
 
 @dispatched
 def expectation_scratch(problem):
     """Return the buffer that ``expectation_oracle`` needs (plain Python)."""
+
+
+@dispatched
+def distance(problem, i, direction):
+    """Return a lower bound on the 1-norm of the difference between two distributions whose expected parts differ by this vector.
+
+    The 1-norm of the difference between marginals of one variable is such a bound.
+    """
 
 
 @dispatched

@@ -1,0 +1,141 @@
+"""The loss term H_i(w) of the objective P(w) = lam/2 ||w||^2 + 1/n sum_i H_i(w): a maximum, or a sum of exponentials.
+
+With the loss-augmented scores s_y = cost L_i(y) - <w, psi_i(y)> of all labelings y and a temperature tau,
+
+    H_i(w) = tau log sum_y exp(s_y / tau)   = max_a  <a, s> + tau Ent(a),    a a distribution over labelings,
+
+attained at a_y in proportion to exp(s_y / tau). The hinge is the limit tau -> 0. With cost 0 and tau 1 this is the negative
+log-likelihood of a conditional random field (Lafferty, McCallum and Pereira, ICML 2001); with cost 1 it is the softmax-margin
+(Gimpel and Smith, NAACL 2010). The dual objective is
+
+    D(a) = 1/n sum_i [cost <a_i, L_i> + tau Ent(a_i)] - lam/2 ||A a||^2.
+
+An example of weight c_i (`fwexp.problems.weighted`), whose loss and features have the factor already, has the temperature c_i tau.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp.driver.settings import check
+from fwexp.errors import OptionError
+from fwexp.jit.compilation import dispatched, inlined
+from fwexp.problems.protocol import (
+    dot,
+    example_weight,
+    expectation_oracle,
+    expectation_scratch,
+    loss,
+    loss_augmented_scores,
+    max_oracle,
+    set_dense,
+    workspace,
+)
+
+
+class Hinge(NamedTuple):
+    """The maximum of the loss-augmented scores."""
+
+    name = "hinge"
+
+    cost: float = 1.0
+    temperature: float = 0.0
+
+
+class Softmax(NamedTuple):
+    """The softened maximum of the loss-augmented scores."""
+
+    cost: float  # factor of L_i(y): 0 for the log-loss, 1 for the softmax-margin
+    temperature: float
+
+    @property
+    def name(self) -> str:
+        """Name of the objective."""
+        return "softmax_margin" if self.cost else "log"
+
+
+HINGE = Hinge()
+
+
+def make_objective(objective: str = "hinge", temperature: float = 1.0) -> Hinge | Softmax:
+    """Return the loss term that the arguments ``objective`` and ``temperature`` of a run stand for, checked."""
+    objective, temperature = check("objective", objective), check("temperature", temperature)
+    if objective != "hinge":
+        return Softmax(float(objective == "softmax_margin"), temperature)
+    if temperature != 1.0:
+        raise OptionError(f"temperature goes with objective=log or softmax_margin, got {temperature!r} with hinge")
+    return HINGE
+
+
+class SoftWorkspace(NamedTuple):
+    """A ``Workspace`` with buffers for distributions."""
+
+    theta: np.ndarray
+    direction: np.ndarray
+    image: np.ndarray
+    y: np.ndarray
+    scratch: np.ndarray
+    mean: np.ndarray  # float64, expected parts
+    potentials: np.ndarray  # float64, as long
+    expectation: np.ndarray  # the buffer of the expectation oracle
+
+
+def soft_workspace(problem) -> SoftWorkspace:
+    """Return a fresh workspace, large enough for every example."""
+    mean, potentials = np.zeros((2, int(np.diff(problem.part_ptr).max())))
+    return SoftWorkspace(*workspace(problem), mean, potentials, expectation_scratch(problem))
+
+
+@dispatched(fastmath=False)
+def new_work(objective, problem):
+    """Return fresh buffers of one thread (plain Python)."""
+
+
+@dispatched(fastmath=False)
+def term(objective, problem, i, work):
+    """Return H_i, given the part scores in ``work.theta``, and the loss that the labelings that attain it have, in the mean."""
+
+
+@new_work.register(Hinge)
+def _(objective, problem):
+    return workspace(problem)
+
+
+@new_work.register(Softmax)
+def _(objective, problem):
+    return soft_workspace(problem)
+
+
+@term.register(Hinge)
+def _(objective, problem, i, work):
+    value = max_oracle(problem, i, work.theta, work.y, work.scratch)
+    return value, loss(problem, i, work.y)
+
+
+@term.register(Softmax, requests=[expectation_oracle])
+def _(objective, problem, i, work):
+    value, mean_loss = expectations(objective, problem, i, work)
+    set_dense(problem, i, work.mean, work.direction)
+    return value - dot(problem, i, work.direction, work.theta), mean_loss
+
+
+@inlined
+def expectations(objective, problem, i, work):
+    """Find the distribution a in proportion to exp(s/tau), given the part scores in ``work.theta``; set ``work.mean`` to E p_i(y).
+
+    Returns cost <a, L_i> + tau Ent(a), and <a, L_i>.
+    """
+    size, tau, mean_loss, entropy = problem.part_ptr[i + 1] - problem.part_ptr[i], tau_of(objective, problem, i), 0.0, 0.0
+    for j in range(size):
+        work.mean[j] = work.potentials[j] = 0.0
+    if tau > 0.0:  # else the example has weight 0
+        loss_augmented_scores(problem, i, work.theta, 1.0 / tau, objective.cost, work.potentials)
+        oracle = expectation_oracle(problem, i, work.potentials[:size], work.mean[:size], work.expectation)
+        mean_loss, entropy = oracle[1], oracle[2]
+    return objective.cost * mean_loss + tau * entropy, mean_loss
+
+
+@inlined
+def tau_of(objective, problem, i):
+    """Return the temperature of example i."""
+    return objective.temperature * example_weight(problem, i)

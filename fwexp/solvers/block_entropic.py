@@ -1,0 +1,87 @@
+"""Block-coordinate ascent with entropic duals, for the log-loss (CRFs) and the softmax-margin; with a duality gap at every step.
+
+The loop is `run_steps` of `fwexp.blocks.block_loop`, and the step, with its sources, is in `fwexp.blocks.distributions`:
+
+    1  w = 0, every a_i at the truth, ell_i = 0
+    2  for k = 0, 1, ...
+    3      pick i (`sampling`)
+    4      p_i = the distribution at w: one call of the expectation oracle (on chains, one forward-backward)
+    5      gamma from the gap, the curvature and the bound on the entropy
+    6      move a_i, ell_i and w by gamma towards p_i
+
+At w = A a the gap is 1/n sum_i tau KL(a_i || p_i(w)). Each example costs 8 bytes per part score: on chains 8 (T + K) K with K
+padded.
+"""
+
+from dataclasses import dataclass
+
+from fwexp.blocks.acceleration import AccelerateOptions
+from fwexp.blocks.distributions import MarginalStep, Scores, new_distributions
+from fwexp.errors import WarmStartError
+from fwexp.options import check_number, check_switch, choice, option
+from fwexp.problems.loss_terms import soft_workspace
+from fwexp.solvers.base import Solver
+from fwexp.solvers.bcfw import BCFW
+from fwexp.solvers.bcfw_options import Setting, switched
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of ``block_entropic``.
+
+    Attributes
+    ----------
+    sampling : str
+        Which example is next: by the last known block gaps, after a pass through all in random order (``gap_perm``) or in the order
+        of the data (``gap``); the largest (``max_gap``); drawn ``uniform``, a random permutation (``perm``) in every pass, or
+        ``cyclic``.
+    refresh : float
+        Passes after which all block gaps are computed exactly, 0 for never.
+    accelerate : bool or AccelerateOptions
+        Whether the method runs inside an outer acceleration, and which.
+    """
+
+    sampling: str = choice("gap_perm", "gap", "max_gap", "uniform", "perm", "cyclic")
+    refresh: float = option(0.0, check_number, "a number of passes >= 0 (0 = never)", least=0.0)
+    accelerate: bool | AccelerateOptions = option(False, check_switch, AccelerateOptions)
+
+    def setting(self) -> Setting:
+        """Return the setting that these options choose."""
+        accelerate = switched(self.accelerate, AccelerateOptions)
+        return Setting(sampling=self.sampling, refresh=self.refresh, accelerate=accelerate, extends_search=False)
+
+
+class BlockEntropic(BCFW):
+    """Block-coordinate ascent with entropic duals."""
+
+    name = "block_entropic"
+    title = "block-coordinate ascent with entropic duals"
+    objectives = ("log", "softmax_margin")
+    Options = Options
+
+    @classmethod
+    def needs(cls, options):
+        accelerate = options.setting().accelerate
+        return ("expectations",) + ("bounds",) * (accelerate is not None and accelerate.kap is None)
+
+    @classmethod
+    def memory(cls, problem, options, iterates):
+        return Solver.memory.__func__(cls, problem, options, iterates) + 8 * int(problem.part_ptr[-1])
+
+    def new_work(self, problem):
+        return soft_workspace(problem)
+
+    def new_dual(self):
+        return new_distributions(self.problem, self.objective)
+
+    def check_warm_start(self, other):
+        Solver.check_warm_start(self, other)
+        if other.state.iterate.dual.objective != self.objective:
+            wanted, got = (f"{one.name} at temperature {one.temperature:g}" for one in (self.objective, other.objective))
+            raise WarmStartError(f"warm_start must have the objective {wanted}, got {got}")
+
+    def corner(self):
+        return Scores()
+
+    def step_rule(self):
+        return MarginalStep()

@@ -1,0 +1,61 @@
+"""One call of the expectation oracle for every example at w: objective, dual objective and gradient of objectives with an entropy.
+
+With p_i the distribution of example i at w (`fwexp.problems.loss_terms`), one point serves all three: v = A p and
+ell = 1/n sum_i [cost <p_i, L_i> + tau Ent(p_i)] give
+
+    P(w) = lam/2 ||w||^2 + ell - lam <w, v>,    grad P(w) = lam (w - v),    D(p) = ell - lam/2 ||v||^2,
+
+so P(w) - D(p) = ||grad P(w)||^2/(2 lam): the certificate by strong convexity is the duality gap at the marginals.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fwexp.jit.compilation import njit, specialise
+from fwexp.problems.loss_terms import expectations, soft_workspace
+from fwexp.problems.protocol import expectation_oracle, new_weights, product, scatter, scores, set_dense
+
+
+class MarginalPoint(NamedTuple):
+    """What the calls at w show."""
+
+    primal: float
+    dual: float
+    gradient: np.ndarray
+
+
+@njit(calls=[expectation_oracle])
+def _add_expectations(problem, objective, w, c, work, total):
+    """Add c times the expected psi of all examples to ``total``; return the sum of the n ell_i."""
+    ell = 0.0
+    for i in range(problem.n):
+        scores(problem, i, w, work.theta)
+        ell += expectations(objective, problem, i, work)[0]
+        set_dense(problem, i, work.mean, work.direction)
+        scatter(problem, i, work.direction, c, total)
+    return ell
+
+
+class MarginalOracle:
+    """The points of an objective.
+
+    Parameters
+    ----------
+    problem : problem
+    lam : float
+    objective : Softmax
+    """
+
+    def __init__(self, problem, lam: float, objective) -> None:
+        self.problem, self.lam, self.objective = problem, lam, objective
+        self._work = soft_workspace(problem)
+        self._kernel = specialise(_add_expectations, problem, objective)
+
+    def __call__(self, w: np.ndarray) -> MarginalPoint:
+        """Return the point at internal weights w."""
+        v, n = new_weights(self.problem), self.problem.n
+        ell = self._kernel(self.problem, self.objective, w, 1.0 / (self.lam * n), self._work, v) / n
+        gradient = self.lam * (w - v)
+        dual = ell - 0.5 * self.lam * product(v, v)
+        return MarginalPoint(dual + 0.5 * product(gradient, gradient) / self.lam, dual, gradient)
