@@ -12,6 +12,9 @@ The rule:
   with lam n from 1 to 3000, to gaps of 1e-2 to 1e-4 of the optimum, exact steps took between 1/400 of the time of corrective steps
   and the same time. They took twice the time if outputs are given one by one, and are not chosen there.
 * If labelings cannot be stored (no tier ``sets``): plain steps in random order.
+* If the objective is not the hinge: ``block_entropic`` with gap sampling, accelerated if kap = `ENTROPIC_STRENGTH`
+  sqrt(R^2/(tau lam n)) is at least 1, R^2 the mean of the bounds on ||psi_i(y)||^2. To a gap of 0.1 % of the optimum, acceleration
+  saves half of the passes on handwriting with lam n = 1, and a tenth on CoNLL-2000 with lam n = 2.
 * If averages are asked for, which are not defined with acceleration: corrective steps in random order.
 * If ``lam`` is not known yet, as on a path: the same, with acceleration when it pays.
 * Otherwise: corrective steps, gap sampling with a first pass in random order, a small oracle cache, gap refreshes every ten passes,
@@ -20,19 +23,21 @@ The rule:
 """
 
 import dataclasses
+import math
 
-from fwexp.blocks.acceleration import OBSERVED
+from fwexp.blocks.acceleration import LATE_STRENGTH, OBSERVED
 from fwexp.driver.settings import OBJECTIVES
 from fwexp.options import left_open
 from fwexp.problems import tiers
 from fwexp.problems.loss_terms import HINGE
-from fwexp.problems.protocol import costly_block, costly_oracle, has_best_block
+from fwexp.problems.protocol import costly_block, costly_oracle, has_best_block, radii_sq
 from fwexp.solvers.base import Choice, Solver, check_options
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.block_entropic import BlockEntropic
 from fwexp.solvers.n_slack import NSlack
 
 CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # small, so that a step has few labelings to score
+ENTROPIC_STRENGTH, STRONGEST = 0.05, 10.0  # kap of `block_entropic` by the square root of R^2/(tau lam n), and its bound
 START = 1.0  # passes before acceleration begins, whose labelings determine its strength
 QPS, QP_SHARE, QP_VISITS, QP_ENOUGH = 40, 0.15, 30.0, 5.0
 
@@ -83,7 +88,7 @@ class Auto(Choice):
     def choose(cls, options, problem, lam, iterates=None, order=None, objective=HINGE):
         given = {name: value for name, value in vars(options).items() if value is not None}
         if objective != HINGE:
-            chosen = best_entropic_options(problem, iterates) | given
+            chosen = best_entropic_options(problem, lam, iterates, objective.temperature) | given
             if order is not None:
                 chosen.pop("sampling")
             return BlockEntropic, check_options(BlockEntropic, chosen)
@@ -106,10 +111,14 @@ def only_last(iterates) -> bool:
     return iterates is None or all(name == "last" for name in iterates)
 
 
-def best_entropic_options(problem, iterates=None) -> dict:
-    """Return the options of ``block_entropic`` that measure best; parameters as of `choose`."""
-    accelerate = {"kap": None if tiers.has(problem, "bounds") else 2.0, "period": None, "refresh": False}
-    return {"sampling": "gap_perm", "refresh": 10.0, "accelerate": accelerate if only_last(iterates) else False}
+def best_entropic_options(problem, lam: float | None = None, iterates=None, temperature: float = 1.0) -> dict:
+    """Return the options of ``block_entropic`` that measure best; other parameters as of `choose`."""
+    ordered = {"sampling": "gap_perm", "refresh": 10.0, "accelerate": False}
+    if not (only_last(iterates) and tiers.has(problem, "bounds")):
+        return ordered
+    kap = ENTROPIC_STRENGTH * math.sqrt(radii_sq(problem).mean() / (temperature * problem.n * lam)) if lam else LATE_STRENGTH
+    accelerate = {"kap": min(kap, STRONGEST), "period": None, "refresh": False}
+    return ordered | ({"accelerate": accelerate} if kap >= 1.0 else {})
 
 
 def best_options(problem, lam: float | None = None, iterates=None) -> dict:

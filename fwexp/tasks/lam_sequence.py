@@ -304,7 +304,7 @@ def sequence_settings(**given) -> RunSettings:
 def split_objective(given: Mapping) -> tuple[dict, Hinge | Softmax]:
     """Return settings without objective and temperature, and the loss term that these stand for."""
     rest = dict(given)
-    return rest, make_objective(rest.pop("objective"), rest.pop("temperature"))
+    return rest, make_objective(rest.pop("objective", "hinge"), rest.pop("temperature", 1.0))
 
 
 def as_frame(rows: list[dict]) -> "pd.DataFrame":

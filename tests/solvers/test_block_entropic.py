@@ -14,6 +14,8 @@ from fwexp.problems.loss_terms import HINGE, Softmax, make_objective
 from fwexp.solvers import check_options
 from fwexp.solvers.base import Budget
 from fwexp.solvers.block_entropic import BlockEntropic
+from fwexp.tasks.grid import Grid
+from fwexp.tasks.path import Path
 from tests import reference as ref
 
 OBJECTIVES = [("log", 1.0), ("softmax_margin", 1.0), ("log", 0.3), ("softmax_margin", 3.0)]
@@ -284,6 +286,15 @@ def test_a_grid_is_certified():
     assert frame.attrs["status"] == "converged"
     wanted = [fwexp.solve(problem, lam=lam, objective="log", gap_tol=1e-6, max_passes=1000).primal for lam in (1.0, 0.1)]
     np.testing.assert_allclose(frame["primal"], wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize(("task", "own"), [(Path, {"lam_min": 0.05}), (Grid, {"lam_max": 1.0, "lam_min": 0.25})])
+def test_tasks_go_through_several_lam(task, own):
+    _, problem, _ = chains(11)
+    given = {"seed": 0, "max_passes": 1e5, "time_limit": None, "objective": "log"}  # as configurations leave out defaults
+    result = task(task.check_options(own), given).run(problem, "auto", {})
+    assert (result.status, result.objective, result.temperature) == ("converged", "log", 1.0)
+    assert (result.trace["gap"] <= 0.1).all()
 
 
 def test_saved_results_know_their_objective(tmp_path):
