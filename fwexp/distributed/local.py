@@ -106,7 +106,7 @@ class Local(Scheme):
 
     def _begin(self, parts) -> None:
         """Send parts the copies of their blocks under a new name, so that earlier answers are recognised as outdated."""
-        self._run = uuid.uuid4().hex if len(parts) == self.problem.k else self._run
+        self._run_key = uuid.uuid4().hex if len(parts) == self.problem.k else self._run_key
         options = {"sampling": self.options.sampling, "step": self.options.step}
         self.problem.gather(
             "start",
@@ -126,7 +126,7 @@ class Local(Scheme):
         return {name: int(count) for name, count in zip(("parts", "rounds"), self.state.lost) if self.state.lost[0]}
 
     def _place(self, k: int) -> tuple:
-        return self._run, int(self.state.rounds[k])
+        return self._run_key, int(self.state.rounds[k])
 
     def _ask_blocks(self, name: str, *args) -> tuple[dict, bool]:
         """Return what all parts say of their blocks, and whether some of these were lost before."""

@@ -79,6 +79,9 @@ class Scheme(BCFW):
         """Return no tiers, because workers check what they need."""
         return ()
 
+    def compile(self):
+        """Do nothing: workers compile their steps when they begin."""
+
     @property
     def known_hinge(self):
         """Block gaps are not those at one w."""
