@@ -5,12 +5,24 @@ from fwexp.errors import needing
 with needing("fwexp.estimators needs"):
     import sklearn  # noqa: F401
 
+from fwexp.estimators.chain_crf import ChainCRF
 from fwexp.estimators.chain_cv import ChainSVMCV
 from fwexp.estimators.chain_svm import ChainSVM
 from fwexp.estimators.graph_svm import GraphSVM
 from fwexp.estimators.matching_svm import MatchingSVM
+from fwexp.estimators.multiclass_logistic import MulticlassLogistic
 from fwexp.estimators.multiclass_svm import MulticlassSVM
 from fwexp.estimators.multilabel_svm import MultiLabelSVM
 from fwexp.estimators.structured_svm import StructuredSVM
 
-__all__ = ["ChainSVM", "ChainSVMCV", "GraphSVM", "MatchingSVM", "MultiLabelSVM", "MulticlassSVM", "StructuredSVM"]
+__all__ = [
+    "ChainCRF",
+    "ChainSVM",
+    "ChainSVMCV",
+    "GraphSVM",
+    "MatchingSVM",
+    "MultiLabelSVM",
+    "MulticlassLogistic",
+    "MulticlassSVM",
+    "StructuredSVM",
+]

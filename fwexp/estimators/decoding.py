@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fwexp.jit.compilation import njit, register_jitable, specialise
+from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.k_best_viterbi import k_best_viterbi
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems.chain import FORBIDDEN, Pair, add_forbidden
@@ -44,6 +45,15 @@ def decode_several(x, ptr: np.ndarray, weights: np.ndarray, num_states: int, n_b
     return labels, values
 
 
+def marginals(x, ptr: np.ndarray, weights: np.ndarray, num_states: int, given: np.ndarray = FREE) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probabilities (N, K) of the labels of all positions, and the logarithms of the normalisers of all chains, (n,)."""
+    width, longest = padded_width(num_states), int(np.diff(ptr).max(initial=0))
+    found, log_z = np.empty((ptr[-1], width)), np.zeros(len(ptr) - 1)
+    scratch = np.empty(scratch_size(longest, num_states, width))
+    _kernel(_marginals_of_chains, x)(x, ptr, weights, num_states, width, given, found, log_z, scratch)
+    return found[:, :num_states], log_z
+
+
 def _kernel(function: Callable, x) -> Callable:
     if (function, type(x)) not in _kernels:
         _kernels[function, type(x)] = specialise(function, x)
@@ -80,6 +90,17 @@ def _decode_chains_several(x, ptr, w, num_states, width, given, y, values):
             values[i, 0] = 0.0
 
 
+@njit
+def _marginals_of_chains(x, ptr, w, num_states, width, given, found, log_z, scratch):
+    """Write the probabilities of labels at all positions to found, and the logarithms of normalisers to log_z."""
+    unary, pairs, probabilities = np.empty(_longest(ptr) * width), np.empty(num_states * width), found.ravel()
+    for i in range(len(ptr) - 1):
+        if ptr[i + 1] > ptr[i]:
+            scores, out = unary[: (ptr[i + 1] - ptr[i]) * width], probabilities[ptr[i] * width : ptr[i + 1] * width]
+            transitions = _chain_scores(x, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
+            log_z[i] = forward_backward(scores, transitions, num_states, width, out, pairs, scratch)
+
+
 @register_jitable
 def _longest(ptr):
     longest = 0
@@ -102,5 +123,5 @@ def _chain_scores(x, start, end, w, num_states, width, given, unary):
         for t in range(end - start):
             for k in range(num_states):
                 if given[start + t] >= 0 and k != given[start + t]:
-                    unary[t * width + k] = -np.inf
+                    unary[t * width + k] = FORBIDDEN
     return w[first + 2 * width :]

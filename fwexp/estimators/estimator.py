@@ -148,6 +148,7 @@ class CertifiedSVM(BaseEstimator):
     verbose: int = 0
 
     C, n_jobs, warm_start = None, None, False  # of those that have no such parameters
+    _objective = "hinge"  # of `fwexp.solve`
     averages = False  # whether the average of the iterates has the weights by default
 
     _text = __doc__
@@ -277,6 +278,7 @@ class CertifiedSVM(BaseEstimator):
                 problem=problem,
                 solver=self.solver,
                 lam=lam,
+                objective=self._objective,
                 objective_scale=per,
                 max_passes=self.max_passes,
                 gap_tol=check_gap_tol("tol", self.tol),

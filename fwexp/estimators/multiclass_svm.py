@@ -1,22 +1,14 @@
 """Classification: the SVM of Crammer and Singer, which is trained to a certified gap."""
 
 from dataclasses import field
-from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
 
-from fwexp.errors import ParameterError, shown
-from fwexp.estimators.base_classes import ClassifierMixin
-from fwexp.estimators.examples import ExampleModel
-from fwexp.estimators.labels import example_labels, names_of, numbers_of
-from fwexp.problems.multiclass import multiclass_problem
-from fwexp.types import Lam, Rescaling, Weights
+from fwexp.estimators.multiclass_model import MulticlassModel
+from fwexp.types import Lam, Rescaling
 
 
-class MulticlassSVM(ClassifierMixin, ExampleModel):
+class MulticlassSVM(MulticlassModel):
     """Classify: the linear SVM of Crammer and Singer, trained to a certified gap.
 
     It minimises lam/2 ||w||^2 + 1/n sum_i max_y (L(y_i, y) - <w_{y_i} - w_y, x_i>).
@@ -27,17 +19,6 @@ class MulticlassSVM(ClassifierMixin, ExampleModel):
         ``costs[true, predicted]`` >= 0, in the order of ``classes_``; by default 0/1.
     rescaling : {"margin", "slack"}
         What the cost rescales; the same for 0/1.
-    class_weight : dict or "balanced", optional
-        Weights of the examples of each class.
-
-    Attributes
-    ----------
-    classes_ : ndarray (K,)
-        The classes.
-    coef_ : ndarray (K, p)
-        Weights; (1, p) of two classes: those of the second minus those of the first.
-    intercept_ : ndarray (K,) or (1,)
-        Weights of the constant feature, likewise.
 
     Notes
     -----
@@ -53,74 +34,8 @@ class MulticlassSVM(ClassifierMixin, ExampleModel):
     """
 
     lam: Lam = field(default=0.01, kw_only=False)
-    C: float | None = None
     costs: ArrayLike | None = None
     rescaling: Rescaling = "margin"
-    class_weight: Any = None
-    nonnegative: Weights | None = None
-    warm_start: bool = False
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores of the classes.
-
-        Parameters
-        ----------
-        X : sequence of inputs
-            As for `fit`.
-
-        Returns
-        -------
-        ndarray (n, K)
-            Of two classes (n,): the score of the second above the first.
-        """
-        scores = self._rows(X) @ self.coef_.T + self.intercept_
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class of highest score of every example.
-
-        Parameters
-        ----------
-        X : sequence of inputs
-            As for `fit`.
-
-        Returns
-        -------
-        ndarray (n,)
-        """
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-    @property
-    def _rows_of_weights(self) -> np.ndarray:
-        weights = super()._rows_of_weights
-        return weights[1:] - weights[:1] if len(weights) == 2 else weights
-
-    def _learn(self, X, y):
-        X, y = self._learn_rows(X, example_labels(y))
-        if y.dtype.kind not in "OmM":
-            check_classification_targets(y)
-        try:
-            self.classes_, numbers = np.unique(y, return_inverse=True)
-        except TypeError:
-            kinds = " and ".join(sorted({type(label).__name__ for label in y}))
-            raise ParameterError(f"labels in y must be all numbers or all texts, got {kinds}") from None
-        if len(self.classes_) < 2:
-            raise ParameterError(f"y must hold at least two classes, got one class: {shown(self.classes_.item(0))}")
-        return self._from_rows(X, numbers)
-
-    def _weights(self, X, y, sample_weight):
-        weights = super()._weights(X, y, sample_weight)
-        if self.class_weight is None:
-            return weights
-        of_classes = compute_sample_weight(self.class_weight, np.ravel(example_labels(y)))
-        return of_classes if weights is None else of_classes * weights
-
-    def _problem(self, X, y):
-        labels = names_of(np.ravel(np.asarray(example_labels(y))))
-        return self._from_rows(self._rows(X), numbers_of(labels, self.classes_))
 
     def _from_rows(self, X, numbers):
-        X, K = self._with_constant(X), len(self.classes_)
-        more = {"costs": self.costs, "rescaling": self.rescaling, "nonnegative": self.nonnegative}
-        return multiclass_problem(X, numbers, K, **more)
+        return super()._from_rows(X, numbers, costs=self.costs, rescaling=self.rescaling)

@@ -1,0 +1,84 @@
+"""Training of taggers on labelled sequences, which may stop early by validation."""
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fwexp.errors import ParameterError
+from fwexp.estimators.chain_model import ChainModel
+from fwexp.estimators.estimator import as_seed
+from fwexp.estimators.sequence_weights import weights_at
+from fwexp.options import check_number
+
+PATIENCE = 5  # passes without fewer errors of validation, after which training stops early
+
+
+class ChainTagger(ChainModel):
+    """Base of the taggers that are trained at one lam.
+
+    Parameters
+    ----------
+    early_stopping : bool
+        Whether to set ``validation_fraction`` of the sequences aside, and stop when five passes have brought no fewer errors there.
+    validation_fraction : float
+        Between 0 and 1.
+    """
+
+    warm_start: bool = False
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on labelled sequences.
+
+        Parameters
+        ----------
+        X : list of n sequences
+            In a form that the notes of the class name.
+        y : list of n lists of labels
+            One per position.
+        sample_weight : array (n,) or list of arrays (T,), optional
+            How much every sequence counts: 2 is the sequence twice, 0 its absence; or by how much more an error at every position
+            costs.
+
+        Returns
+        -------
+        self
+        """
+        more = {}
+        X, y, sample_weight, _ = self._examples(X, y, sample_weight)
+        if self.early_stopping:
+            left_out = self._validation(len(X))
+            kept = np.setdiff1d(np.arange(len(X)), left_out)
+            sample_weight = weights_at(sample_weight, kept)
+            parts = [([X[i] for i in part], [y[i] for i in part]) for part in (kept.tolist(), left_out.tolist())]
+            problem, weights = self._learn_from(*parts[0], sample_weight)
+            iterate = self._iterate(problem)
+            logged = {"iterates": ["last" if iterate == "best" else iterate]}
+            more = {"test": self._problem_from(*parts[1]), "callback": Patience(), **logged}
+        else:
+            problem, weights = self._learn_from(X, y, sample_weight)
+        self._train(problem, weights, **more)
+        return self
+
+    def _validation(self, n: int) -> np.ndarray:
+        """Return the sequences that are set aside."""
+        part = check_number("validation_fraction", self.validation_fraction, "a number > 0 and < 1", above=0.0, below=1.0)
+        size = max(1, round(part * n))
+        if size >= n:
+            raise ParameterError(f"early_stopping needs at least one sequence beside the {size} set aside, got n = {n}")
+        return np.sort(np.random.default_rng(as_seed(self.random_state)).permutation(n)[:size])
+
+
+class Patience:
+    """Ends a run, as its callback, once validation has not had fewer errors for some passes."""
+
+    def __init__(self) -> None:
+        self.fewest, self.passes = math.inf, 0.0
+
+    def __call__(self, row) -> bool:
+        if row["test_error"] < self.fewest:
+            self.fewest, self.passes = row["test_error"], row["passes"]
+        return row["passes"] >= self.passes + PATIENCE
