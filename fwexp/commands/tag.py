@@ -20,12 +20,13 @@ USAGE = """\
 usage: fwexp tag TRAIN [--test FILE] [--template FILE] [--save MODEL] [KEY=VALUE ...]
        fwexp tag --model MODEL [--test FILE] < WORDS
 
-Train a tagger on labelled sentences, and label new ones. The first form trains a ChainSVM to a certified gap and evaluates it on
+Train a tagger on labelled sentences, and label new ones. The first form trains a tagger to a certified gap and evaluates it on
 the test file. The second form reads sentences without labels from standard input and writes them with the predicted labels.
 
   --test FILE      evaluate on these labelled sentences: token accuracy, and F1 of chunks if labels are O, B-... and I-...
   --template FILE  features in the language of CRF++ (default: the first column at and around the token, pairs of neighbours,
                    and for each other column pairs and triples as well)
+  --objective NAME hinge trains a ChainSVM (default); log and softmax_margin train a ChainCRF, with probabilities
   --save MODEL     write the tagger to this file; an existing file is replaced
   --model MODEL    use the tagger in this file
   --format NAME    columns, conllu or svmhmm (default: conllu for *.conllu, svmhmm for *.svmhmm, *.svmlight and *.svm, else
@@ -34,7 +35,7 @@ the test file. The second form reads sentences without labels from standard inpu
                    (default: UPOS)
   --columns NAMES  the columns of CoNLL-U that the template numbers from 0, with commas (default: FORM)
   --comment TEXT   lines that begin with this text are no tokens (columns only; default: none)
-  KEY=VALUE        a parameter of ChainSVM, such as lam=0.001, tol=0.001, max_passes=100, min_count=2 or class_weight=balanced
+  KEY=VALUE        a parameter of the tagger, such as lam=0.001, tol=0.001, max_passes=100, min_count=2 or constraints=BIO
 
 Files are texts in UTF-8, packed (.gz) or not. Format columns: a token per line, columns between spaces or tabs, an empty line
 after each sentence; labels are written as a new last column. Format conllu: labels replace their column. Format svmhmm: rows
@@ -44,7 +45,15 @@ example: fwexp tag train.txt --test test.txt --save tagger.npz && cut -f 1 new.t
 """
 SUFFIXES = {".conllu": "conllu", ".svmhmm": "svmhmm", ".svmlight": "svmhmm", ".svm": "svmhmm"}
 SETTINGS = {"--label": "label", "--columns": "columns", "--comment": "comment"}  # of formats
-FLAGS = {"--test": (), "--template": (), "--save": (), "--model": (), "--format": tuple(FORMATS)} | dict.fromkeys(SETTINGS, ())
+OBJECTIVES = ("hinge", "log", "softmax_margin")
+FLAGS = {
+    "--test": (),
+    "--template": (),
+    "--save": (),
+    "--model": (),
+    "--format": tuple(FORMATS),
+    "--objective": OBJECTIVES,
+} | dict.fromkeys(SETTINGS, ())
 PARAMETERS = (
     "lam",
     "C",
@@ -55,6 +64,7 @@ PARAMETERS = (
     "iterate",
     "min_count",
     "class_weight",
+    "constraints",
     "early_stopping",
     "validation_fraction",
     "n_jobs",
@@ -84,7 +94,12 @@ def main(given: Arguments) -> int:
             raise OptionError("fwexp tag takes a file to train on or --model MODEL, got neither; fwexp tag --help explains both")
         _train(check_path("TRAIN", words[0]), flags, parameters)
         return 0
-    for what, got in (("files to tag", words), ("parameters", [*parameters]), ("files to write", flags.keys() & {"--save"})):
+    for what, got in (
+        ("files to tag", words),
+        ("parameters", [*parameters]),
+        ("files to write", flags.keys() & {"--save"}),
+        ("objective", flags.keys() & {"--objective"}),
+    ):
         if got:
             cure = "; use < FILE" if got is words else ""
             raise OptionError(f"fwexp tag --model takes no {what}, got {', '.join(got)}{cure}")
@@ -96,13 +111,18 @@ def main(given: Arguments) -> int:
 
 def _train(train: Path, flags: dict, parameters: dict) -> None:
     """Train, evaluate, save and report."""
-    from fwexp.estimators import ChainSVM
+    from fwexp.estimators import ChainCRF, ChainSVM
 
     if not flags.keys() & {"--test", "--save"}:
         raise OptionError("fwexp tag needs --save MODEL to keep the tagger or --test FILE to evaluate it, got neither")
     paths = {flag: check_path(flag, flags[flag]) for flag in ("--test", "--template", "--save") if flag in flags}
     if "--save" in paths:
         _check_target(paths["--save"], [train, *(path for flag, path in paths.items() if flag != "--save")])
+    objective = flags.get("--objective", "hinge")
+    model = ChainSVM() if objective == "hinge" else ChainCRF(objective=objective)
+    unknown = [key for key in parameters if key not in model.get_params()]
+    if unknown:
+        raise OptionError(f"{unknown[0]} does not belong to --objective {objective}")
     form = _form(flags, _by_name(train), {})
     template = read_template(paths["--template"]) if "--template" in paths else None
     X, y = form.read(train)
@@ -110,13 +130,12 @@ def _train(train: Path, flags: dict, parameters: dict) -> None:
         if template is not None:
             raise OptionError("--template needs tokens in columns, got rows of numbers (svmhmm)")
         form = dataclasses.replace(form, num_features=X[0].shape[1])
-        model = ChainSVM()
     else:
         width = len(X[0][0])
         template = template or default_template(width)
         if template.width > width:
             raise ParameterError(f"--template must use columns < {width}, as {train} has them, got {template.width - 1}")
-        model = ChainSVM(features=template)
+        model.set_params(features=template)
     test = form.read(paths["--test"]) if "--test" in paths else None
     if test and template and len(test[0][0][0]) != width:
         raise DataError(f"{paths['--test']}: {len(test[0][0][0])} columns next to the label, expected {width} as in {train}")

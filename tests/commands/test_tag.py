@@ -13,7 +13,7 @@ import fwexp
 from fwexp.cli import main
 from fwexp.data import Template, read_columns, read_conllu, read_svmlight
 from fwexp.data.metrics import chunk_scores
-from fwexp.estimators import ChainSVM
+from fwexp.estimators import ChainCRF, ChainSVM
 
 TRAIN = "the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n# # O\n\n-DOCSTART- X O\n\nit P B-NP\n"
 TEMPLATE = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]\nB\n"
@@ -71,6 +71,22 @@ def test_train_and_label_columns(tag):
     assert labelled(tag, "--comment", "# ", given="# #\na D") == "# #\na D B-NP\n"
     assert labelled(tag, given="") == ""
     assert labelled(tag, given="\n") == "\n"
+
+
+def test_objectives_train_taggers_of_their_kinds(tag):
+    for objective in ("log", "softmax_margin"):
+        code, _, err = tag("train.txt", "--objective", objective, "--save", "m.npz", "constraints=BIO")
+        assert (code, err) == (0, "")
+        assert (ChainCRF.load("m.npz").objective, ChainCRF.load("m.npz").constraints) == (objective, "BIO")
+        assert labelled(tag, given="the D\ndog N\n").splitlines()[0] == "the D B-NP"
+    for arguments, message in (
+        (("train.txt", "--save", "m.npz", "--objective", "log", "loss=share"), "loss does not belong to --objective log"),
+        (("train.txt", "--save", "m.npz", "--objective", "max"), "accepted: hinge, log, softmax_margin"),
+        (("--model", "m.npz", "--objective", "log"), "takes no objective, got --objective"),
+    ):
+        code, _, err = tag(*arguments)
+        assert code == 2
+        assert message in err
 
 
 def test_tokens_with_spaces_of_other_kinds_stay_whole(tag):
