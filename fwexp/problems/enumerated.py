@@ -196,7 +196,7 @@ def _(problem, i, potentials, mean, scratch):
 def _(problem, i, direction):
     start, total, rest = problem.part_ptr[i], 0.0, 0.0
     for k in range(problem.part_ptr[i + 1] - start):
-        if problem.scale[start + k] > 0.0:
+        if k != problem.labels[i] and problem.scale[start + k] > 0.0:  # The part of the truth is arbitrary: its psi is 0.
             difference = direction[k] / problem.scale[start + k]
             total += abs(difference)
             rest -= difference

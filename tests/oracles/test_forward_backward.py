@@ -271,10 +271,11 @@ def test_expectations_after_two_updates(tp, problem):
         for c in (0.7, 2.0):
             w = rng.normal(size=tp.d)
             protocol.scores(problem, i, protocol.from_public(problem, w), work.theta)
-            protocol.loss_augmented_scores(problem, i, work.theta, c, potentials)
+            protocol.loss_augmented_scores(problem, i, work.theta, c, 1.0, potentials)
             log_a += c * tp.scores(i, w)
         a = np.exp(log_a - np.logaddexp.reduce(log_a))
-        _, loss = protocol.expectation_oracle(problem, i, potentials, mean, scratch)
+        _, loss, entropy = protocol.expectation_oracle(problem, i, potentials, mean, scratch)
+        assert entropy == pytest.approx(-a @ np.log(a), abs=1e-12)
         assert loss == pytest.approx(a @ tp.loss[i], abs=1e-13)
         protocol.set_dense(problem, i, mean, work.direction)
         image = np.zeros(problem.num_weights)
@@ -290,6 +291,7 @@ def test_zero_potentials_are_the_uniform_distribution():
         scratch = protocol.expectation_scratch(problem)
         for i in range(tp.n):
             parts = problem.part_ptr[i + 1] - problem.part_ptr[i]
-            log_z, loss = protocol.expectation_oracle(problem, i, np.zeros(parts), np.empty(parts), scratch)
+            log_z, loss, entropy = protocol.expectation_oracle(problem, i, np.zeros(parts), np.empty(parts), scratch)
             assert loss == pytest.approx(tp.loss[i].mean(), abs=1e-14)
             assert log_z == pytest.approx(np.log(len(tp.loss[i])), abs=1e-13)
+            assert entropy == pytest.approx(log_z, abs=1e-13)

@@ -113,8 +113,8 @@ def test_expected_costs_are_those_of_all_labelings():
     for i, (x, labels) in enumerate(zip(X, y)):
         protocol.scores(problem, i, protocol.from_public(problem, w), work.theta)
         potentials = np.zeros(problem.part_ptr[i + 1] - problem.part_ptr[i])
-        protocol.loss_augmented_scores(problem, i, work.theta, 1.0, potentials)
-        _, mean_loss = protocol.expectation_oracle(problem, i, potentials, np.zeros_like(potentials), scratch)
+        protocol.loss_augmented_scores(problem, i, work.theta, 1.0, 1.0, potentials)
+        _, mean_loss, _ = protocol.expectation_oracle(problem, i, potentials, np.zeros_like(potentials), scratch)
         losses = np.array([np.mean(costs[labels, z]) for z in ref.chain_labelings(len(x), 3)])
         scores = losses + [ref.chain_feature(x, z, 3) @ w for z in ref.chain_labelings(len(x), 3)]
         weights = np.exp(scores - scores.max())

@@ -79,10 +79,10 @@ def test_expectations_are_over_the_allowed_labelings(scale):
     for i, allowed in enumerate(ALLOWED):
         protocol.scores(chains, i, protocol.from_public(chains, w), work.theta)
         potentials = np.zeros(chains.part_ptr[i + 1] - chains.part_ptr[i])
-        protocol.loss_augmented_scores(chains, i, work.theta, 1.0, potentials)
+        protocol.loss_augmented_scores(chains, i, work.theta, 1.0, 1.0, potentials)
         kept = potentials.copy()
         mean = np.zeros_like(potentials)
-        _, mean_loss = protocol.expectation_oracle(chains, i, potentials, mean, scratch)
+        _, mean_loss, _ = protocol.expectation_oracle(chains, i, potentials, mean, scratch)
         np.testing.assert_array_equal(potentials, kept)
         losses = np.array([loss(i, y) for y in allowed])
         scores = losses + [feature(i, y) @ w for y in allowed]

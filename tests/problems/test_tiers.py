@@ -380,6 +380,7 @@ def test_functions_that_kernels_call_are_all_there():
     kernels_call -= {
         *tiers.TIERS["expectations"],
         *tiers.TIERS["exact"],
+        "example_weight",
         "joint_feature",
         "workspace",
     }  # of other tiers; never in kernels
@@ -432,7 +433,7 @@ def test_derived_functions_equal_those_of_a_family(name):
 SETS_NEEDED = "sets (labeling_ptr)"
 BOUNDS_NEEDED = "bounds (radii_sq)"
 MISSING = [
-    (Multilabel, "online_eg", {}, "expectations (loss_augmented_scores, expectation_oracle, expectation_scratch)"),
+    (Multilabel, "online_eg", {}, "expectations (loss_augmented_scores, expectation_oracle, expectation_scratch, distance)"),
     (Multilabel, "bcfw", {"sampling": "lipschitz"}, BOUNDS_NEEDED),
     (Multilabel, "bcfw", {"accelerate": {"period": 2}}, BOUNDS_NEEDED),
     (WithSets, "kernel_fw", {}, "kernels (with_inputs, inner)"),
@@ -480,7 +481,7 @@ def test_required_functions_that_are_missing_are_named(monkeypatch):
     [
         (
             "loss_augmented_scores",
-            "does not register expectation_oracle, expectation_scratch of the tier expectations, but loss_augmented_scores",
+            "does not register expectation_oracle, expectation_scratch, distance of the tier expectations, but loss_augmented",
         ),
         ("with_inputs", "does not register inner of the tier kernels, but with_inputs"),  # the plain product would be wrong
     ],

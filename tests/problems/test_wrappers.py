@@ -332,6 +332,8 @@ NOT_FOR = {  # wrappers, by how their names begin: functions that are not called
             "loss_augmented_scores",
             "expectation_oracle",
             "expectation_scratch",
+            "distance",
+            "example_weight",
             "set_dense",
         ),
         *("decode", "joint_feature", "kernel_view", "ask_ahead", "forget", "costly_block", "counted_positions"),
@@ -549,20 +551,28 @@ def blocks_are_maximised(case, moves=False):
         same(case.values(i, w + c * (there - psi)).max(), best - there @ (w + c * (there - psi)))
 
 
+def example_weight(case):
+    same([protocol.example_weight(case.problem, i) for i in case.examples], case.d.c)
+
+
 def expectations(case):
     """Those of the distribution in proportion to exp(c H_i(y)); the log-partition is that of the same potentials."""
     problem, w, c = case.problem, case.weights(), 0.6
     base, scratch = case.d.base, protocol.expectation_scratch(problem)
     for i in range(case.d.n):
         potentials, mean = np.zeros_like(case.work.theta), np.zeros_like(case.work.theta)
-        protocol.loss_augmented_scores(problem, i, case.theta(i, w), c, potentials)
+        protocol.loss_augmented_scores(problem, i, case.theta(i, w), c, 1.0, potentials)
         given = potentials.copy()
-        log_z, mean_loss = protocol.expectation_oracle(problem, i, potentials, mean, scratch)
+        log_z, mean_loss, entropy = protocol.expectation_oracle(problem, i, potentials, mean, scratch)
         shares = np.exp(c * case.values(i, w))
         shares /= shares.sum()
         same(mean_loss, shares @ case.d.losses[i])
+        same(entropy, -shares @ np.log(shares))
         protocol.set_dense(problem, i, mean, case.work.direction)
         same(case.image(i, case.work.direction), shares @ case.d.psi[i])
+        # From the distribution at the truth, whose parts are 0, to this one.
+        true = np.argmin(case.d.losses[i] + np.abs(case.d.psi[i]).sum(axis=1))
+        assert 0.0 <= protocol.distance(problem, i, case.work.direction) <= 2.0 * (1.0 - shares[true]) + 1e-12
         again = protocol.expectation_oracle(base, case.d.indices[i], given, mean, protocol.expectation_scratch(base))
         same(log_z, again[0])
 
@@ -692,7 +702,8 @@ EXPECTED = {  # of every function of the protocol
     "all_labelings": all_labelings,
     "best_block": blocks_are_maximised,
     "maximise_block": lambda case: blocks_are_maximised(case, moves=True),
-    **dict.fromkeys(("loss_augmented_scores", "expectation_oracle", "expectation_scratch", "set_dense"), expectations),
+    **dict.fromkeys(("loss_augmented_scores", "expectation_oracle", "expectation_scratch", "distance", "set_dense"), expectations),
+    "example_weight": example_weight,
     "with_inputs": with_inputs,
     "inner": inner,
     "max_oracle": max_oracle,

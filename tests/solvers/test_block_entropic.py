@@ -42,7 +42,12 @@ def listed():
     return slack, fwexp.enumerated_problem(tp.psi, tp.loss, rescaling="slack")
 
 
-FAMILIES = {"chains": lambda: chains()[:2], "classes": classes, "listed": listed}
+def listed_margin():
+    tp, _, _ = chains(3)
+    return tp, fwexp.enumerated_problem(tp.psi, tp.loss)
+
+
+FAMILIES = {"listed, margin": listed_margin, "chains": lambda: chains()[:2], "classes": classes, "listed": listed}
 
 
 class Enumerated:
