@@ -149,7 +149,7 @@ def solve(
     >>> train, test = fwexp.load_dataset("digits")
     >>> result = fwexp.solve(train, lam=0.01, max_passes=20, test=test)
     >>> result
-    Result(auto, lam=0.01: primal=0.012..., dual=0.011..., gap=0.000..., converged after 11... passes in ... s)
+    Result(auto, lam=0.01: primal=0.012..., dual=0.011..., gap=0.000..., converged after ... passes in ... s)
     """
     settings = Settings(
         problem=problem,

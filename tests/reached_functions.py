@@ -2,6 +2,8 @@
 
 from types import CodeType, FunctionType, ModuleType
 
+from fwexp.problems.kernel_features import KernelFeatures
+
 
 def reached(function, classes):
     """Return the functions of fwexp that a kernel may call, at any depth, for problems made of ``classes``."""
@@ -26,6 +28,7 @@ def _called(function, classes):
     values += [cell.cell_contents for cell in function.__closure__ or ()]
     for value in values:
         if hasattr(value, "implementations"):
-            yield from {value.find(cls) for cls in classes} - {None} or value.implementations.values()
+            others = [found for cls, found in value.implementations.items() if cls is not KernelFeatures]
+            yield from {value.find(cls) for cls in classes} - {None} or others  # A family without features has none of kernels.
         elif isinstance(value := getattr(value, "py_func", value), FunctionType):
             yield value

@@ -132,7 +132,7 @@ def _(order, iterate):
 class LazyOrder(Order):
     latest: np.ndarray
 
-    def kernel_order(self, run, draws):
+    def kernel_order(self, run, draws, target_gap):
         return Lazy(self.latest, 1.5)
 
 class Mine(BCFW):

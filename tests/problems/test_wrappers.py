@@ -107,7 +107,7 @@ FAMILIES = {  # the problem, and all labelings of every example
     "sparse functions": (functions(sparse=True), [list(range(len(losses))) for losses in LOSSES]),
     "pairs of labels": (FullPairsProblem(*PAIRS), every([(3,) * length for length in LENGTHS])),
     "errors of chains": (fwexp.chain_problem(XS, labels(3), 3, loss="errors"), every([(3,) * length for length in LENGTHS])),
-    "constrained chains": (
+    "errors of constrained chains": (
         fwexp.chain_problem(XS, ALLOWED_TRUTH, 3, loss="errors", forbidden=[(0, 1), (None, 2)], position_weight=POSITION_WEIGHT),
         [[y for y in of if y[0] != 2 and (0, 1) not in pairwise(y)] for of in every([(3,) * length for length in LENGTHS])],
     ),
