@@ -375,7 +375,10 @@ def evaluate(
     >>> fwexp.evaluate(problem, np.zeros(problem.d), objective="log").hinge  # log 2
     0.693...
     """
-    trained = (w.objective, w.temperature) if isinstance(w, Result) and objective is None else (objective or "hinge", 1.0)
+    if isinstance(w, Result) and objective is None:
+        trained = w.objective, w.temperature
+    else:
+        trained = "hinge" if objective is None else objective, 1.0
     term = make_objective(trained[0], trained[1] if temperature is None else temperature)
     problem, weights = with_weights(problem, w)
     check_probabilities(problem, term)

@@ -17,6 +17,8 @@ from typing import Any
 
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 
+OBJECTIVES = ("hinge", "log", "softmax_margin")  # that a run can minimise
+
 PLAIN = frozenset((bool, int, float, str, type(None)))
 
 

@@ -67,12 +67,14 @@ def _query_hydra(before: list[str], word: str) -> None:
     from hydra.plugins.completion_plugin import CompletionPlugin
 
     from fwexp.run import catalogues, sweep
-    from fwexp.run.command import is_sweep, split
+    from fwexp.run.command import TAKE_VALUES, is_sweep, split
 
     (bash,) = (plugin for plugin in Plugins.instance().discover(CompletionPlugin) if plugin.provides() == "bash")
     with contextlib.suppress(UserError, SystemExit), sweep.hydra_loader() as loader:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             flags, overrides = split([*before, word] if word else before)
+            if not {flag for flag in flags if flag.startswith("-")} <= {"-m", "--multirun", *TAKE_VALUES}:
+                return
             os.environ["COMP_LINE"] = " ".join(["fwexp", *["-m"] * is_sweep(flags), *overrides, *([] if word else [""])])
             bash(loader).query(sweep.CONFIG_NAME)
         print(*_values(word, before) or catalogues.that_fit(printed.getvalue().split(), before))

@@ -13,7 +13,7 @@ from fwexp.commands.arguments import Arguments, command
 from fwexp.data.readers import FORMATS, read_template
 from fwexp.data.readers.lines import Source, StandardInput, naming
 from fwexp.errors import DataError, OptionError, ParameterError, shown
-from fwexp.options import check_path
+from fwexp.options import OBJECTIVES, check_path
 from fwexp.templates import Template, default_template
 
 USAGE = """\
@@ -45,7 +45,6 @@ example: fwexp tag train.txt --test test.txt --save tagger.npz && cut -f 1 new.t
 """
 SUFFIXES = {".conllu": "conllu", ".svmhmm": "svmhmm", ".svmlight": "svmhmm", ".svm": "svmhmm"}
 SETTINGS = {"--label": "label", "--columns": "columns", "--comment": "comment"}  # of formats
-OBJECTIVES = ("hinge", "log", "softmax_margin")
 FLAGS = {
     "--test": (),
     "--template": (),

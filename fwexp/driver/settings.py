@@ -12,6 +12,7 @@ import numpy as np
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import ParameterError, shown
 from fwexp.options import (
+    OBJECTIVES,
     as_real,
     check_choice,
     check_flag,
@@ -23,7 +24,6 @@ from fwexp.options import (
 )
 
 ITERATES = ("last", "wavg", "tavg", "avg")
-OBJECTIVES = ("hinge", "log", "softmax_margin")
 MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n
 
 

@@ -242,11 +242,12 @@ def chain_problem(
     ptr = np.concatenate(([0], np.cumsum([len(labels_i) for labels_i in y])))
     problem = chain_from_arrays(stack, labels, ptr, num_states, loss)
     if position_weight is not None:
+        position_weight = as_list("position_weight", position_weight, "arrays (T,), one per sequence")
         weights = [as_floats(f"position_weight[{i}]", of, "hold numbers") for i, of in enumerate(position_weight)]
         if [of.shape for of in weights] != [of.shape for of in y]:
             raise ParameterError("position_weight must hold one array (T,) per sequence, like y")
         problem = with_position_weight(problem, np.concatenate(weights))
-    if len(forbidden):
+    if forbidden := as_list("forbidden", forbidden, "pairs (from, to) of labels"):
         problem = with_forbidden(problem, forbidden)
         if (found := first_forbidden(problem)) is not None:
             raise ParameterError("y must hold no forbidden labels, got some in y[{}] at position {}".format(*found))

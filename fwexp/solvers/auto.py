@@ -26,8 +26,7 @@ import dataclasses
 import math
 
 from fwexp.blocks.acceleration import LATE_STRENGTH, OBSERVED
-from fwexp.driver.settings import OBJECTIVES
-from fwexp.options import left_open
+from fwexp.options import OBJECTIVES, left_open
 from fwexp.problems import tiers
 from fwexp.problems.loss_terms import HINGE
 from fwexp.problems.protocol import costly_block, costly_oracle, has_best_block, radii_sq

@@ -38,9 +38,8 @@ import numpy as np
 from fwexp.blocks.averaging import Averages, averaged, new_averages, update_averages
 from fwexp.blocks.distributions import means_to_weights
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
-from fwexp.driver.settings import OBJECTIVES
 from fwexp.jit.compilation import njit, register_jitable, specialise
-from fwexp.options import choice
+from fwexp.options import OBJECTIVES, choice
 from fwexp.problems.loss_terms import tau_of
 from fwexp.problems.protocol import (
     dot,

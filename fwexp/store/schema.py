@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from fwexp.driver.settings import OBJECTIVES
 from fwexp.driver.trace import Status
+from fwexp.options import OBJECTIVES
 from fwexp.plugins import NAME
 
 DEPTH = 20  # of a record

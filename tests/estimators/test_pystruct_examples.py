@@ -4,7 +4,6 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 from fwexp.estimators import ChainSVM, GraphSVM, MulticlassSVM, MultiLabelSVM
 from tests.estimators.snakes import as_chain, several
@@ -51,13 +50,12 @@ def test_scenes_with_labels_that_attract_are_certified():
         assert more.dual <= fewer.primal
 
 
-def test_scenes_with_any_weights_of_pairs_are_if_these_are_a_tree():
+def test_scenes_with_any_weights_of_pairs_are_certified_here():
     X, Y = scenes(np.random.default_rng(0))
     edges = np.array(list(combinations(range(5), 2)))
     graphs = [(np.kron(np.eye(5), x), edges, np.eye(len(edges))) for x in X]
-    with pytest.warns(ConvergenceWarning, match="nothing is certified"):
-        model = GraphSVM(pairwise="full", lam=0.01, max_passes=15).fit(graphs[:60], list(Y[:60]))
-    assert np.isnan(model.dual_gap_)
+    model = GraphSVM(pairwise="full", lam=0.01, max_passes=100).fit(graphs[:60], list(Y[:60]))  # 2^5 labelings each
+    assert (model.status_, model.dual_gap_ <= 0.01) == ("converged", True)
     assert model.score(graphs[60:], list(Y[60:])) > 0.7
     tree = np.array(list(pairwise(range(5))))
     graphs = [(x, tree, np.eye(4)) for x, _, _ in graphs]

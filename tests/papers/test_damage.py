@@ -117,7 +117,6 @@ def test_damaged_verdicts_are_a_line(kind, published, tmp_path, capsys):
     assert capsys.readouterr().err.splitlines() == [said, f"fwexp: --strict needs published verdicts, found none in {path}"]
     with pytest.raises(ParameterError, match=r"lecture\.json must be a file that fwexp wrote, got another one"):
         save(records, tmp_path)
-    assert capsys.readouterr().err.splitlines() == [said]
     path.unlink()
     save(records, tmp_path)
     assert json.loads(path.read_text()) == records

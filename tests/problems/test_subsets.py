@@ -90,8 +90,9 @@ def test_functions_keep_the_numbers_of_the_examples():
 
 def test_some_examples_are_certified_no_more_than_all():
     """What is said of the class of a problem, such as that its oracle is not exact, is said of the class of its parts."""
-    edges = [np.array([[0, 1], [1, 2], [2, 0]])] * 3
-    whole = FullPairsProblem([np.eye(3, 2)] * 3, edges, [np.ones((3, 1))] * 3, [np.array([0, 1, 0])] * 3, 2)
+    V = 17  # nodes on a cycle, which have more labelings than are tried
+    edges = [np.column_stack([np.arange(V), np.arange(1, V + 1) % V])] * 3
+    whole = FullPairsProblem([np.eye(V, 2)] * 3, edges, [np.ones((V, 1))] * 3, [np.arange(V) % 2] * 3, 2)
     for part in (whole[:2], fwexp.weighted_problem(whole, [1, 2, 1])[1:]):
         assert np.isnan(fwexp.solve(part, "bcfw", lam=0.1, max_passes=2).gap)
 

@@ -61,7 +61,7 @@ def test_steps_equal_the_transcription(monkeypatch, tp, problem, lam):
 
 
 def test_steps_in_plain_python(monkeypatch):
-    monkeypatch.setattr(online_eg, "specialise", lambda kernel, problem: kernel.py_func)
+    monkeypatch.setattr(online_eg, "specialise", lambda kernel, problem, *values: kernel.py_func)
     assert_equal_steps(*chain("dense", 1), 0.1, 2)
 
 

@@ -80,6 +80,6 @@ def test_rounding_is_no_lie(monkeypatch):
 def test_it_takes_one_evaluation_and_none_of_an_oracle_in_python(monkeypatch):
     made = []
     init = Evaluator.__init__
-    monkeypatch.setattr(Evaluator, "__init__", lambda self, problem: (made.append(self), init(self, problem))[1])
+    monkeypatch.setattr(Evaluator, "__init__", lambda self, *args: (made.append(self), init(self, *args))[1])
     solve()
     assert [evaluator.calls for evaluator in made[1:]] == [PROBLEM.n]

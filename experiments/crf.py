@@ -4,7 +4,7 @@ from fwexp.papers.declarations import Figure
 from fwexp.plots.curves import Chart, Panel
 
 PROBABILITIES = Figure.declared(
-    name="probabilities",
+    name="crf/fig1",
     title="Certified gaps of solvers of the log-loss on OCR and CoNLL-2000",
     caption="Conditional random fields: duality gap of the last iterate against passes and seconds. Block steps with entropic "
     "duals, plain and as auto runs them (accelerated), next to L-BFGS, online-EG and SAG with non-uniform sampling. The gap of "
