@@ -103,7 +103,7 @@ BAD = [
     ("run dataset=ocr", "dataset ocr needs ocr/letter.data.gz"),
     ("run -m dataset=ocr seed=0,1", "dataset ocr needs ocr/letter.data.gz"),
     ("run dataset=ocr data_dir=nowhere", "nowhere (no such folder)"),
-    ("figure fig1", "unknown figure 'fig1'; accepted: horses, horses/overlays, icml2013, icml2013/fig1"),
+    ("figure fig1", "unknown figure 'fig1'; accepted: crf, crf/fig1, horses, horses/overlays, icml2013, icml2013/fig1"),
     ("figure quickstart --preset smokey", "unknown preset 'smokey'; accepted: full, smoke"),
     ("figure icml2013/fig1 --preset smoke data_dir=nowhere", "dataset ocr needs ocr/letter.data.gz"),
     ("ls solvr=bcfw", "unknown filter 'solvr'; accepted: "),

@@ -433,12 +433,12 @@ def test_a_paper_stands_for_its_figures(paper, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["quickstar"], "unknown figure 'quickstar'; accepted: horses, horses/overlays, icml2013, "),
+        (["quickstar"], "unknown figure 'quickstar'; accepted: crf, crf/fig1, horses, horses/overlays, icml2013, "),
         ([NAME, "--preset", "smok"], "unknown preset 'smok'; accepted: full, smoke (did you mean 'smoke'?)"),
         ([NAME, "--dry"], "unknown flag of fwexp figure '--dry'; accepted: --dry-run, --preset"),
         ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir'; accepted: data_dir, force, hydra.launcher., "),
         ([NAME, "results_dir="], "results_dir must not be empty"),
-        ([NAME, "icml2031"], "unknown figure 'icml2031'; accepted: horses, horses/overlays, icml2013, "),
+        ([NAME, "icml2031"], "unknown figure 'icml2031'; accepted: crf, crf/fig1, horses, horses/overlays, icml2013, "),
         ([NAME, "/"], "unknown figure '/'; accepted: "),
         ([f"{NAME}/"], "unknown figure 'quickstart/'; accepted: "),
     ],

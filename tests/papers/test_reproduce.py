@@ -486,7 +486,7 @@ def test_without_figures_there_is_nothing_to_publish(tmp_path):
         (["publish", "--dry-run"], "unknown flag of fwexp publish '--dry-run'"),
         (
             ["publish", "fig1"],
-            "unknown part of what is published 'fig1'; accepted: horses, icml2013, icml2016, lecture",
+            "unknown part of what is published 'fig1'; accepted: crf, horses, icml2013, icml2016, lecture",
         ),
         (["publish", "preset=full"], "unknown key of fwexp publish 'preset'; accepted: data_dir, published, results_dir"),
     ],
