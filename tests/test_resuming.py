@@ -97,7 +97,7 @@ def test_every_solver_goes_on_in_another_process(tmp_path):
 def test_every_solver_goes_on_with_every_family(tmp_path, family):
     """In plain Python, which runs the same steps without compiling them for every family."""
     left_out = check(tmp_path, [[family, name, options] for name, options in CASES], NUMBA_DISABLE_JIT="1")
-    assert left_out < len(CASES) / 2
+    assert left_out < 0.6 * len(CASES)  # Those of the log-loss need marginals.
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ def many_opportunities(monkeypatch):
 def test_every_solver_goes_on(tmp_path, name, options):
     problem = small_chains()
     given = {"lam": 0.1, "max_passes": 12, "gap_tol": 1e-9, "seed": 3, "test": problem, "train_error": True} | options
+    given.setdefault("objective", get_solver(name).objectives[0])
 
     def run(checkpoint=None):
         return fwexp.solve(problem, name, checkpoint=checkpoint, **given)

@@ -58,7 +58,7 @@ def test_what_is_predicted_is_given(cls):
 @pytest.mark.parametrize(
     ("cls", "passed", "refused"),
     [
-        (MultiLabelSVM, 48, r"y must be an array \(n, L\) of 0 and 1"),
+        (MultiLabelSVM, 47, r"y must be an array \(n, L\) of 0 and 1"),
         (ChainSVM, 15, NO_TABLE),
         (ChainSVMCV, 15, NO_TABLE),
         (GraphSVM, 15, NO_TABLE),

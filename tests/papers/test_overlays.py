@@ -28,7 +28,7 @@ def test_horses_are_scored_and_drawn_as_predicted(folder):  # noqa: F811
     runs = [run("k0", w, 1, name="horses", pairwise=True), run("k1", 0 * w, 0, name="horses", pairwise=False)]
     shown = overlays.horses(runs, folder)
     predictions = fwexp.predict(test, w)
-    assert shown.count == len(shown.pictures) == 2
+    assert shown.num_images == len(shown.pictures) == 2
     scores = shown.scores.set_index(["variant", "image", "measure"])["value"]
     by_hand = {}
     for picture in shown.pictures:
