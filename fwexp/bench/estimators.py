@@ -1,4 +1,4 @@
-"""What ``ChainSVM.fit`` costs compared with `fwexp.solve`: on OCR as matrices, on CoNLL-2000 as dicts of a tagger."""
+"""Time of ``ChainSVM.fit`` compared with `fwexp.solve`: on OCR as matrices, on CoNLL-2000 as dicts of a tagger."""
 
 from collections.abc import Callable
 

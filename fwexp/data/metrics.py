@@ -1,4 +1,4 @@
-"""What people of a field report of predictions, in addition to the loss that is trained for."""
+"""Metrics that each field reports of predictions, in addition to the training loss."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain

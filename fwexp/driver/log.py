@@ -84,7 +84,7 @@ class Log:
 
     @property
     def certifies(self) -> bool:
-        """Whether the gap is a certificate."""
+        """True if the gap is a certificate."""
         return self.terms.certifies and (self.best is None or self.best[2].certifies)
 
     @property

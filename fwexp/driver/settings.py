@@ -106,7 +106,7 @@ def check(name: str, value):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Where a run ends.
+    """The bounds of a run.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ OBJECTIVES = ("primal", "dual", "gap", "gap_estimate")  # columns in units of th
 
 
 class Status(StrEnum):
-    """How a run ended. ``sentence`` explains it, and `ending` returns a short line."""
+    """The ending of a run. ``sentence`` explains it, and `ending` returns a short line."""
 
     CONVERGED = "converged"
     STALLED = "stalled"

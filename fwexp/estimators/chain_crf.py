@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fwexp.estimators.chain_model import check_found
 from fwexp.estimators.chain_training import ChainTagger
-from fwexp.estimators.decoding import FREE, marginals
+from fwexp.estimators.decoding import EXCLUDED, FREE, marginals
 from fwexp.estimators.labels import as_sequences, names_of, numbers_of
 from fwexp.options import check_choice
 from fwexp.problems.arrays import as_list
@@ -78,7 +79,8 @@ class ChainCRF(ChainTagger):
         list of arrays (T, K)
             In the order of ``classes_``; every row sums to 1.
         """
-        found, ptr, _ = self._marginals(X, partial)
+        found, ptr, log_z = self._marginals(X, partial)
+        check_found(ptr, np.repeat(log_z < EXCLUDED, np.diff(ptr)))
         return [found[start:end] for start, end in pairwise(ptr.tolist())]
 
     def predict_marginals(self, X: Any, *, partial: Any = None) -> list[list[dict]]:

@@ -113,11 +113,11 @@ class ChainModel(PartsScore, CertifiedSVM):
         ends = list(pairwise(ptr.tolist()))
         if n_best is None:
             found = decode(x, ptr, weights, K, given)
-            _check_found(ptr, found < 0)
+            check_found(ptr, found < 0)
             labels = [names[k] for k in found.tolist()]
             return [labels[start:end] for start, end in ends]
         numbers, scores = decode_several(x, ptr, weights, K, check_integer("n_best", n_best, 1), given)
-        _check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
+        check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
         labels = [[names[k] for k in labeling] for labeling in numbers.tolist()]
         return [
             [(labels[r][start:end], score) for r, score in enumerate(of_one) if score > -np.inf]
@@ -361,7 +361,7 @@ def _size(x) -> int | None:
     return len(x) if isinstance(x, Sized) and not isinstance(x, str | Mapping) else None
 
 
-def _check_found(ptr: np.ndarray, missing: np.ndarray) -> None:
+def check_found(ptr: np.ndarray, missing: np.ndarray) -> None:
     """Reject sequences without a labeling that is allowed."""
     if missing.any():
         i = int(np.searchsorted(ptr, missing.argmax(), side="right")) - 1

@@ -131,7 +131,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
 
     @property
     def edge_weights_(self) -> np.ndarray:
-        """How much the labels of every edge attract each other, (E,), or the scores of their four cases, (E, 2, 2)."""
+        """Weights of edges: attraction of their labels, (E,), or the scores of the four cases, (E, 2, 2)."""
         if self.pairwise == "full":
             return self.result_.w[2 * self._size :][: 4 * len(self.edges_)].reshape(-1, 2, 2)
         return self.result_.w[self._size :][: len(self.edges_)]

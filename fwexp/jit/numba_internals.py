@@ -40,7 +40,7 @@ USED = {
     "numba.core.lowering.Lower.lower_assign": _LENDING,
     "numba.core.lowering.Lower.pre_lower": _LENDING,
     "numba.core.options.DefaultOptions.forceinline": "A call that is not inlined copies all arrays in its arguments.",
-    "numba.core.options.DefaultOptions.no_cfunc_wrapper": "Wrappers for C, which nobody calls, take a tenth of the time.",
+    "numba.core.options.DefaultOptions.no_cfunc_wrapper": "Wrappers for C are never called and take a tenth of the time.",
     "numba.core.runtime.rtsys": _CACHE,
     "numba.core.serialize.dumps": _CACHE,
     "numba.core.typed_passes.NativeLowering.lowering_class": _LENDING,

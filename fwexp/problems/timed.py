@@ -47,7 +47,7 @@ class TimedFunctions:
 
 
 def timed(problem):
-    """Return a problem of any family as it is, but for the ``cycles`` that it counts."""
+    """Return a problem of any family without the ``cycles`` that it counts."""
     if not isinstance(problem, tuple):
         return TimedFunctions(problem)
     own = {name: getattr(problem, name, None) for name in Timed._fields[:6]}

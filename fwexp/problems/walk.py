@@ -229,7 +229,7 @@ def _(visitor, k, c):
     return 0.0
 
 
-# --- what follows, whatever the form of vectors -----------------------------------------------------------------------
+# --- functions for all forms of vectors -------------------------------------------------------------------------------
 
 
 class Implied:

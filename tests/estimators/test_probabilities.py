@@ -81,6 +81,8 @@ def test_forbidden_labels_have_no_probability():
     assert tagger.log_proba([WORDS[0]], [["N", "N", "V"]])[0] == -np.inf
     assert tagger.log_proba([WORDS[0], ["dog"]], [["D", "N", "X"], ["N"]])[0] == -np.inf
     assert 0.0 <= tagger.dual_gap_ <= 1e-3
+    with pytest.raises(ParameterError, match=r"X\[0\] must have labels that constraints and partial allow"):
+        tagger.predict_proba([["a", "cat"]], partial=[["N", "N"]])
 
 
 def test_softmax_margin_lies_above_the_log_loss():
