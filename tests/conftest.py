@@ -9,6 +9,9 @@ import pytest
 
 os.environ["MPLBACKEND"] = "Agg"
 
+# Caches stay where they are when a test changes HOME: it would compile anew, and write into the folder that it looks at.
+os.environ["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+
 # Processes that run tests side by side share the processors, and threads of one would hold up the other: as with joblib's workers.
 if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
     share = (os.cpu_count() or 1) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
@@ -49,14 +52,6 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if item.get_closest_marker("data"):
                 item.add_marker(skip)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _place_of_kernels():
-    """Decide where compiled kernels are kept before a test changes HOME: it would compile anew, and so would all after it."""
-    from fwexp.jit import disk_cache
-
-    disk_cache.base()
 
 
 @pytest.fixture(autouse=True)

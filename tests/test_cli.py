@@ -444,8 +444,6 @@ def test_a_folder_is_the_same_to_all_commands(fwexp, tmp_path, monkeypatch, name
 
 @pytest.mark.slow
 def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
-    # Workers that start here would compile everything again if they did not find what is compiled.
-    monkeypatch.setenv("XDG_CACHE_HOME", os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("fwexp.papers.figure_files._drawn", lambda *_: [b"", b""])  # which takes longer than the rest
     code, _, err = fwexp("figure", "quickstart", "--preset", "smoke", "results_dir=~/Über uns")
