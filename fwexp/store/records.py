@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fwexp.files import atomic
 from fwexp.files.checksums import sha256
+from fwexp.options import plain
 from fwexp.store import schema
 
 FORMAT, CHECKSUM = "format", "checksum"
@@ -96,5 +97,5 @@ def _whole(text: str) -> int:
 def _jsonable(value):
     if isinstance(value, Mapping):
         return {key: _jsonable(item) for key, item in value.items()}
-    value = value.item() if hasattr(value, "item") else value
+    value = plain(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
