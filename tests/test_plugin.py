@@ -361,7 +361,8 @@ def test_papers_and_claims_that_are_broken_are_left_out(broken):
     assert [line for line in done.stderr.splitlines() if "solver" not in line and "dataset" not in line] == [
         "fwexp: left out paper 'wrong' of package faulty: it is no fwexp.experiments.Paper",
         "fwexp: left out figure 'wrong/fig1' of package faulty: it is no fwexp.experiments.Figure",
-        "fwexp: left out claim 'B13-1' of claiming: its id is not that of a paper there, a - and a number",
+        "fwexp: left out claim 'B13-1' of claiming: its id must be that of a paper which the same package declares, followed by"
+        " - and a number, as in B13-1; modules below experiments/ declare one by Paper.declared(...)",
     ]
 
 

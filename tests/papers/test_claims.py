@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from fwexp import store
+from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES
-from fwexp.papers.claims import VERDICTS, Finding, all_claims, check, shown_by, small
+from fwexp.papers.claims import NOT_REACHED, VERDICTS, Finding, all_claims, check, shown_by, small
+from fwexp.papers.claims import claim as declare
 from fwexp.papers.claims.runs import Curves, Runs, below, interval, is_linear, reached
-from fwexp.papers.claims.verdict import NOT_REACHED, Undecided, for_json
-from fwexp.papers.claims.verdict_records import decide, needed
+from fwexp.papers.claims.verdict import Undecided, for_json
+from fwexp.papers.claims.verdict_records import _unmatched, decide, needed
 from fwexp.papers.declarations import Preset, papers_by_id
 from fwexp.run.config import conf_dir, run_key
 from tests.papers import claimed_results
@@ -528,6 +530,33 @@ def test_a_converged_run_stays_where_it_is():
 def test_a_range_that_is_not_covered_is_undecided():
     with pytest.raises(Undecided, match="c is logged until 4, the criterion looks at 1 to 10"):
         curve([1.0, 1.0, 1.0]).logged(1.0, 10.0)
+
+
+@pytest.mark.parametrize("id", [id for id in CLAIMS if id not in NO_RUNS])
+def test_every_need_is_met_by_the_presets(id):
+    assert [text for need in CLAIMS[id].needs for text in _unmatched(need)] == []
+
+
+def test_misspelt_needs_are_named(tmp_path):
+    quickstart = Preset("quickstart")
+    claim = replace(CLAIMS["B13-1"], needs=(quickstart.runs("bcfv", "fw", dataset="ocr", dataste="digits"),))
+    found = check(claim, tmp_path)
+    assert found["verdict"] == "undecided"
+    assert found["why"].split("; runs") == [
+        "unknown method in runs(...) of quickstart 'bcfv'; accepted: bccfw_accelerated, bcfw, fw, ssg (did you mean 'bcfw'?)",
+        "(dataset=...) of quickstart must have a value that its runs have, got 'ocr'",
+        "(dataste=...) of quickstart must have a value that its runs have, got 'digits'",
+    ]
+
+
+def test_ids_of_claims_are_new():
+    def other(runs):
+        """Never."""
+
+    other.__module__ = "fwexp.experiments.notes"
+    with pytest.raises(ParameterError, match=r"the id of a claim must be new, got 'B13-1', which fwexp\.experiments\.icml2013"):
+        declare("B13-1", "It is so.", quote="here")(other)
+    assert all_claims()["B13-1"] is CLAIMS["B13-1"]
 
 
 def test_runs_that_are_not_there_are_undecided():

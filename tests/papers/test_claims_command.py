@@ -5,9 +5,13 @@ import pytest
 
 from fwexp.cli import main
 from fwexp.commands.claims import changes, line
+from fwexp.errors import ParameterError
 from fwexp.files import owned
 from fwexp.papers.claims import of_paper
 from fwexp.papers.claims.verdict_records import check_all, claims_path, read, save, summary
+from fwexp.papers.declarations import PAPERS, Paper
+
+NAMES = sorted(name for paper in PAPERS.values() for name in (paper.id, paper.name))
 
 
 def records(**verdicts):
@@ -107,7 +111,7 @@ def test_what_is_open_stands_apart():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["B14"], "unknown paper or claim 'B14'; accepted: B13, G16, L, R, icml2013, icml2016, lecture, review"),
+        (["B14"], f"unknown paper or claim 'B14'; accepted: {', '.join(NAMES)}"),
         (["B13-99"], "unknown paper or claim 'B13-99'"),
         (["B13", "G16"], "takes at most 1 name, got B13 G16"),
         (["--what"], "unknown flag of fwexp claims '--what'; accepted: --preset, --run, --strict"),
@@ -124,3 +128,11 @@ def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeyp
     assert message in err
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_paper_without_claims_is_one_line(monkeypatch):
+    notes = Paper(id="N", name="notes", title="My notes")
+    monkeypatch.setattr("fwexp.papers.claims.registry.PAPERS", {"notes": notes})
+    monkeypatch.setattr("fwexp.papers.claims.registry.all_claims", dict)
+    with pytest.raises(ParameterError, match="paper 'notes' must have claims, got none with an id such as N-1"):
+        of_paper("notes")

@@ -7,7 +7,19 @@ gives ``undecided``, never a guess.
 """
 
 from fwexp.papers.claims.registry import Claim, all_claims, claim, of_paper, shown_by
-from fwexp.papers.claims.verdict import VERDICTS, Finding, Undecided
+from fwexp.papers.claims.verdict import NOT_REACHED, VERDICTS, Finding, Undecided
 from fwexp.papers.claims.verdict_records import check, check_all
 
-__all__ = ["VERDICTS", "Claim", "Finding", "Undecided", "all_claims", "check", "check_all", "claim", "of_paper", "shown_by"]
+__all__ = [
+    "NOT_REACHED",
+    "VERDICTS",
+    "Claim",
+    "Finding",
+    "Undecided",
+    "all_claims",
+    "check",
+    "check_all",
+    "claim",
+    "of_paper",
+    "shown_by",
+]

@@ -87,6 +87,10 @@ def _package(module: str) -> str:
     return module.partition(".")[0]
 
 
+def _name(function: Callable) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
 def claim(
     id: str,
     statement: str,
@@ -98,10 +102,19 @@ def claim(
     """Register the function below as the criterion of a claim, whose id is that of a paper of the same package and a number.
 
     The parameters are the attributes of `Claim`; needs come from `Figure.runs`.
+
+    Raises
+    ------
+    ParameterError
+        If another function of the package has the id.
     """
 
     def register(decide: Callable) -> Callable:
-        _REGISTERED[_package(decide.__module__), id] = Claim(id, statement, quote, needs, vary, decide, shown_by)
+        package = _package(decide.__module__)
+        given = _REGISTERED.get((package, id))
+        if given and _name(given.decide) != _name(decide):  # a module may be imported twice
+            raise ParameterError(f"the id of a claim must be new, got {id!r}, which {_name(given.decide)} has")
+        _REGISTERED[package, id] = Claim(id, statement, quote, needs, vary, decide, shown_by)
         return decide
 
     return register
@@ -120,7 +133,11 @@ def all_claims() -> dict[str, Claim]:
             and id[len(one.paper) + 1 :].isdecimal()
         ):
             plugins.warn_left_out(
-                f"claim {id!r} of {package}", ParameterError("its id is not that of a paper there, a - and a number")
+                f"claim {id!r} of {package}",
+                ParameterError(
+                    "its id must be that of a paper which the same package declares, followed by - and a number, as in B13-1; "
+                    "modules below experiments/ declare one by Paper.declared(...)"
+                ),
             )
             del _REGISTERED[package, id]
     order = list(papers)
@@ -139,7 +156,7 @@ def of_paper(name: str = "") -> dict[str, Claim]:
     Raises
     ------
     ParameterError
-        Nothing has that name.
+        If no paper or claim has that name, or the paper has no claims.
     """
     claims = all_claims()
     if not name:
@@ -149,4 +166,6 @@ def of_paper(name: str = "") -> dict[str, Claim]:
         return {name: claims[name]}
     if name not in papers:
         raise ParameterError(unknown("paper or claim", name, papers, claims))
-    return {id: claim for id, claim in claims.items() if claim.paper == papers[name]}
+    if not (found := {id: claim for id, claim in claims.items() if claim.paper == papers[name]}):
+        raise ParameterError(f"paper {name!r} must have claims, got none with an id such as {papers[name]}-1")
+    return found

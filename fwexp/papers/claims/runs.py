@@ -225,7 +225,8 @@ class Runs:
                 here &= (heads[column] == value).to_numpy()
         if not here.any():
             named = ", ".join(f"{key}={value}" for key, value in where.items() if key != "task" and value is not None)
-            raise Undecided(f"no run of {variant or 'any method'} ({named})")
+            methods = ", ".join(self.variants)
+            raise Undecided(f"no run of {variant or 'any method'} ({named}); the claim needs runs of {methods}")
         return np.sort(np.concatenate([self._places[k] for k in np.flatnonzero(here)]))
 
     def each(self, solver: str = "", task: str = "convex", **where) -> "list[pd.DataFrame]":

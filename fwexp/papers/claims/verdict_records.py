@@ -3,10 +3,11 @@
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from fwexp.driver.progress import print_line
+from fwexp.errors import shown, unknown
 from fwexp.files import owned
 from fwexp.files.folders import check_folder
 from fwexp.files.reading import read_regular
@@ -57,6 +58,8 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
         "runs": sorted(wanted),
         "missing": len(missing),
     }
+    if preset == "full" and (unmatched := [text for need in claim.needs for text in _unmatched(need)]):
+        return record | {"why": "; ".join(unmatched)}
     if missing:
         return record | {"why": f"{len(missing)} of {len(wanted)} runs are not stored"}
     if results is None:
@@ -207,6 +210,19 @@ def _configs_of(need: Need, preset: str) -> list[dict]:
         if same and (not need.methods or method_of(*solver, need.split_by) in need.methods or method_of(*solver) == REFERENCE):
             matching.append(config)
     return matching
+
+
+def _unmatched(need: Need) -> Iterator[str]:
+    """Yield a line for each method and value of a need that no run of the preset has: it is misspelt, or of another preset."""
+    configs = _expanded(need.preset, "full")
+    methods = {method_of(config["solver"]["name"], config["solver"], need.split_by) for config in configs}
+    for method in need.methods:
+        if method not in methods:
+            yield unknown(f"method in runs(...) of {need.preset}", method, methods)
+    for name, values in dict(need.where).items():
+        for value in values if isinstance(values, tuple) else (values,):
+            if not any(_equal(config, name, value) for config in configs):
+                yield f"runs({name}=...) of {need.preset} must have a value that its runs have, got {shown(value)}"
 
 
 @functools.cache
