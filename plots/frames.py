@@ -30,6 +30,7 @@ MEASURES = {
     "cache_local": ("share of steps let through by the local criterion", "linear"),
     "cache_global": ("share of steps let through by the global criterion", "linear"),
     "share": ("share of problems solved", "linear"),
+    "rank": ("mean rank", "linear"),
     "rate": ("oracle calls per second", "log"),
 }
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}

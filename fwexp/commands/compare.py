@@ -5,20 +5,22 @@
 import hashlib
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
+from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
 from fwexp.methods import methods
 from fwexp.run.config import names
 
 USAGE = """\
-usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP]
+usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP] [--format text|csv|latex]
                      [--config-dir DIR] [results_dir=DIR]
 
-Passes and time to given duality gaps from stored runs, with their spread over seeds, on all problems that all sides have runs
-of; nothing is run. A SIDE is
+Compare stored runs of methods: passes and time to given duality gaps, with 95 % intervals over seeds and tests, on all problems
+that all sides have runs of. Nothing is run. A SIDE is
 
   bcfw_gap                            a method as figures name it, a solver, or either as load_results has it
   bcfw:sampling=gap,step=pairwise     a solver with these options
@@ -26,16 +28,21 @@ of; nothing is run. A SIDE is
 
   --dataset NAME    only this data set
   --lam LAM,LAM     only these lam, numbers or 1/n
-  --gaps GAP,GAP    the gaps to reach (default: 0.1,0.01,0.001)
+  --gaps GAP,GAP    the gaps to reach (default: up to three for each problem, of which every side reaches one)
+  --format FORMAT   text (default), csv with all digits, or latex with the package booktabs; then other lines go to standard error
   --config-dir DIR  a folder of yours with methods in DIR/solver, as of fwexp run
 
-Prints a table, how each side stands to the best of the others, and which is the fastest for each data set and lam; writes
-performance profiles over data sets, lam and gaps to DIR/figures/compare/.
+Prints medians over seeds with their intervals, Wilcoxon's signed-rank tests of every two sides over problems and seeds with Holm's
+correction, each side against the best of the others, and the fastest for each data set and lam. If a side has no dual on a problem,
+such as ssg, all sides are measured there by the primal above the best dual of any stored run. Tests take the least gap of each
+problem that more than half of the seeds of every side reach. Writes performance profiles and a critical-difference diagram
+(Friedman, Nemenyi) to DIR/figures/compare/.
 """
-FLAGS = ("--dataset", "--lam", "--gaps", "--config-dir")
+FORMATS = ("text", "csv", "latex")
+FLAGS = dict.fromkeys(("--dataset", "--lam", "--gaps", "--config-dir"), ()) | {"--format": FORMATS}
 
 
-@command("fwexp compare", USAGE, words=math.inf, offers=methods, flags=dict.fromkeys(FLAGS, ()), in_words=":/[")
+@command("fwexp compare", USAGE, words=math.inf, offers=methods, flags=FLAGS, in_words=":/[")
 def main(given: Arguments) -> int:
     """Run ``fwexp compare`` with the arguments after ``compare``.
 
@@ -53,7 +60,7 @@ def main(given: Arguments) -> int:
     results_dir = keys.get("results_dir", "results")
     if len(words) < 2 or len(set(words)) < len(words):
         raise OptionError(f"fwexp compare takes two different methods or more, got {' '.join(words) or 'none'}")
-    gaps = _numbers("--gaps", flags.get("--gaps", "0.1,0.01,0.001"))
+    gaps = _numbers("--gaps", flags["--gaps"]) if "--gaps" in flags else None
     filters = {}
     if "--dataset" in flags:
         filters["dataset"] = flags["--dataset"]
@@ -61,8 +68,6 @@ def main(given: Arguments) -> int:
         lams = flags["--lam"].split(",")
         filters["lam"] = [lam if lam == "1/n" else _numbers("--lam", lam)[0] for lam in lams]
     from fwexp.papers import comparison, figure_files
-    from fwexp.papers.origin import Origin
-    from fwexp.plots import profiles
 
     config_dir = Path(flags["--config-dir"]) if "--config-dir" in flags else None
     if config_dir and not config_dir.is_dir():
@@ -73,19 +78,57 @@ def main(given: Arguments) -> int:
     folder = folders.check_folder("results_dir", results_dir) / "figures" / "compare"
     name = re.sub(r"[^\w.-]+", "_", "-".join(words)).strip("_")
     name = name if len(name) <= 60 else f"{name[:50]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    figure_files.check_writable(folder / name, figure_files.PICTURE)
+    for stem in (name, f"{name}-ranks"):
+        figure_files.check_writable(folder / stem, figure_files.PICTURE)
     results = comparison.load(sides, results_dir, **filters)
     if results.empty and "dataset" in filters and filters["dataset"] not in (known := names("dataset")):
         raise ParameterError(unknown("dataset", filters["dataset"], known))
-    costs = comparison.compare(sides, results, gaps)
-    print(comparison.table(costs))
-    standings = [comparison.standing(costs, side.name, cost) for cost in ("passes", "time") for side in sides]
-    print(*standings, *comparison.fastest(costs), sep="\n")
-    frame = profiles.data(costs)
-    title = f"Performance profiles of {', '.join(words)}"
-    for path in figure_files.save_figure(profiles.draw(frame), frame, folder / name, Origin(f"compare/{name}", title)):
-        print(path)
+    rows_of = comparison.by_side(sides, results)
+    seeds = comparison.by_seed(rows_of, gaps)
+    unbounded = sorted(set().union(*(rows["problem"] for rows in rows_of.values())) - set(seeds["place"]))
+    if unbounded:
+        left_out = f"no stored run has a dual on {' and '.join(unbounded)}, which bounds the optimum; run auto there"
+        if seeds.empty:
+            raise ParameterError(left_out)
+        print_line(f"left out: {left_out}")
+    solvers = results.drop_duplicates("key").set_index("key")["solver"]
+    made = _print(seeds, solvers, [side.name for side in sides], flags.get("--format", "text"))
+    _draw(*made, words, folder / name, print if "--format" not in flags else print_line)
     return 0
+
+
+def _print(seeds, solvers, sides: list[str], form: str) -> tuple:
+    """Print tables and sentences; return the costs and the ranks to draw."""
+    from fwexp.papers import comparison, paired_tests
+    from fwexp.papers import comparison_text as words
+
+    costs = comparison.costs_of(seeds)
+    levels = paired_tests.tested_levels(costs)
+    tests = paired_tests.pair_tests(seeds, levels, solvers)
+    said = [*paired_tests.shortages(seeds, tests, solvers), *words.costs_said(costs, sides)]
+    tables = [words.cost_cells(costs), *([words.test_cells(tests)] if len(tests) else [])]
+    if form == "csv":
+        print(words.csv(costs))
+    else:
+        print(*map(words.text if form == "text" else words.latex, tables), sep="\n\n")
+    for line in ["", *said] if form == "text" else said:
+        (print if form == "text" else print_line)(line)
+    return costs, paired_tests.rank_frame(seeds, levels, solvers)
+
+
+def _draw(costs, ranks, words: list[str], stem: Path, tell: Callable[[str], None]) -> None:
+    """Draw and save the figures, and print their files."""
+    from fwexp.papers import figure_files
+    from fwexp.papers.origin import Origin
+    from fwexp.plots import profiles, rank_diagram
+
+    frame, of = profiles.data(costs), ", ".join(words)
+    drawn = [(profiles.draw(frame), frame, stem, f"Performance profiles of {of}")]
+    if len(ranks):
+        drawn.append((rank_diagram.draw(ranks), ranks, stem.with_name(f"{stem.name}-ranks"), f"Mean ranks of {of}"))
+    for picture, numbers, place, title in drawn:
+        for path in figure_files.save_figure(picture, numbers, place, Origin(f"compare/{place.name}", title)):
+            tell(str(path))
 
 
 def _numbers(flag: str, text: str) -> list[float]:

@@ -1,43 +1,35 @@
-"""Comparing methods, option sets or stores: passes and time to given gaps, by problem.
+"""Comparing methods, option sets or stores: passes and time to given levels, by problem.
 
-A problem is a data set (with its options), lam and a gap. The cost of a side is the median over the seeds until the certified
-gap, the lowest primal minus the highest dual of a run so far, gets there; a method without a dual takes the highest dual of
-all runs on the same data at the same lam.
+A problem is a data set (with its options and content), lam and the objective. A level is a gap: the cost of a run is where the
+certified gap, the lowest primal minus the highest dual of the run so far, gets there. On problems where some side has no dual, such
+as ``ssg``, all sides are measured alike, by the lowest primal minus the highest dual of any stored run of the problem.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.files.checksums import sha256
 from fwexp.methods import ALIASES, flat_options, methods, of_results, read_method, stated
 from fwexp.papers.claims.runs import first
+from fwexp.papers.significance import LEAST, median_interval
 
 GAPS = (0.1, 0.01, 0.001)
-NEAR = 1.1  # times the best of the others
-COLUMNS = [
-    "side",
-    "problem",
-    "gap",
-    "seeds",
-    "reached",
-    "passes",
-    "passes_low",
-    "passes_high",
-    "time",
-    "time_low",
-    "time_high",
-    "keys",
-]
-
-
+MEASURES = {"gap": "gap {:g}", "primal": "primal within {:g}"}
+"""How a level is said: of certified gaps, and of primals above the best dual known."""
 AXES = ("passes", "time")
 TASKS = ("train", "convex")  # whose traces are of one problem
 TRACED = ("oracle_calls", *AXES, "primal", "dual")  # of results, those that rows differ in
+USUAL = {"objective": "hinge", "temperature": 1.0}  # which the name of a problem leaves out
 READ_COLUMNS = ("problem", "method", "seed", "key", *TRACED, "highest")
+SEED_COLUMNS = ["side", "place", "measure", "gap", "seed", "key", *AXES]
+COLUMNS = ["side", "problem", "place", "gap", "seeds", "reached"]
+COLUMNS += [*(f"{cost}{end}" for cost in AXES for end in ("", "_low", "_high")), "keys"]
 
 
 @dataclass(frozen=True)
@@ -127,7 +119,7 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
     runs = [(folder, run) for folder in folders for run in store.find_runs(folder, include={"damaged"}, **filters)]
     whole = [(folder, run) for folder, run in runs if run.status != "damaged"]
     duals = [run.record.get("dual") for _, run in whole]
-    heads = [run.columns() | {"store": folder} for folder, run in whole]
+    heads = [run.columns() | {"store": folder, "content": _content(run.record)} for folder, run in whole]
     heads = comparable(pd.DataFrame(heads).assign(dual=np.array(duals, dtype=float)), TASKS)
     meant = set().union(*(side.rows(heads).index for side in sides)) if len(heads) else ()
     read = [whole[k] for k in sorted(meant)] + [(folder, run) for folder, run in runs if run.status == "damaged"]
@@ -138,6 +130,12 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
     which, keys = pd.factorize(results["key"])
     heads = heads.drop_duplicates("key").set_index("key").loc[keys]
     return results.assign(**{name: heads[name].to_numpy()[which] for name in ("method", "problem", "highest")})
+
+
+def _content(record: Mapping) -> str:
+    """Return a short digest of the data that a run read; empty if it read no file."""
+    files = record.get("data") or {}
+    return sha256(repr(sorted(files.items())).encode())[:8] if files else ""
 
 
 def comparable(results: pd.DataFrame, tasks: Sequence[str] = ("train",)) -> pd.DataFrame:
@@ -152,65 +150,72 @@ def comparable(results: pd.DataFrame, tasks: Sequence[str] = ("train",)) -> pd.D
 
 
 def problems(results: pd.DataFrame) -> pd.Series:
-    """Return the problem of each row: the data set with its options, and lam if it has one."""
-    options = [name for name in results if name.startswith("dataset.") and name != "dataset.split"]
+    """Return the problem of each row: the data set with its options, a kernel, the objective unless it is the hinge, and lam.
+
+    Data of several contents, which a column ``content`` tells apart, are several problems.
+    """
+    said = {name: name.removeprefix("dataset.") for name in results if name.startswith("dataset.") and name != "dataset.split"}
+    said |= {name: name for name in USUAL if name in results}
     names = results["dataset"] + results["split"].map(lambda split: f" {split}" if isinstance(split, str) else "")
-    for option in options:
-        names += results[option].map(lambda value, option=option: _said(option[len("dataset.") :], value)).astype(str)
+    for column, name in said.items():
+        names += results[column].map(lambda value, name=name: _said(name, value)).astype(str)
+    if "solver.kernel" in results:  # which changes the objective as data do
+        options = [name for name in ("kernel", "degree", "gamma", "coef0") if f"solver.{name}" in results]
+        kernels = pd.Series("", index=results.index)
+        for name in options:
+            kernels += results[f"solver.{name}"].map(lambda value, name=name: _said(name, value)).astype(str)
+        names += kernels.where(results["solver.kernel"].notna() & (results["solver.kernel"] != "linear"), "")
+    if "content" in results:
+        several = results["content"].groupby(names).transform(lambda contents: len({*contents} - {""}) > 1).astype(bool)
+        names += results["content"].map(lambda content: f", data {content or 'unknown'}").where(several, "")
     return names + results["lam_spec"].map(lambda lam: f", lam={lam}" if lam else "").astype(str)
 
 
 def _said(option: str, value) -> str:
-    """Return an option of a data set for the name of a problem; empty for NaN or None, if the data set lacks it."""
+    """Return an option for the name of a problem; empty for NaN or None, if the data set lacks it, and for usual values."""
+    if option in USUAL and value == USUAL[option]:
+        return ""
     if isinstance(value, str):
         return f", {option}={value}"
     return f", {option}={value:g}" if isinstance(value, int | float) and np.isfinite(value) else ""
 
 
-def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] = GAPS) -> pd.DataFrame:
-    """Return the costs of all sides on the problems that all of them have runs of.
+def by_side(sides: Sequence[Side], results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the rows of each side on the problems that all of them have runs of.
 
     Parameters
     ----------
     sides : sequence of Side
     results : DataFrame
         From `load`.
-    gaps : sequence of float
-        The gaps to reach.
-
-    Returns
-    -------
-    DataFrame
-        One row per side, problem and gap: median, least and largest passes and time over the seeds, infinite where a seed did not
-        get there, and how many did.
 
     Raises
     ------
     ParameterError
         A side has no runs, or they have no problem in common.
     """
-    by_side = {side.name: side.rows(results) if len(results) else results for side in sides}
-    by_side = {name: rows[[column for column in READ_COLUMNS if column in rows]] for name, rows in by_side.items()}
-    for name, rows in by_side.items():
+    rows_of = {side.name: side.rows(results) if len(results) else results for side in sides}
+    rows_of = {name: rows[[column for column in READ_COLUMNS if column in rows]] for name, rows in rows_of.items()}
+    for name, rows in rows_of.items():
         if rows.empty:
             raise ParameterError(f"there are no stored runs of {name} to compare")
-    stores = all(side.store is not None for side in sides)
-    if stores:  # method by method, as far as both have it
-        by_side = {name: rows.assign(problem=rows["problem"] + ", " + rows["method"]) for name, rows in by_side.items()}
-    common = set.intersection(*(set(rows["problem"].unique()) for rows in by_side.values()))
+    if all(side.store is not None for side in sides):  # method by method, as far as both have it
+        rows_of = {name: rows.assign(problem=rows["problem"] + ", " + rows["method"]) for name, rows in rows_of.items()}
+    common = set.intersection(*(set(rows["problem"].unique()) for rows in rows_of.values()))
     if not common:
-        raise ParameterError(f"{' and '.join(by_side)} have no data set and lam in common")
-    return _costs_of({name: _curves(runs) for name, runs in by_side.items()}, sorted(common), gaps)
+        raise ParameterError(f"{' and '.join(rows_of)} have no data set and lam in common")
+    return {name: rows[rows["problem"].isin(common)] for name, rows in rows_of.items()}
+
+
+def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] | None = None) -> pd.DataFrame:
+    """Return the costs (`costs_of`) of all sides, seed by seed (`by_seed`), on the problems that all of them have runs of."""
+    return costs_of(by_seed(by_side(sides, results), gaps))
 
 
 def by_problem(results: pd.DataFrame, gaps: Sequence[float] = GAPS) -> pd.DataFrame:
     """Return the costs, as `compare` does, of all methods on each problem that two or more methods have runs of."""
-    parts = [pd.DataFrame(columns=COLUMNS)]
-    for problem, rows in results.groupby("problem") if len(results) else ():
-        curves = {method: _curves(runs) for method, runs in rows.groupby("method")}
-        if len(curves) > 1:
-            parts.append(_costs_of(curves, [problem], gaps))
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+    parts = [dict(list(rows.groupby("method"))) for _, rows in results.groupby("problem")] if len(results) else []
+    return costs_of(_joined(by_seed(sides, gaps) for sides in parts if len(sides) > 1))
 
 
 def advances(results: pd.DataFrame, method: str, over: str, cost: str) -> pd.DataFrame:
@@ -231,110 +236,129 @@ def advances(results: pd.DataFrame, method: str, over: str, cost: str) -> pd.Dat
         One row per problem that has runs of both: ``problem``, ``gap``, ``factor``. Where a gap is certified at the start the
         method costs nothing, and the problem is left out.
     """
-    rows, sides = [], {name: _curves(results[results["method"] == name]) for name in (method, over)} if len(results) else {}
+    rows, sides = [], {name: _runs(results[results["method"] == name]) for name in (method, over)} if len(results) else {}
     for problem in sorted(set.intersection(*map(set, sides.values()))) if sides else ():
-        runs = {name: list(curves[problem].values()) for name, curves in sides.items()}
-        gap = max(np.nanmin(run["gap"], initial=np.inf) for of_side in runs.values() for run in of_side)
-        own, other = (np.median([first(run[cost], run["gap"], gap) for run in runs[name]]) for name in (method, over))
+        runs = {name: of_side[problem] for name, of_side in sides.items()}
+        measure = _measure(runs.values())
+        gap = max(np.nanmin(run.measured[measure], initial=np.inf) for side in runs.values() for run in side)
+        own, other = (np.median([first(run.at[cost], run.measured[measure], gap) for run in runs[name]]) for name in (method, over))
         if own > 0 and np.isfinite(own + other):
             rows.append((problem, gap, other / own))
     return pd.DataFrame(rows, columns=["problem", "gap", "factor"])
 
 
-def _costs_of(curves, problems: Sequence[str], gaps: Sequence[float]) -> pd.DataFrame:
-    """Return the rows of a comparison, given the curves of each side."""
-    rows = [
-        {"side": name, "problem": f"{problem}, gap {gap:g}", "gap": gap, **_costs(of_side[problem], gap)}
-        for problem in problems
-        for gap in gaps
-        for name, of_side in curves.items()
-    ]
+class Run(NamedTuple):
+    """A run of a side: where it was in passes and time, and its two measures, none of which rises."""
+
+    seed: int
+    key: str
+    at: dict[str, np.ndarray]  # by `AXES`
+    measured: dict[str, np.ndarray]  # by `MEASURES`
+
+
+def by_seed(rows_of: Mapping[str, pd.DataFrame], gaps: Sequence[float] | None = None) -> pd.DataFrame:
+    """Return passes and time of the longest run of each seed to each level.
+
+    Parameters
+    ----------
+    rows_of : mapping
+        The rows of each side, as `by_side` returns them.
+    gaps : sequence of float, optional
+        The levels; by default those of `levels_of`, on each problem its own. Problems that no run bounds from below are left out.
+
+    Returns
+    -------
+    DataFrame
+        `SEED_COLUMNS`, one row per side, problem (``place``), level (``gap``) and seed; infinite where a run did not get there.
+    """
+    runs = {name: _runs(rows) for name, rows in rows_of.items()}
+    found = []
+    for place in sorted(set.intersection(*map(set, runs.values()))):
+        sides = {name: of_side[place] for name, of_side in runs.items()}
+        measure = _measure(sides.values())
+        if not any(np.isfinite(run.measured[measure]).any() for side in sides.values() for run in side):
+            continue
+        for gap in gaps or levels_of([[run.measured[measure] for run in side] for side in sides.values()]):
+            for name, side in sides.items():
+                for run in side:
+                    costs = [first(run.at[cost], run.measured[measure], gap) for cost in AXES]
+                    found.append((name, place, measure, gap, run.seed, run.key, *costs))
+    return pd.DataFrame(found, columns=SEED_COLUMNS)
+
+
+def _measure(sides: Iterable[Sequence[Run]]) -> str:
+    """Return the one of `MEASURES` by which sides are compared: the certified gap if all of their runs have one."""
+    return "gap" if all(np.isfinite(run.measured["gap"]).any() for side in sides for run in side) else "primal"
+
+
+def levels_of(sides: Sequence[Sequence[np.ndarray]]) -> list[float]:
+    """Return the levels at which to compare sides, given the measure of each of their runs: at most three, the largest first.
+
+    They are the least level that more than half of the seeds of every side reach, the least that any side reaches so, and the one
+    midway from the start to the former, as powers of ten times 1, 2 or 5.
+    """
+    least = np.array([np.sort([np.nanmin(run, initial=np.inf) for run in side])[len(side) // 2] for side in sides])
+    least = least[np.isfinite(least)]
+    start = min((run[np.isfinite(run)][0] for side in sides for run in side if np.isfinite(run).any()), default=0.0)
+    if not (len(least) and start > 0):
+        return []
+    least = np.maximum(least, 1e-12 * start)  # below are rounding errors
+    levels = {_rounded_up(level) for level in (np.sqrt(start * least.max()), least.max(), least.min())}
+    return sorted({level for level in levels if level < start} or levels, reverse=True)
+
+
+def _rounded_up(level: float) -> float:
+    """Return the least of 1, 2 and 5 times a power of ten that is not below a level."""
+    power = int(np.floor(np.log10(level)))
+    return next(number for step in ("1", "2", "5", "10") if (number := float(f"{step}e{power}")) >= level)
+
+
+def costs_of(seeds: pd.DataFrame) -> pd.DataFrame:
+    """Return one row with `COLUMNS` per side, problem and level: the median over the seeds and its 95 % interval.
+
+    With fewer than `LEAST` seeds there is no interval, and ``passes_low`` to ``passes_high`` are the least and the most.
+    """
+    rows = []
+    for (place, gap, name), runs in seeds.groupby(["place", "gap", "side"], sort=False):
+        problem = f"{place}, {MEASURES[runs['measure'].iloc[0]].format(gap)}"
+        reached, keys = int(np.isfinite(runs["passes"]).sum()), " ".join(sorted(runs["key"]))
+        row = {"side": name, "problem": problem, "place": place, "gap": gap, "seeds": len(runs), "reached": reached, "keys": keys}
+        for cost in AXES:
+            values = runs[cost].to_numpy(float)
+            low, high = median_interval(values) if len(values) >= LEAST else (values.min(), values.max())
+            row |= {cost: np.median(values), f"{cost}_low": low, f"{cost}_high": high}
+        rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _curves(runs) -> dict[str, dict[str, dict[str, np.ndarray]]]:
-    """Return the certified gap against passes and time, by problem and key, of the longest run of each seed."""
-    ends = runs.groupby(["problem", "seed", "key"])["passes"].max().reset_index().sort_values(["passes", "key"])
-    keys = ends.drop_duplicates(["problem", "seed"], keep="last").sort_values(["problem", "seed"])
-    certified = _certified(runs[runs["key"].isin(keys["key"])])
-    curves: dict[str, dict[str, dict[str, np.ndarray]]] = {}
-    for problem, key in zip(keys["problem"], keys["key"], strict=True):
-        curves.setdefault(problem, {})[key] = certified[key]
-    return curves
+def _joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    frames = [frame for frame in frames if len(frame)]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=SEED_COLUMNS)
 
 
-def _certified(runs) -> dict[str, dict[str, np.ndarray]]:
-    """Return, by key, passes, time and the gap certified so far, at each logged point."""
-    which, keys = pd.factorize(runs["key"])
-    order = np.lexsort((runs["oracle_calls"], which))
-    runs, which = runs.iloc[order].assign(run=which[order]), which[order]
-    dual = runs.groupby("run")["dual"].cummax().groupby(which).ffill()
-    dual = dual.where(dual.groupby(which).transform("count") > 0, runs["highest"])
-    runs = runs.assign(gap=runs.groupby("run")["primal"].cummin() - dual)
-    runs = runs.drop_duplicates(["run", "oracle_calls"], keep="last")
-    ends = np.cumsum(np.bincount(runs["run"]))[:-1]
-    columns = {name: np.split(runs[name].to_numpy(float), ends) for name in (*AXES, "gap")}
+def _runs(rows: pd.DataFrame) -> dict[str, list[Run]]:
+    """Return the longest run of each seed, by problem."""
+    ends = rows.groupby(["problem", "seed", "key"])["passes"].max().reset_index().sort_values(["passes", "key"])
+    ends = ends.drop_duplicates(["problem", "seed"], keep="last").sort_values(["problem", "seed"])
+    measured = _measured(rows[rows["key"].isin(ends["key"])])
+    runs: dict[str, list[Run]] = {}
+    for problem, seed, key in zip(ends["problem"], ends["seed"], ends["key"], strict=True):
+        columns = measured[key]
+        runs.setdefault(problem, []).append(
+            Run(seed, key, {name: columns[name] for name in AXES}, {name: columns[name] for name in MEASURES})
+        )
+    return runs
+
+
+def _measured(rows: pd.DataFrame) -> dict[str, dict[str, np.ndarray]]:
+    """Return, by key, passes, time and the measures so far, at each logged point."""
+    which, keys = pd.factorize(rows["key"])
+    order = np.lexsort((rows["oracle_calls"], which))
+    rows, which = rows.iloc[order].assign(run=which[order]), which[order]
+    lowest = rows.groupby("run")["primal"].cummin()
+    dual = rows.groupby("run")["dual"].cummax().groupby(which).ffill()
+    rows = rows.assign(gap=lowest - dual, primal=lowest - rows["highest"])
+    rows = rows.drop_duplicates(["run", "oracle_calls"], keep="last")
+    ends = np.cumsum(np.bincount(rows["run"]))[:-1]
+    columns = {name: np.split(rows[name].to_numpy(float), ends) for name in (*AXES, *MEASURES)}
     return {key: {name: parts[place] for name, parts in columns.items()} for place, key in enumerate(keys)}
-
-
-def _costs(curves, gap):
-    """Return passes and time to a gap, over the seeds."""
-    reached = {name: [first(run[name], run["gap"], gap) for run in curves.values()] for name in AXES}
-    arrived = int(np.isfinite(reached["passes"]).sum())
-    costs = {"seeds": len(curves), "reached": arrived, "keys": " ".join(sorted(curves))}
-    for name, values in reached.items():
-        costs |= {name: np.median(values), f"{name}_low": min(values), f"{name}_high": max(values)}
-    return costs
-
-
-def table(costs: pd.DataFrame) -> str:
-    """Return the table for the terminal, with one block per problem."""
-    head = ("problem", "method", "seeds", "passes", "(least - most)", "time", "(least - most)")
-    rows = [head]
-    for row in costs.to_dict("records"):
-        (passes, passes_span), (time, time_span) = shown(row, "passes"), shown(row, "time")
-        time = time if time == "never" else f"{time} s"
-        rows.append((row["problem"], row["side"], f"{row['reached']}/{row['seeds']}", passes, passes_span, time, time_span))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
-
-
-def standing(costs: pd.DataFrame, side: str, cost: str) -> str:
-    """Return a sentence that compares a side with the best other one in ``passes`` or ``time``, over all problems."""
-    medians = costs.pivot(index="problem", columns="side", values=cost)
-    own, best = medians[side], medians.drop(columns=side).min(axis=1)
-    solved = np.isfinite(medians).any(axis=1)
-    ratios = (own / best).where(own != best, 1.0)[solved]  # also where both cost nothing
-    if ratios.empty:
-        return f"{side}, {cost}: no method gets to any gap"
-    worst = ratios.idxmax()
-    factor = f"{ratios[worst]:.3g} times" if np.isfinite(ratios[worst]) else "never there, as another is,"
-    near = int((ratios <= NEAR).sum())
-    return f"{side}, {cost}: at most {NEAR:g} times the best other on {near} of {len(ratios)}; worst: {factor} on {worst}"
-
-
-def fastest(costs: pd.DataFrame) -> list[str]:
-    """Return a sentence for each data set and lam: the fastest side, in seconds, to the least gap that any side reaches.
-
-    Nothing is said where all begin there, or none gets there.
-    """
-    said = []
-    places = costs["problem"].str.rpartition(", gap ")[0]
-    for place, rows in costs[np.isfinite(costs["time"])].groupby(places, sort=False):
-        first, *others = rows[rows["gap"] == rows["gap"].min()].sort_values("time").to_dict("records")
-        if first["time"] > 0:
-            next_one = "no other does"
-            if others:
-                next_one = f"{others[0]['time'] / first['time']:.3g} times sooner than the next, {others[0]['side']}"
-            said.append(f"{first['side']} first reaches gap {first['gap']:g} on {place}: {next_one}")
-    return said
-
-
-def shown(row, cost: str) -> tuple[str, str]:
-    """Return the median of a cost and its range, for the table."""
-    median, low, high = (_number(row[name]) for name in (cost, f"{cost}_low", f"{cost}_high"))
-    return median, f"({low} - {high})"
-
-
-def _number(value):
-    return f"{value:.3g}" if np.isfinite(value) else "never"

@@ -1,3 +1,4 @@
+import io
 import subprocess
 import sys
 
@@ -8,9 +9,9 @@ import pytest
 from fwexp import store
 from fwexp.cli import main
 from fwexp.errors import OptionError, ParameterError
-from fwexp.papers import comparison
-from fwexp.papers.comparison import Side, compare, parse, table
-from fwexp.plots import profiles
+from fwexp.papers import comparison, comparison_text, paired_tests
+from fwexp.papers.comparison import Side, by_seed, by_side, compare, parse
+from fwexp.plots import profiles, rank_diagram
 from fwexp.run.config import canonical
 from fwexp.store import traces
 from tests.plots.synthetic_results import concat, make_run
@@ -46,15 +47,145 @@ def test_a_gap_that_is_not_reached_costs_infinitely_much():
     found = costs(*two(), gaps=(1e-4,))
     assert np.isinf(found["passes"]).all()
     assert (found["reached"] == 0).all()
-    assert "never" in table(found)
-    assert "0/3" in table(found)
+    printed = comparison_text.text(comparison_text.cost_cells(found))
+    assert "never" in printed
+    assert "0/3" in printed
 
 
-def test_a_method_without_a_dual_is_measured_by_that_of_the_others():
-    runs = [*two(), make_run("ssg", level=0.2)]
+def test_with_a_method_without_a_dual_all_are_measured_by_their_primal_above_the_best_dual():
+    """Which the runs of a third method know; it is not that of the run itself, whose certified gap is larger."""
+    reference = make_run("fw", level=1e-6)
+    runs = [*(make_run("bcfw", seed=seed, level=0.2) for seed in range(3)), make_run("ssg", level=0.2), reference]
     found = costs(*runs, sides=("bcfw", "ssg"), gaps=(0.05,)).set_index("side")
-    assert np.isfinite(found.loc["ssg", "passes"])
-    assert np.isinf(costs(make_run("ssg", level=0.2), make_run("ssg", level=0.2, sampling="perm"), sides=("ssg",))["passes"]).all()
+    assert list(found["problem"]) == ["ocr ocr2, lam=0.01, primal within 0.05"] * 2
+    assert found.loc["bcfw", "passes"] == pytest.approx(found.loc["ssg", "passes"], rel=0.1)
+    certified = costs(*runs, sides=("bcfw",), gaps=(0.05,))
+    assert certified["passes"].iloc[0] > 1.2 * found.loc["bcfw", "passes"]
+    assert costs(make_run("ssg", level=0.2), make_run("ssg", level=0.2, sampling="perm"), sides=("ssg",)).empty
+
+
+def test_levels_are_what_the_runs_reached():
+    seeds = by_seed(by_side([Side("bcfw", "bcfw"), Side("fw", "fw")], stored(*two())))
+    assert list(dict.fromkeys(seeds["gap"])) == [0.1, 0.05, 0.002]
+    found = comparison.costs_of(seeds).set_index(["side", "gap"])
+    assert np.isfinite(found.loc["bcfw", "passes"]).all()
+    assert list(found.loc["fw", "reached"]) == [1, 1, 0]
+    assert paired_tests.tested_levels(found.reset_index()).to_dict() == {"ocr ocr2, lam=0.01": 0.05}
+    short = [make_run(name).iloc[:2] for name in ("bcfw", "fw")]  # nobody gets anywhere
+    assert np.isfinite(compare([Side(name, name) for name in ("bcfw", "fw")], stored(*short))["passes"]).all()
+
+
+@pytest.mark.parametrize("scale", [1e-10, 1e8])
+def test_levels_follow_the_scale_of_the_objective(scale):
+    runs = [run.assign(primal=scale * run["primal"], dual=scale * run["dual"]) for run in two()]
+    assert set(compare([Side("bcfw", "bcfw"), Side("fw", "fw")], stored(*runs))["gap"]) == {
+        float(f"{level * scale:.1g}") for level in (0.1, 0.05, 0.002)
+    }
+
+
+def test_half_of_an_even_number_of_seeds_is_no_median():
+    ends = [[np.array([1.0, end]) for end in (0.01, 0.01, 0.2, 0.2)]]
+    assert comparison.levels_of(ends) == [0.5, 0.2]
+    assert comparison.levels_of([[np.array([np.nan, np.inf])]]) == []
+    assert comparison.levels_of([[np.array([1.0, 1.0])]]) == [1.0]
+    assert comparison.levels_of([[np.array([1.0, 1e-16])]]) == [1e-6, 1e-12]
+
+
+def test_problems_differ_in_the_objective_the_kernel_and_the_content_of_files():
+    frame = pd.DataFrame({"dataset": "d", "split": None, "lam_spec": "1", "objective": ["hinge", "log", "log"]})
+    frame = frame.assign(temperature=[np.nan, 1.0, 2.0])
+    assert list(comparison.problems(frame)) == ["d, lam=1", "d, objective=log, lam=1", "d, objective=log, temperature=2, lam=1"]
+    kernels = frame.iloc[:2].assign(objective="hinge", **{"solver.kernel": ["rbf", "linear"], "solver.gamma": [0.5, np.nan]})
+    assert list(comparison.problems(kernels)) == ["d, kernel=rbf, gamma=0.5, lam=1", "d, lam=1"]
+    same, other = ({"data": {"file": digest * 64}} for digest in "ab")
+    contents = [comparison._content(record) for record in (same, same, other)]
+    frame = frame.assign(objective="hinge", temperature=np.nan)
+    assert len(set(comparison.problems(frame.assign(content=contents)))) == 2
+    assert set(comparison.problems(frame.assign(content=contents[0]))) == {"d, lam=1"}
+
+
+def seeded(count, *names, lams=(0.01,)):
+    """Return runs of methods, each worse than the one before, with so many seeds."""
+    levels = {name: 0.1 * (k + 1) for k, name in enumerate(names)}
+    return stored(*(make_run(name, lam, seed, level=levels[name]) for name in names for lam in lams for seed in range(count)))
+
+
+def outcome(results, *names):
+    seeds = by_seed(by_side([Side(name, name) for name in names], results))
+    levels = paired_tests.tested_levels(comparison.costs_of(seeds))
+    solvers = results.drop_duplicates("key").set_index("key")["solver"]
+    tests = paired_tests.pair_tests(seeds, levels, solvers)
+    return tests, paired_tests.rank_frame(seeds, levels, solvers), paired_tests.shortages(seeds, tests, solvers)
+
+
+def test_pairs_are_problems_with_seeds():
+    tests, ranks, short = outcome(seeded(8, "bcfw", "ssg", lams=(0.01, 0.001)), "bcfw", "ssg")
+    assert tests[["one", "other", "cost", "pairs"]].to_numpy().tolist() == [
+        ["bcfw", "ssg", "passes", 16],
+        ["bcfw", "ssg", "time", 16],
+    ]
+    assert (tests["ratio"] < 0.6).all()
+    assert (tests["p"] < 1e-3).all()
+    assert tests["p_holm"].tolist() == pytest.approx(2 * tests["p"])
+    assert ranks["x"].tolist() == [1.0, 2.0] * 2
+    assert short == []
+
+
+def test_the_run_of_a_deterministic_solver_is_paired_with_every_seed():
+    results = seeded(6, "bcfw", "fw", "ssg")
+    results = results[(results["seed"] == 0) | (results["solver"] != "fw")]
+    tests, _, short = outcome(results, "bcfw", "fw")
+    assert tests["pairs"].tolist() == [6, 6]
+    assert short == ["too few pairs of a problem and a seed to find a difference at 5 %: 6; 2 tests need 7"]
+    results = results[(results["seed"] == 0) | (results["solver"] != "ssg")]
+    tests, _, short = outcome(results, "bcfw", "fw", "ssg")  # the seed of ssg matters
+    assert tests.groupby(["one", "other"])["pairs"].first().to_dict() == {("bcfw", "fw"): 6, ("bcfw", "ssg"): 1, ("fw", "ssg"): 1}
+    assert short[0].startswith("too few seeds for a 95 % interval, which needs 6: ssg (1); ")
+
+
+def test_too_few_seeds_are_reported():
+    _, ranks, short = outcome(seeded(3, "bcfw", "ssg"), "bcfw", "ssg")
+    assert ranks.empty
+    assert short == [
+        "too few seeds for a 95 % interval, which needs 6: bcfw (3), ssg (3); (a - b) is the least and the most",
+        "too few pairs of a problem and a seed to find a difference at 5 %: 3; 2 tests need 7",
+    ]
+    results = seeded(2, "bcfw", "ssg")
+    *_, short = outcome(results.assign(seed=results["seed"].where(results["solver"] == "ssg", results["seed"] + 7)), "bcfw", "ssg")
+    assert short[1] == "no test: the sides have no problem and seed in common"
+
+
+def test_an_interval_is_printed_from_six_seeds_on():
+    rows = compare([Side("bcfw", "bcfw")], seeded(6, "bcfw"), (0.01, 1e-9)).to_dict("records")
+    assert rows[0]["passes_low"] < rows[0]["passes"] < rows[0]["passes_high"]
+    assert "(" not in comparison_text.shown(rows[0], "passes")[1]
+    assert comparison_text.shown(rows[1], "passes") == ("never", "-")
+    few = compare([Side("bcfw", "bcfw")], seeded(5, "bcfw"), (0.01,)).to_dict("records")
+    assert comparison_text.shown(few[0], "passes")[1].startswith("(")
+
+
+def test_tables_are_printed_as_latex():
+    rows = [("problem", "method", "95 % interval"), ("a_b, lam=1/n", "bcfw[cache=True]", "1 - 2")]
+    assert comparison_text.latex(rows).splitlines() == [
+        r"\begin{tabular}{llr}",
+        r"\toprule",
+        r"problem & method & 95 \% interval \\",
+        r"\midrule",
+        r"a\_b, lam=1/n & bcfw[cache=True] & 1 - 2 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def test_a_rank_diagram_joins_methods_within_the_critical_difference():
+    _, frame, _ = outcome(seeded(8, "bcfw", "ssg", "online_eg"), "bcfw", "ssg", "online_eg")
+    assert frame["pairs"].tolist() == [8] * 6
+    picture = rank_diagram.draw(frame)
+    assert [ax.get_title(loc="left")[:15] for ax in picture.axes] == ["(a) effective p", "(b) solver time"]
+    names = {text.get_text() for text in picture.axes[0].texts}
+    assert names == {"BCFW 1.00", "SSG 2.00", "online-EG 3.00"}
+    assert rank_diagram.groups([1, 1.5, 2.4, 4], 1.0) == [(1, 1.5), (1.5, 2.4)]
+    assert rank_diagram.groups([1, 2, 3], 5.0) == [(1, 3)]
 
 
 def test_problems_that_differ_in_any_option_of_their_data_are_not_mixed():
@@ -74,15 +205,15 @@ def test_standings_are_ratios_to_the_best_of_the_others():
         + [(side, "r", np.inf) for side in "abc"],
         columns=["side", "problem", "passes"],
     )
-    said = [comparison.standing(frame, side, "passes") for side in "abc"]
+    said = [comparison_text.standing(frame, side, "passes") for side in "abc"]
     assert said[0] == "a, passes: at most 1.1 times the best other on 1 of 2; worst: 3 times on q"
     assert said[1] == "b, passes: at most 1.1 times the best other on 1 of 2; worst: 2 times on p"
     assert said[2] == "c, passes: at most 1.1 times the best other on 1 of 2; worst: 4 times on p"
     never = frame.assign(passes=frame["passes"].where((frame["side"] != "b") | (frame["problem"] != "q"), np.inf))
-    assert comparison.standing(never, "b", "passes").endswith("worst: never there, as another is, on q")
-    nothing = comparison.standing(frame.assign(passes=0.0), "a", "passes")  # gaps that every start has
+    assert comparison_text.standing(never, "b", "passes").endswith("worst: never there, as another is, on q")
+    nothing = comparison_text.standing(frame.assign(passes=0.0), "a", "passes")  # gaps that every start has
     assert nothing.startswith("a, passes: at most 1.1 times the best other on 3 of 3; worst: 1 times")
-    assert comparison.standing(frame[frame["problem"] == "r"], "a", "passes") == "a, passes: no method gets to any gap"
+    assert comparison_text.standing(frame[frame["problem"] == "r"], "a", "passes") == "a, passes: no method gets to any gap"
 
 
 def test_who_is_the_fastest_is_said_of_every_data_set_and_lam():
@@ -92,12 +223,12 @@ def test_who_is_the_fastest_is_said_of_every_data_set_and_lam():
         "r, lam=1": dict.fromkeys("abc", (0.0, np.inf, np.inf)),
     }
     rows = [
-        (side, f"{place}, gap {gap:g}", gap, time)
+        (side, f"{place}, gap {gap:g}", place, gap, time)
         for place, sides in times.items()
         for side, own in sides.items()
         for gap, time in zip((0.1, 0.01, 0.001), own, strict=True)
     ]
-    assert comparison.fastest(pd.DataFrame(rows, columns=["side", "problem", "gap", "time"])) == [
+    assert comparison_text.fastest(pd.DataFrame(rows, columns=["side", "problem", "place", "gap", "time"])) == [
         "a first reaches gap 0.01 on p, lam=1: 1.5 times sooner than the next, b",
         "b first reaches gap 0.001 on q, lam=1: no other does",
     ]
@@ -170,6 +301,7 @@ def test_a_profile_is_drawn_with_a_line_for_each_side():
         (["bcfw", "fw", "--dataset", "ocd"], "unknown dataset 'ocd'; accepted: "),
         (["bcfw", "fw", "--gaps", "0.1,-1"], "--gaps takes positive numbers with commas between, got '0.1,-1'"),
         (["bcfw", "fw", "--lam", "nan"], "--lam takes positive numbers"),
+        (["bcfw", "fw", "--format", "html"], "unknown format 'html'; accepted: csv, latex, text"),
         (["bcfw", "fw", "--gap=1"], "unknown flag of fwexp compare '--gap'"),
         (["bcfw", "fw", "--gaps"], "--gaps needs a value"),
         (["bcfw", "."], "takes methods or folders, not both"),
@@ -190,10 +322,38 @@ def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, c
     monkeypatch.setattr(comparison, "load", lambda *_, **__: stored(*two()))
     assert main(["compare", "bcfw", "fw", f"results_dir={tmp_path}", "--gaps=0.1,0.02"]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].split() == ["problem", "method", "seeds", "passes", "(least", "-", "most)", "time", "(least", "-", "most)"]
+    assert out[0].split() == ["problem", "method", "seeds", "passes", *["95", "%", "interval", "time"], "95", "%", "interval"]
     assert "bcfw first reaches gap 0.02 on ocr ocr2, lam=0.01: no other does" in out
     assert out[-1] == str(tmp_path / "figures/compare/bcfw-fw.json")
     assert len(pd.read_csv(tmp_path / "figures/compare/bcfw-fw.csv")) > 4
+
+
+def test_the_command_prints_csv_or_latex_alone_and_draws_ranks(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(comparison, "load", lambda *_, **__: seeded(6, "bcfw", "ssg"))
+    monkeypatch.setattr("fwexp.papers.figure_files._drawn", lambda *_: [b"", b""])
+    command = ["compare", "bcfw", "ssg", f"results_dir={tmp_path}", "--format"]
+    assert main([*command, "csv"]) == 0
+    out, err = capsys.readouterr()
+    assert pd.read_csv(io.StringIO(out))["side"].tolist() == ["bcfw", "ssg"] * (out.count("\n") // 2)
+    assert err.splitlines()[-1] == str(tmp_path / "figures/compare/bcfw-ssg-ranks.json")
+    ranks = pd.read_csv(tmp_path / "figures/compare/bcfw-ssg-ranks.csv")
+    assert ranks[["variant", "x", "pairs"]].to_numpy().tolist() == [["bcfw", 1.0, 6], ["ssg", 2.0, 6]] * 2
+    assert main([*command, "latex"]) == 0
+    out = capsys.readouterr().out
+    assert (out.count("begin{tabular}"), out.count("end{tabular}")) == (2, 2)
+
+
+def test_problems_that_no_run_bounds_are_named(tmp_path, monkeypatch, capsys):
+    runs = [make_run(name, lam) for name in ("ssg", "bcfw") for lam in (0.01, 0.1) if (name, lam) != ("bcfw", 0.1)]
+    found = stored(*runs, make_run("ssg", 0.1, sampling="perm"), make_run("ssg", 0.01, sampling="perm"))
+    monkeypatch.setattr(comparison, "load", lambda *_, **__: found)
+    monkeypatch.setattr("fwexp.papers.figure_files._drawn", lambda *_: [b"", b""])
+    assert main(["compare", "ssg:sampling=uniform", "ssg:sampling=perm", f"results_dir={tmp_path}"]) == 0
+    line = "no stored run has a dual on ocr ocr2, lam=0.1, which bounds the optimum; run auto there"
+    assert capsys.readouterr().err == f"left out: {line}\n"
+    monkeypatch.setattr(comparison, "load", lambda *_, **__: found[found["lam"] == 0.1])
+    assert main(["compare", "ssg:sampling=uniform", "ssg:sampling=perm", f"results_dir={tmp_path}"]) == 2
+    assert capsys.readouterr().err == f"fwexp: {line}\n"
 
 
 def test_only_traces_of_the_sides_are_read(tmp_path, monkeypatch):

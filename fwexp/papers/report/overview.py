@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.methods import methods
-from fwexp.papers import comparison
+from fwexp.papers import comparison, comparison_text
 from fwexp.papers.claims.verdict import HOLDS, OPEN
 from fwexp.papers.declarations import PAPERS, Advance, Paper, is_ours
 from fwexp.papers.report.pages import title_of
@@ -95,7 +95,7 @@ def compare(compared: pd.DataFrame) -> dict:
     costs = comparison.by_problem(compared)
     if costs.empty:
         return {"places": {}, "tallies": {}, "problems": 0}
-    parts = costs["problem"].str.extract(r"^(?P<place>.*), lam=(?P<lam>.*), gap [^,]*$")
+    parts = costs["place"].str.extract(r"^(?P<place>.*), lam=(?P<lam>.*)$")
     costs = costs.assign(place=parts["place"], lam=parts["lam"], label=[style.line(name).label for name in costs["side"]])
     places: dict[str, dict] = {}
     wins = {cost: Counter() for cost in comparison.AXES}
@@ -123,7 +123,7 @@ def _first(rows: pd.DataFrame, cost: str) -> dict | None:
 
 
 def _costs(row: Mapping) -> tuple:
-    spans = [text for cost in comparison.AXES for text in comparison.shown(row, cost)]
+    spans = [text for cost in comparison.AXES for text in comparison_text.shown(row, cost)]
     return row["lam"], f"{row['gap']:g}", row["label"], f"{row['reached']} of {row['seeds']}", *spans
 
 
