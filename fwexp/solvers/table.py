@@ -25,12 +25,12 @@ def table(solvers: Iterable[type[Solver]] | None = None, classes: Iterable[type]
         A row per solver, and one more for each set of options that needs other tiers than the default ones.
     """
     classes = families() if classes is None else list(classes)
-    rows = [["solver", "tiers it needs", *(f"`{cls.__name__}`" for cls in classes)], ["---"] * (2 + len(classes))]
+    rows = [["solver", *(cls.__name__.removesuffix("Problem") for cls in classes), "tiers it needs"], ["---"] * (2 + len(classes))]
     for solver in of_kind(STRUCTURED).values() if solvers is None else solvers:
         for needs, settings in _by_needs(solver).items():
             options = f" with {', '.join(f'`{setting}`' for setting in settings)}" if settings else ""
-            runs = ["yes" if _runs(solver, needs, cls) else "no" for cls in classes]
-            rows.append([f"`{solver.name}`{options}", ", ".join(("required", *needs)), *runs])
+            runs = ["✓" if _runs(solver, needs, cls) else "–" for cls in classes]
+            rows.append([f"`{solver.name}`{options}", *runs, ", ".join(needs)])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
