@@ -1,12 +1,14 @@
 """README and the pages of the documentation: examples print what is shown, commands are accepted, tutorials can be followed."""
 
 import doctest
+import json
+from collections import Counter
 
 import pytest
 
 from fwexp.experiments import FIGURES
 from fwexp.run.sweep import expand
-from tests.pages import FLAGS, PAGES, TUTORIALS, blocks, command_lines, figure_target, follow
+from tests.pages import FLAGS, PAGES, ROOT, TUTORIALS, blocks, command_lines, figure_target, follow
 
 EXAMPLES = {page: [block.text for block in blocks(page) if block.language == "python" and not block.file] for page in PAGES}
 
@@ -44,3 +46,12 @@ def test_runs_of_pages_are_valid():
         known = [word for word in words if "=" in word and not word.startswith(("hydra", "results_dir=", "data_dir="))]
         if not {"solver=subgradient", "install=bash"} & {*known}:  # that of the tutorial
             assert expand(known), words
+
+
+def test_readme_counts_the_published_verdicts():
+    records = [json.loads(path.read_text()) for path in (ROOT / "results" / "published" / "claims").glob("*.json")]
+    counts = Counter(record["verdict"] for claims in records for record in claims.values())
+    told = (
+        f"Of {counts.total()}\nclaims, [{counts['holds']} hold, {counts['holds in part']} hold in part and {counts['fails']} fails]"
+    )
+    assert told in (ROOT / "README.md").read_text(encoding="utf-8")
