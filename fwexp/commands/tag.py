@@ -6,19 +6,23 @@ import dataclasses
 import json
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from pathlib import Path
+
+import numpy as np
 
 from fwexp.commands.arguments import Arguments, command
 from fwexp.data.readers import FORMATS, read_template
 from fwexp.data.readers.lines import Source, StandardInput, naming
 from fwexp.errors import DataError, OptionError, ParameterError, shown
-from fwexp.options import OBJECTIVES, check_path
+from fwexp.options import OBJECTIVES, check_integer, check_path
 from fwexp.templates import Template, default_template
 
 USAGE = """\
 usage: fwexp tag TRAIN [--test FILE] [--template FILE] [--save MODEL] [KEY=VALUE ...]
-       fwexp tag --model MODEL [--test FILE] < WORDS
+       fwexp tag --model MODEL [--test FILE] [--n-best K] [--probabilities] < WORDS
 
 Train a tagger on labelled sentences, and label new ones. The first form trains a tagger to a certified gap and evaluates it on
 the test file. The second form reads sentences without labels from standard input and writes them with the predicted labels.
@@ -29,6 +33,10 @@ the test file. The second form reads sentences without labels from standard inpu
   --objective NAME hinge trains a ChainSVM (default); log and softmax_margin train a ChainCRF, with probabilities
   --save MODEL     write the tagger to this file; an existing file is replaced
   --model MODEL    use the tagger in this file
+  --n-best K       write the K best labelings of each sentence, best first, each after a line "# RANK PROBABILITY", like
+                   crf_test -n; for a ChainSVM "# RANK SCORE" (with --model, columns only)
+  --probabilities  write labels as LABEL/PROBABILITY after a line "# PROBABILITY" of the sentence, like crf_test -v1; needs a
+                   ChainCRF (with --model, columns only)
   --format NAME    columns, conllu or svmhmm (default: conllu for *.conllu, svmhmm for *.svmhmm, *.svmlight and *.svm, else
                    columns; with --model as in training)
   --label COLUMN   the column of the labels: a number from 0, negative from the end (default: -1), or a name of CoNLL-U
@@ -45,11 +53,13 @@ example: fwexp tag train.txt --test test.txt --save tagger.npz && cut -f 1 new.t
 """
 SUFFIXES = {".conllu": "conllu", ".svmhmm": "svmhmm", ".svmlight": "svmhmm", ".svm": "svmhmm"}
 SETTINGS = {"--label": "label", "--columns": "columns", "--comment": "comment"}  # of formats
+PROBABILITIES = "--probabilities"
 FLAGS = {
     "--test": (),
     "--template": (),
     "--save": (),
     "--model": (),
+    "--n-best": (),
     "--format": tuple(FORMATS),
     "--objective": OBJECTIVES,
 } | dict.fromkeys(SETTINGS, ())
@@ -72,7 +82,7 @@ PARAMETERS = (
 )
 
 
-@command("fwexp tag", USAGE, words=1, flags=FLAGS, keys=PARAMETERS, in_words="/.")
+@command("fwexp tag", USAGE, words=1, switches=[PROBABILITIES], flags=FLAGS, keys=PARAMETERS, in_words="/.")
 def main(given: Arguments) -> int:
     """Run ``fwexp tag`` with the arguments after ``tag``.
 
@@ -112,6 +122,8 @@ def _train(train: Path, flags: dict, parameters: dict) -> None:
     """Train, evaluate, save and report."""
     from fwexp.estimators import ChainCRF, ChainSVM
 
+    for flag in flags.keys() & {"--n-best", PROBABILITIES}:
+        raise OptionError(f"{flag} needs --model MODEL, because it is about the labels of new sentences")
     if not flags.keys() & {"--test", "--save"}:
         raise OptionError("fwexp tag needs --save MODEL to keep the tagger or --test FILE to evaluate it, got neither")
     paths = {flag: check_path(flag, flags[flag]) for flag in ("--test", "--template", "--save") if flag in flags}
@@ -165,7 +177,10 @@ def _use(path: Path, flags: dict) -> None:
         form = dataclasses.replace(form, num_features=model.n_features_in_)
     elif not isinstance(model.features, Template):
         raise ParameterError(f"--model must be a tagger whose features are a fwexp.data.Template, got {path} without one")
+    answers = _answers(model, form, path, flags)
     if "--test" in flags:
+        if answers is not _best:
+            raise OptionError("--test takes no --n-best and no --probabilities; use < FILE")
         test = check_path("--test", flags["--test"])
         with naming(test):
             _evaluate(model, *form.read(test))
@@ -174,20 +189,54 @@ def _use(path: Path, flags: dict) -> None:
         form = dataclasses.replace(form, label=None)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")
-    _label(model, form, StandardInput())
+    _label(model, form, answers, StandardInput())
 
 
-def _label(model, form, source: Source) -> None:
+def _label(model, form, answers: Callable, source: Source) -> None:
     """Write all lines of a source with labels, sentence by sentence."""
     number = 1
     for found in form.sentences(source):
-        labels = []
+        lines = found.lines
         if found.tokens:
             with naming(f"{source}, line {number + found.rows[0]}"):
-                labels = model.predict_one(form.inputs(found))
-        sys.stdout.write("".join(f"{line}\n" for line in form.tagged(found, labels)))
+                of_answers = [[*heads, *form.tagged(found, labels)] for heads, labels in answers(model, form.inputs(found))]
+            if len(of_answers) > 1 and found.rows[-1] == len(lines) - 1:
+                of_answers = [[*of_one, ""] for of_one in of_answers[:-1]] + of_answers[-1:]
+            lines = chain.from_iterable(of_answers)
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()  # The next sentence may come much later.
         number += len(found.lines)
+
+
+def _answers(model, form, path: Path, flags: dict) -> Callable:
+    """Return the function of a tagger and a sentence that returns pairs (lines before the sentence, labels), as flags choose."""
+    for flag in flags.keys() & {"--n-best", PROBABILITIES}:
+        if form.name != "columns":
+            raise OptionError(f"{flag} does not belong to the format {form.name}")
+    with_probabilities = hasattr(model, "predict_proba")
+    if PROBABILITIES in flags and not with_probabilities:
+        raise OptionError(f"--probabilities needs a model of --objective log or softmax_margin, got {path} with a ChainSVM")
+    if "--n-best" in flags:
+        several = check_integer("--n-best", _value(flags["--n-best"]), 1)
+        return partial(_several, several=several, numbered=True, marked=PROBABILITIES in flags)
+    return partial(_several, several=1, numbered=False, marked=True) if PROBABILITIES in flags else _best
+
+
+def _best(model, tokens) -> list[tuple[list, list]]:
+    """Return the labels alone."""
+    return [([], model.predict_one(tokens))]
+
+
+def _several(model, tokens, several: int, numbered: bool, marked: bool) -> list[tuple[list, list]]:
+    """Return the best labelings, with their probabilities in a line before (or scores), and with those of labels if ``marked``."""
+    labelings, values = zip(*model.predict([tokens], n_best=several)[0])
+    if hasattr(model, "predict_proba"):
+        values = np.exp(model.log_proba([tokens] * len(labelings), labelings))
+    heads = [f"# {rank} {value:.6f}" if numbered else f"# {value:.6f}" for rank, value in enumerate(values)]
+    if marked:
+        of_labels = model.predict_marginals([tokens])[0]
+        labelings = [[f"{k}/{of_one[k]:.6f}" for k, of_one in zip(labels, of_labels)] for labels in labelings]
+    return [([head], labels) for head, labels in zip(heads, labelings)]
 
 
 def _load(path: Path) -> tuple:

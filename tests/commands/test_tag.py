@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fwexp
@@ -83,6 +84,51 @@ def test_objectives_train_taggers_of_their_kinds(tag):
         (("train.txt", "--save", "m.npz", "--objective", "log", "loss=share"), "loss does not belong to --objective log"),
         (("train.txt", "--save", "m.npz", "--objective", "max"), "accepted: hinge, log, softmax_margin"),
         (("--model", "m.npz", "--objective", "log"), "takes no objective, got --objective"),
+    ):
+        code, _, err = tag(*arguments)
+        assert code == 2
+        assert message in err
+
+
+def test_n_best_and_probabilities_are_written_like_those_of_crf_test(tag):
+    arguments = ("train.txt", "--template", "template", "--save", "m.npz")
+    assert tag(*arguments, "--objective", "log")[0] == 0
+    model, X = ChainCRF.load("m.npz"), [[("the", "D"), ("cat", "N")]]
+    given, labels = "the D\ncat N\n", model.predict(X)[0]
+    of_labels, whole = model.predict_marginals(X)[0], np.exp(model.log_proba(X, [labels]))[0]
+    marked = [f"{k}/{of_one[k]:.6f}" for k, of_one in zip(labels, of_labels)]
+    expected = f"# {whole:.6f}\nthe D {marked[0]}\ncat N {marked[1]}\n"
+    assert labelled(tag, "--probabilities", given=given) == expected
+    assert labelled(tag, "--probabilities", given=f"\n{given}\n-DOCSTART- X\n{given}") == f"\n{expected}\n-DOCSTART- X\n{expected}"
+
+    # All 16 labelings, best first; blocks end with the empty line of the sentence, which the last one may lack.
+    for flags in ((), ("--probabilities",)):
+        out = labelled(tag, "--n-best", "20", *flags, given=given)
+        blocks = [block.splitlines() for block in out.split("\n\n")]
+        heads = [block[0].split() for block in blocks]
+        probabilities = [float(value) for *_, value in heads]
+        assert [head[:2] for head in heads] == [["#", str(rank)] for rank in range(16)]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert sum(probabilities) == pytest.approx(1.0, abs=1e-5)
+        assert blocks[0][1:] == ([f"the D {marked[0]}", f"cat N {marked[1]}"] if flags else ["the D B-NP", "cat N I-NP"])
+        assert len({tuple(block[1:]) for block in blocks}) == 16
+        assert labelled(tag, "--n-best", "20", *flags, given=given + "\n") == out + "\n"
+    assert labelled(tag, "--n-best", "2", given=f"{given}\n").count("\n\n") == 2
+
+    # A ChainSVM has scores.
+    assert tag(*arguments)[0] == 0
+    model = ChainSVM.load("m.npz")
+    scores = [score for _, score in model.predict(X, n_best=2)[0]]
+    lines = labelled(tag, "--n-best", "2", given=given).splitlines()
+    assert [lines[0], lines[4]] == [f"# {rank} {score:.6f}" for rank, score in enumerate(scores)]
+    assert tag("train.conllu", "--objective", "log", "--save", "c.npz")[0] == 0
+    for arguments, message in (
+        (("--model", "m.npz", "--probabilities"), "--probabilities needs a model of --objective log or softmax_margin"),
+        (("--model", "m.npz", "--n-best", "0"), "--n-best must be an integer >= 1, got 0"),
+        (("--model", "m.npz", "--n-best", "x"), "--n-best must be an integer >= 1, got 'x'"),
+        (("--model", "m.npz", "--n-best", "2", "--test", "train.txt"), "--test takes no --n-best and no --probabilities"),
+        (("--model", "c.npz", "--probabilities"), "--probabilities does not belong to the format conllu"),
+        (("train.txt", "--save", "m.npz", "--n-best", "2"), "--n-best needs --model MODEL"),
     ):
         code, _, err = tag(*arguments)
         assert code == 2
