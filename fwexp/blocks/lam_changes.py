@@ -40,6 +40,13 @@ def shrink_towards_truth(problem, iterate, work, gamma):
         iterate.gaps[i] = max(iterate.gaps[i] + gamma * score, 0.0)
 
 
+def move_towards_truth(run, gamma: float) -> None:
+    """Move all blocks of a run towards their true labelings, with step size gamma; w is not changed."""
+    iterate = run.state.iterate
+    specialise(shrink_towards_truth, run.problem, iterate.dual)(run.problem, iterate, run.work, gamma)
+    iterate.ell[0] = iterate.losses.mean()
+
+
 class FullStep(Event):
     """The step of all blocks to the corners that the oracle finds at the present w; without acceleration only."""
 
@@ -70,9 +77,8 @@ class LamChange(Event):
         gamma = 1.0 - self.lam / run.lam
         if not 0.0 <= gamma < 1.0:
             raise ParameterError(f"lam can be changed to positive values up to {run.lam!r} only, got {self.lam!r}")
-        problem, state, iterate = run.problem, run.state, run.state.iterate
-        specialise(shrink_towards_truth, problem, iterate.dual)(problem, iterate, run.work, gamma)
-        iterate.ell[0] = iterate.losses.mean()
+        state, iterate = run.state, run.state.iterate
+        move_towards_truth(run, gamma)
         if np.isfinite(iterate.gaps).all():
             note_exact_gaps(state)
         run.lam = state.lam = self.lam

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
+from fwexp.estimators.carried_weights import Names, feature_rows
 from fwexp.estimators.decoding import EXCLUDED, FREE, decode, decode_several, padded_weights
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights
 from fwexp.estimators.feature_matrices import FORMS, Vectorizer
-from fwexp.estimators.labels import as_sequences, check_counted, classes_of, costs_of, names_of, numbers_of, weights_of
+from fwexp.estimators.labels import as_sequences, check_among, check_counted, classes_of, costs_of, names_of, numbers_of, weights_of
 from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_weights import labelled_runs, position_weights, weights_at
 from fwexp.estimators.tag_schemes import forbidden_pairs
@@ -24,6 +25,7 @@ from fwexp.problems.constraints import constrained
 from fwexp.types import Loss, Weights
 
 VOID = (-100, -1)  # for positions without a label
+START, END, FROM = "start", "end", "from"  # in names of weights, in tuples, which features by name are not
 
 
 class ChainModel(PartsScore, CertifiedSVM):
@@ -231,15 +233,29 @@ class ChainModel(PartsScore, CertifiedSVM):
             sample_weight = weights_at(sample_weight, chosen)
         return X, y, sample_weight, full
 
-    def _learn_from(self, features, y, sample_weight=None):
-        """Learn names of features and labels; return the problem, and the weights of its examples."""
+    def _names(self):
+        names = names_of(self.classes_)
+        rows = feature_rows(self.vectorizer_.names, self.n_features_in_)
+        return Names([*rows, (START,), (END,), *((FROM, name) for name in names)], names)
+
+    def _learn_from(self, features, y, sample_weight=None, classes: np.ndarray | None = None):
+        """Learn names of features and labels; return the problem, and the weights of its examples.
+
+        Where ``classes`` are given, they are the labels, and features that are known keep their columns.
+        """
         vectorizer = Vectorizer(self.min_count)
-        rows, ptr = vectorizer.fit_transform(features)
+        if classes is not None and "vectorizer_" in vars(self):
+            vectorizer.restore(self.vectorizer_.names, self.n_features_in_)
+            rows, ptr = vectorizer.extend_transform(features)
+        else:
+            rows, ptr = vectorizer.fit_transform(features)
         labels = labels_of(y, ptr, self.ignore_label)
         known = labels if self.ignore_label is None else [label for label in labels if label is not None]
         if not known:
             raise ParameterError(f"y must hold a label, got ignore_label={shown(self.ignore_label)} everywhere")
-        self.vectorizer_, self.classes_ = vectorizer, classes_of(known)
+        if classes is not None:
+            check_among(known, classes)
+        self.vectorizer_, self.classes_ = vectorizer, classes_of(known) if classes is None else classes
         check_counted(self.classes_, VOID)
         self.class_weight_ = weights_of(self.class_weight, self.classes_, known)
         problem, weights = self._from_arrays(rows, labels, ptr, sample_weight)

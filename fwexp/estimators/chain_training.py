@@ -47,7 +47,7 @@ class ChainTagger(ChainModel):
         -------
         self
         """
-        more = {}
+        more, before = {}, self._before()
         X, y, sample_weight, _ = self._examples(X, y, sample_weight)
         if self.early_stopping:
             left_out = self._validation(len(X))
@@ -60,8 +60,34 @@ class ChainTagger(ChainModel):
             more = {"test": self._problem_from(*parts[1]), "callback": Patience(), **logged}
         else:
             problem, weights = self._learn_from(X, y, sample_weight)
-        self._train(problem, weights, **more)
+        self._train(problem, weights, before=before, **more)
         return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on further labelled sequences, close to the weights that earlier calls have learned.
+
+        A call minimises the objective of `fit` on its own sequences, with lam/2 ||w - w_0||^2 in place of lam/2 ||w||^2. Here w_0
+        are the weights before the call, 0 for new features. ``dual_gap_`` and ``result_`` are about this objective. Larger values
+        of ``lam`` keep more of what the earlier calls have learned. The first call is the same as `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`. New features are added to those that are known.
+        classes : sequence, optional
+            All labels that any call will have. Needed at the first call, unless `fit` came before.
+
+        Returns
+        -------
+        self
+        """
+        if self.early_stopping:
+            raise ParameterError("early_stopping must be False for partial_fit, got True")
+        return self._fit_further(X, y, classes, sample_weight)
+
+    def _learn_further(self, X, y, classes, sample_weight):
+        X, y, sample_weight, _ = self._examples(X, y, sample_weight)
+        return self._learn_from(X, y, sample_weight, classes)
 
     def _validation(self, n: int) -> np.ndarray:
         """Return the sequences that are set aside."""

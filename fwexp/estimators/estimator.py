@@ -2,9 +2,10 @@
 
 import inspect
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, dataclass_transform
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, dataclass_transform
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,8 +18,10 @@ from fwexp.driver.clock import on_interrupt
 from fwexp.driver.settings import check_gap_tol
 from fwexp.errors import OptionError, ParameterError, WarmStartError, shown, warn
 from fwexp.estimators.base_classes import BaseEstimator
+from fwexp.estimators.carried_weights import Names, carried
 from fwexp.estimators.inherited import completed
 from fwexp.estimators.json_values import Unsaved, from_json, parameter_to_json, to_json
+from fwexp.estimators.labels import classes_of_call
 from fwexp.jit import threads
 from fwexp.options import check_positive, is_integer
 from fwexp.problems.arrays import as_floats
@@ -58,6 +61,13 @@ LARGE_GAP_FACTOR = 10.0  # times tol: a gap at which more passes are not the rem
 def positions_per_example(problem) -> float:
     """Return N/n, by which `fwexp.solve` has larger lam and objectives than estimators: 1 unless losses count N positions."""
     return float(np.mean(counted_positions(problem)))
+
+
+class Before(NamedTuple):
+    """A former training: its result, and the names of its weights."""
+
+    result: Result
+    names: Names | None
 
 
 class PartsScore:
@@ -119,8 +129,10 @@ class CertifiedSVM(BaseEstimator):
     nonnegative : mask, slice or int array, optional
         Which weights must not be negative, in the order of ``result_.w``, which the constructor of the problem documents.
     warm_start : bool
-        Whether `fit` goes on from the last one, which keeps its data, at any lam. If it cannot, because the data or the solver
-        are others or the estimator was loaded, it starts from zero with a warning.
+        Whether `fit` goes on from the last one, at any lam. On the same data, which are kept for that, it goes on from the dual
+        variables. On other data, and after loading, it starts near the weights of the features and labels that it knows by name.
+        Either way the certificate is about the data of this call. If the solver or the form of the data does not allow it, `fit`
+        starts from zero with a warning.
     random_state : int, RandomState or None
         Seed; None is another one each time.
     verbose : int
@@ -180,8 +192,9 @@ class CertifiedSVM(BaseEstimator):
         -------
         self
         """
+        before = self._before()
         problem = self._learn(X, y)
-        self._train(problem, self._weights(X, y, sample_weight))
+        self._train(problem, self._weights(X, y, sample_weight), before=before)
         return self
 
     def to_problem(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SetOfExamples:
@@ -240,26 +253,72 @@ class CertifiedSVM(BaseEstimator):
         """Return the weights of examples in training, of those that were given."""
         return sample_weight
 
+    def _fit_further(self, X, y, classes, sample_weight) -> Self:
+        """Do what `partial_fit` of the estimators that have it promises; after an error, everything is as before."""
+        if getattr(self, "class_weight", None) == "balanced":
+            raise ParameterError(
+                'class_weight must be None or a dict for partial_fit, got "balanced"; labels to come are not known'
+            )
+        fitted, learned = "result_" in vars(self), dict(vars(self))
+        classes = classes_of_call(classes, self.classes_ if fitted else None)
+        try:
+            origin = (self.result_.w, self._names()) if fitted else None
+            problem, weights = self._learn_further(X, y, classes, sample_weight)
+            origin = carried(*origin, self._names()) if fitted else None
+            self._train(problem, weights, origin=origin)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(learned)
+            raise
+        return self
+
+    def _learn_further(self, X, y, classes, sample_weight):
+        """Learn further features; return the problem of a call of `partial_fit`, and the weights of its examples."""
+        raise NotImplementedError
+
+    def _names(self) -> Names | None:
+        """Return the names of the weights, or None where they have none."""
+        return None
+
+    def _before(self) -> "Before | None":
+        """Return what a warm start goes on from."""
+        return Before(self.result_, self._names()) if self.warm_start and "result_" in vars(self) else None
+
+    def _starts(self, before: "Before | None", problem) -> Iterator[dict]:
+        """Yield the arguments of the starts that may be possible, the best first."""
+        if before is not None:
+            state, names = before.result.state, self._names()
+            if state is not None and _same(state.user_problem, problem):
+                yield {"problem": state.user_problem, "warm_start": before.result}
+            if names is not None and before.names is not None:
+                near = carried(before.result.w, before.names, names)
+                if near.any():
+                    yield {"problem": problem, "near": near}
+        yield {"problem": problem}
+
     @on_interrupt("raise")
-    def _train(self, problem, sample_weight=None, *, lam=None, **more) -> None:
+    def _train(self, problem, sample_weight=None, *, lam=None, before: "Before | None" = None, **more) -> None:
         """Set ``result_`` to that of a problem, at lam if it is not the parameter; ``more`` goes to `fwexp.solve`."""
         size = problem.n
         if sample_weight is not None:
             weights = check_weights(sample_weight, problem.n)
             problem, size = weighted_problem(problem, weights), weights.sum()
-        before = vars(self).get("result_") if self.warm_start else None
-        if before is not None and before.state is None:
-            before = _cold("the last one was loaded or copied, or had warm_start=False, and its dual variables are not kept")
-        elif before is not None and not _same(before.state.user_problem, problem):
-            before = _cold("the data or their weights are not those of the last one")
         if lam is None:
             lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size * positions_per_example(problem))
         with threads.at_most(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
-            try:
-                result = self._solve(before.state.user_problem if before else problem, lam, warm_start=before, **more)
-            except WarmStartError as error:
-                _cold(error)
-                result = self._solve(problem, lam, **more)
+            reason = "the data or their weights are not those of the last one"
+            if before is not None and before.names is not None:
+                reason = "no feature or label has a weight of the last one"
+            elif before is not None and before.result.state is None:
+                reason = "the last one was loaded or copied, or had warm_start=False, and its dual variables are not kept"
+            for start in self._starts(before, problem):
+                if before is not None and len(start) == 1:
+                    warn(f"warm_start: this fit starts from zero, because {reason}", UserWarning)
+                try:
+                    result = self._solve(lam=lam, **start, **more)
+                    break
+                except WarmStartError as error:
+                    reason = error
         if not exact_oracle(problem):
             warn(UNCERTIFIED, ConvergenceWarning)
         elif self._too_far(result):
@@ -422,11 +481,6 @@ def check_weights(weights, n: int) -> np.ndarray:
 def as_seed(random_state) -> int:
     """Return the seed that a parameter ``random_state`` means."""
     return int(random_state) if is_integer(random_state) else int(check_random_state(random_state).randint(2**31))
-
-
-def _cold(reason) -> None:
-    """Warn that there is no warm start."""
-    warn(f"warm_start: this fit starts from zero, because {reason}", UserWarning)
 
 
 def _same(one, other) -> bool:

@@ -41,6 +41,19 @@ class ExampleModel(CertifiedSVM):
         self._name_features(vectorizer)
         return X, y
 
+    def _further_rows(self, X, y):
+        """Return the rows and y, checked; learn further features by name."""
+        if "result_" not in vars(self):
+            return self._learn_rows(X, y)
+        if self.vectorizer_ is None:
+            return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=False)
+        vectorizer = Vectorizer(self.min_count)
+        vectorizer.restore(self.vectorizer_.names, self.n_features_in_)
+        X, y = vectorizer.extend_transform([X])[0], np.asarray(y)
+        check_consistent_length(X, y)
+        self._name_features(vectorizer)
+        return X, y
+
     def _rows(self, X):
         """Return the rows of inputs with the features that are known."""
         check_is_fitted(self)

@@ -66,17 +66,25 @@ class Vectorizer:
     def fit_transform(self, X):
         """Learn the columns; return all rows as one matrix, and where sequences begin and end in it, (n + 1,)."""
         X = as_list("X", X, FORMS)
-        if not by_name(X):
-            rows, ptr = _stacked(X)
-            _check_lengths(ptr)
-            self.restore(None, rows.shape[1])
-            return rows, ptr
-        tables = _Learning()
+        if by_name(X):
+            return self._learn(X, [])
+        rows, ptr = _stacked(X)
+        _check_lengths(ptr)
+        self.restore(None, rows.shape[1])
+        return rows, ptr
+
+    def extend_transform(self, X):
+        """Do as `fit_transform`, but keep the columns that are known, which come first."""
+        return self.transform(X) if self.names is None else self._learn(as_list("X", X, FORMS), self.names)
+
+    def _learn(self, X: list, known: list[str]):
+        tables = _Learning(known)
         features, ptr = _encoded(X, tables)
         _check_lengths(ptr)
         names = list(tables.columns)
         rows = _matrix(features, len(names))
         often = np.bincount(rows.indices, minlength=len(names)) >= self.min_count
+        often[: len(known)] = True
         if not often.any():
             raise ParameterError(f"X must have a feature that min_count = {self.min_count} positions have, got none")
         self.restore([name for name, kept in zip(names, often.tolist()) if kept], int(often.sum()))
@@ -177,14 +185,14 @@ class _Learning(dict):
 
     __slots__ = ("column_of", "columns", "vectors")
 
-    def __init__(self) -> None:
-        self.columns, self.vectors = defaultdict(count(1).__next__), {}
-        self.column_of = self.columns.__getitem__
+    def __init__(self, known: list[str]) -> None:
+        self.columns = defaultdict(count(1 + len(known)).__next__, zip(known, count(1)))
+        self.column_of, self.vectors = self.columns.__getitem__, {}
 
     def columns_of(self, key: str, size: int) -> array:
         """Return the columns of the entries of a vector."""
         if key not in self.vectors:
-            self.vectors[key] = _columns(key, size, self.column_of)
+            self.vectors[key] = _columns(key, _known_length(key, self.columns) or size, self.column_of)
         return _of_length(key, size, self.vectors[key])
 
     def named(self, names: Iterable[str]) -> Iterable[int]:
@@ -213,8 +221,7 @@ class _Known(dict):
     def columns_of(self, key: str, size: int) -> array:
         """Return the columns of the entries of a vector; none where the key is not known."""
         if key not in self.vectors:
-            length = next(j for j in count() if f"{key}[{j}]" not in self.columns)
-            self.vectors[key] = _columns(key, length, self.column_of)
+            self.vectors[key] = _columns(key, _known_length(key, self.columns), self.column_of)
         known = self.vectors[key]
         return _of_length(key, size, known) if known else known
 
@@ -266,6 +273,11 @@ class _Known(dict):
 def _columns(key: str, size: int, column_of: Callable) -> array:
     """Return the columns of the entries of the vectors of a key."""
     return array("i", [column_of(f"{key}[{j}]") for j in range(size)])
+
+
+def _known_length(key: str, columns: Mapping) -> int:
+    """Return the length of the vectors of a key whose columns are known, 0 if there are none."""
+    return next(j for j in count() if f"{key}[{j}]" not in columns)
 
 
 def _of_length(key: str, size: int, columns: array) -> array:

@@ -161,7 +161,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
         """
         of_nodes = _node_weights(sample_weight)
         problem = self._learn(X, y, of_nodes)
-        self._train(problem, self._weights(X, y, sample_weight) if of_nodes is None else None)
+        weights = self._weights(X, y, sample_weight) if of_nodes is None else None
+        self._train(problem, weights, before=self._before())
         return self
 
     def _learn(self, X, y, of_nodes=None):

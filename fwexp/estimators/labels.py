@@ -74,6 +74,29 @@ def _is_missing(label) -> bool:
         return False
 
 
+def check_among(labels: list, classes: np.ndarray) -> None:
+    """Reject labels that are not among the classes of `partial_fit`."""
+    known = set(names_of(classes))
+    if unknown := [label for label in dict.fromkeys(labels) if label not in known]:
+        raise ParameterError(f"y must hold labels in classes, got {shown(unknown[0])}; name all labels at the first partial_fit")
+
+
+def classes_of_call(given, known: np.ndarray | None) -> np.ndarray:
+    """Return the classes of a call of `partial_fit`, given its argument and those of former calls, if there are any."""
+    if given is None:
+        if known is None:
+            raise ParameterError("classes must hold all labels at the first call of partial_fit, got None")
+        return known
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ParameterError(f"classes must hold all labels, got {shown(given)}")
+    found = classes_of(names_of(given) if isinstance(given, np.ndarray) else list(given))
+    if not len(found):
+        raise ParameterError("classes must hold all labels, got none")
+    if known is not None and set(names_of(found)) != set(names_of(known)):
+        raise ParameterError(f"classes must be those of the first call, {shown(names_of(known))}, got {shown(names_of(found))}")
+    return found if known is None else known
+
+
 def check_counted(classes: np.ndarray, void: tuple[int, ...]) -> None:
     """Reject numbers that stand for missing labels where labels count from 0."""
     found = set(names_of(classes))

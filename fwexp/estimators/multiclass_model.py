@@ -1,17 +1,21 @@
 """A classifier of single examples once it is trained, and its labels and weights of examples."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base_classes import ClassifierMixin
+from fwexp.estimators.carried_weights import Names, feature_rows
 from fwexp.estimators.examples import ExampleModel
-from fwexp.estimators.labels import example_labels, names_of, numbers_of
+from fwexp.estimators.labels import check_among, example_labels, names_of, numbers_of
 from fwexp.problems.multiclass import multiclass_problem
 from fwexp.types import Weights
+
+CONSTANT = "constant"  # in names of weights, in a tuple, which features by name are not
 
 
 class MulticlassModel(ClassifierMixin, ExampleModel):
@@ -73,6 +77,11 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
         weights = super()._rows_of_weights
         return weights[1:] - weights[:1] if len(weights) == 2 else weights
 
+    def _names(self):
+        names = getattr(self, "feature_names_in_", None)
+        rows = feature_rows(names, self.n_features_in_)
+        return Names([*rows, (CONSTANT,)] if self.fit_intercept else rows, names_of(self.classes_))
+
     def _learn(self, X, y):
         X, y = self._learn_rows(X, example_labels(y))
         if y.dtype.kind not in "OmM":
@@ -85,6 +94,35 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
         if len(self.classes_) < 2:
             raise ParameterError(f"y must hold at least two classes, got one class: {shown(self.classes_.item(0))}")
         return self._from_rows(X, numbers)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on further labelled examples, close to the weights that earlier calls have learned.
+
+        A call minimises the objective of `fit` on its own examples, with lam/2 ||w - w_0||^2 in place of lam/2 ||w||^2. Here w_0
+        are the weights before the call, 0 for new features. ``dual_gap_`` and ``result_`` are about this objective. Larger values
+        of ``lam`` keep more of what the earlier calls have learned. The first call is the same as `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`. New features by name are added to those that are known.
+        classes : sequence, optional
+            All classes that any call will have. Needed at the first call, unless `fit` came before.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_further(X, y, classes, sample_weight)
+
+    def _learn_further(self, X, y, classes, sample_weight):
+        weights, labels = self._weights(X, y, sample_weight), example_labels(y)
+        rows, labels = self._further_rows(X, labels)
+        check_among(names_of(labels), classes)
+        if len(classes) < 2:
+            raise ParameterError(f"classes must hold at least two classes, got one: {shown(classes.item(0))}")
+        self.classes_ = classes
+        return self._from_rows(rows, numbers_of(names_of(labels), classes)), weights
 
     def _weights(self, X, y, sample_weight):
         weights = super()._weights(X, y, sample_weight)

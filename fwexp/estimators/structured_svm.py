@@ -138,7 +138,7 @@ class StructuredSVM(CertifiedSVM):
         size = getattr(self.model, "size_joint_feature", getattr(self.model, "size_psi", None))
         if size not in (None, problem.d):
             raise ParameterError(f"joint_feature of the model must have length size_joint_feature = {size}, got {problem.d}")
-        self._train(problem, sample_weight)
+        self._train(problem, sample_weight, before=self._before())
         return self
 
     def to_problem(self, X: Any, y: Any) -> CallbackProblem:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Point, Reason, Stop, Terms
-from fwexp.errors import OptionError, WarmStartError
+from fwexp.errors import OptionError, ParameterError, WarmStartError
 from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
@@ -204,6 +204,30 @@ class Solver(Iteration):
         """
         if type(other) is not type(self):
             raise WarmStartError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
+
+    def start_near(self, w) -> None:
+        """Start from dual variables that belong to given weights, as far as they can; called before the first step.
+
+        Parameters
+        ----------
+        w : ndarray
+            Internal weights.
+
+        Raises
+        ------
+        WarmStartError
+            If the solver cannot do that.
+        """
+        raise WarmStartError(f"solver {self.name} cannot start from weights")
+
+    @property
+    def origin(self):
+        """The internal weights w_0 if the objective has lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2, otherwise None."""
+        return None
+
+    @origin.setter
+    def origin(self, w) -> None:
+        raise ParameterError(f"solver {self.name} cannot regularise the distance to weights; accepted: auto, bcfw, block_entropic")
 
     @property
     def known_hinge(self) -> float | None:

@@ -22,14 +22,25 @@ from fwexp.blocks import active_set, constrained_search, degraded_oracle, duals,
 from fwexp.blocks.acceleration import Acceleration, image, total_gap
 from fwexp.blocks.active_set import ActiveSets
 from fwexp.blocks.averaging import Averages, averaged, new_averages
-from fwexp.blocks.block_loop import BLOCKS_FULL, ORDER_ENDED, SET_FULL, FrankWolfe, Iterate, Oracle, Parts, new_iterate, run_steps
+from fwexp.blocks.block_loop import (
+    BLOCKS_FULL,
+    ORDER_ENDED,
+    SET_FULL,
+    FrankWolfe,
+    Iterate,
+    Oracle,
+    Parts,
+    clipped_step,
+    new_iterate,
+    run_steps,
+)
 from fwexp.blocks.centres import ProximalCentre
 from fwexp.blocks.corners import StoringOracle
 from fwexp.blocks.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
 from fwexp.blocks.exact_step import ExactStep, NoCorner
 from fwexp.blocks.gap_refresh import GapRefresh, exact_gaps
 from fwexp.blocks.labeling_steps import KINDS, LabelingFrankWolfe, LabelingStep
-from fwexp.blocks.lam_changes import FullStep, LamChange
+from fwexp.blocks.lam_changes import FullStep, LamChange, move_towards_truth
 from fwexp.blocks.orders import Order, new_order
 from fwexp.errors import OptionError, WarmStartError
 from fwexp.jit.compilation import specialise
@@ -54,6 +65,7 @@ class State:
     refreshed: int  # step of the latest one, -1 if there was none
     centre: ProximalCentre | None
     first_centre: float  # when acceleration begins, in steps or rounds
+    origin: np.ndarray | None  # w_0 if the objective has lam/2 ||w - w_0||^2; then w = w_0 + A a
 
 
 class BCFW(Solver):
@@ -116,12 +128,40 @@ class BCFW(Solver):
             refreshed=-1,
             centre=None,
             first_centre=np.inf,
+            origin=None,
         )
         if warm_start is not None:
-            iterate = self.state.iterate
-            projections.set_weights(iterate.constraint, self._from_scratch()[0], iterate.w)
-            iterate.w_sq[0] = inner(problem, iterate.w, iterate.w)
+            self._set_weights()
         self.acceleration.schedule(self)
+
+    def _set_weights(self) -> None:
+        """Set w to what belongs to the dual variables."""
+        iterate = self.state.iterate
+        projections.set_weights(iterate.constraint, self._from_scratch()[0], iterate.w)
+        iterate.w_sq[0] = inner(self.problem, iterate.w, iterate.w)
+
+    def start_near(self, w):
+        # The best point between the truth and the corners that the oracle finds at w.
+        iterate = self.state.iterate
+        projections.set_weights(iterate.constraint, w, iterate.w)
+        self.full_step()
+        move_towards_truth(self, 1.0 - clipped_step(iterate.ell[0], self.lam * product(iterate.w, iterate.w)))
+        self._restart()
+
+    def _restart(self) -> None:
+        """Go on from the dual variables as from a start."""
+        self._set_weights()
+        self.state.centre, self.state.first_centre = None, np.inf
+        self.acceleration.schedule(self)
+
+    @property
+    def origin(self):
+        return self.state.origin
+
+    @origin.setter
+    def origin(self, w):
+        self.state.origin = w
+        self._restart()
 
     def new_order(self, seed, given: np.ndarray | None) -> Order:
         """Return the order of the examples, which is ``given`` if that is not None."""
@@ -309,6 +349,7 @@ class BCFW(Solver):
         if self.state.refreshed != self.step or self.state.centre is not None:
             return None
         (v, losses), iterate = self._from_scratch(), self.state.iterate
+        v = v if self.origin is None else v - self.origin
         return float(iterate.gaps.mean() + losses.mean() - self.lam * product(v, iterate.w))
 
     def restore(self, state):
@@ -340,7 +381,9 @@ class BCFW(Solver):
         return self.dual_objective(losses.mean(), self.clip(v))
 
     def dual_objective(self, ell: float, w: np.ndarray) -> float:
-        """Return D = ell - lam/2 ||w||^2 for the w that belongs to the dual variables."""
+        """Return D = ell - lam/2 ||w||^2 (+ lam/2 ||w_0||^2) for the w that belongs to the dual variables."""
+        if self.origin is not None:
+            return ell - 0.5 * self.lam * product(w - self.origin, w + self.origin)
         return ell - 0.5 * self.lam * product(w, w)
 
     def clip(self, v: np.ndarray) -> np.ndarray:
@@ -348,6 +391,7 @@ class BCFW(Solver):
         return projections.clip(projections.constrained_indices(self.problem), v)
 
     def _from_scratch(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return A a and n ell_i, computed from the dual variables."""
+        """Return A a (+ w_0) and n ell_i, computed from the dual variables."""
         iterate = self.state.iterate
-        return duals.from_scratch(iterate.dual, self.problem, iterate.losses, 1.0 / (self.lam * self.problem.n))
+        v, losses = duals.from_scratch(iterate.dual, self.problem, iterate.losses, 1.0 / (self.lam * self.problem.n))
+        return v if self.origin is None else v + self.origin, losses

@@ -74,6 +74,9 @@ class LBFGS(Solver):
         w, g, p = (new_weights(self.problem) for _ in range(3))
         self.state = State(w, np.inf, 0.0, g, p, 0.0, 1.0, [])
 
+    def start_near(self, w):
+        self.state.w = w
+
     def compile(self):
         self.oracle(self.state.w)
 

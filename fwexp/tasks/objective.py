@@ -30,6 +30,13 @@ def _order(problem):
     return order_of_weights(original(problem))
 
 
+def regulariser(solver: Solver, w: np.ndarray, norm_sq: float | None = None) -> float:
+    """Return lam/2 ||w||^2, given the norm if it is known, or lam/2 ||w - w_0||^2 if the solver has an origin w_0."""
+    if solver.origin is not None:
+        w, norm_sq = w - solver.origin, None
+    return 0.5 * solver.lam * (inner(solver.problem, w, w) if norm_sq is None else norm_sq)
+
+
 class SVMObjective(Objective):
     """P(w) = lam/2 ||w||^2 + 1/n sum_i H_i(w) of a solver's iterates, and the errors of their predictions.
 
@@ -97,23 +104,24 @@ class SVMObjective(Objective):
                 columns |= {"test_error": error} | self._checked_metrics()
             self._latest = np.array(point.w), value, columns
         _, value, columns = self._latest
-        return self._value(value.hinge, value.norm_sq if point.norm_sq is None else point.norm_sq, columns)
+        norm_sq = value.norm_sq if point.norm_sq is None else point.norm_sq
+        return self._value(value.hinge, regulariser(self.solver, point.w, norm_sq), columns)
 
     def known(self, point: Point) -> Value | None:
         hinge = self.solver.known_hinge
         if hinge is None:
             return None
         complete = not self._train_error and self._evaluate_test is None
-        return self._value(hinge, inner(self.solver.problem, point.w, point.w), {}, complete)
+        return self._value(hinge, regulariser(self.solver, point.w), {}, complete)
 
-    def _value(self, hinge: float, norm_sq: float, columns: dict, complete: bool = True) -> Value:
-        primal = 0.5 * self.solver.lam * norm_sq + hinge
+    def _value(self, hinge: float, regularisation: float, columns: dict, complete: bool = True) -> Value:
+        primal = regularisation + hinge
         certifies = is_plausible(self.solver.problem, primal)
         return Value(primal, columns, self._evaluate.mean_loss, complete, certifies, rest=hinge)
 
     def exact(self, point: Point, value: Value) -> float:
         # The loss term was computed from w alone, not from running sums, so it is not evaluated again.
-        return 0.5 * self.solver.lam * inner(self.solver.problem, point.w, point.w) + value.rest
+        return regulariser(self.solver, point.w) + value.rest
 
     def explain_negative_gap(self, best: np.ndarray, last: np.ndarray) -> str:
         if self.solver.objective != HINGE:

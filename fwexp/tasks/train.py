@@ -17,7 +17,7 @@ from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.signature import signature
 from fwexp.solvers import check_options, get_solver
 from fwexp.solvers.base import Solver
-from fwexp.tasks.objective import SVMObjective
+from fwexp.tasks.objective import SVMObjective, regulariser
 from fwexp.tasks.result import Result
 from fwexp.tasks.task import Task
 from fwexp.tasks.training_settings import Settings, check_iterates
@@ -106,7 +106,7 @@ def _primal(solver: Solver, w) -> float:
     """Return the primal objective at w, computed without the buffers of the run."""
     with quiet():
         value = evaluator(solver.problem, solver.objective)(w, error=False)
-    return 0.5 * solver.lam * value.norm_sq + value.hinge
+    return regulariser(solver, w, value.norm_sq) + value.hinge
 
 
 class Train(Task):

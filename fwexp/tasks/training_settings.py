@@ -11,6 +11,7 @@ from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.options import check_flag, check_function, check_names
 from fwexp.plugins import STRUCTURED, takes_options
 from fwexp.problems.loss_terms import HINGE, Hinge, Softmax, make_objective
+from fwexp.problems.protocol import from_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
 from fwexp.solvers import check_needs, check_options, get_method
 from fwexp.solvers.base import Solver, check_objective
@@ -33,6 +34,11 @@ class Settings(RunSettings):
     objective_scale : float, default 1
         ``lam``, ``gap_tol`` and all values that the run shows are those of the problem's objective divided by this number, such
         as the mean number of positions per example if users count the loss per position.
+    near : ndarray, optional
+        Public weights to start from. They are not dual feasible: the start is the best point between the true labelings and the
+        corners that the oracle finds there.
+    origin : ndarray, optional
+        Public weights w_0: the objective has lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2.
     """
 
     problem: Any
@@ -50,6 +56,8 @@ class Settings(RunSettings):
     warm_start: Result | None = None
     options: Mapping | Any = field(default_factory=dict)
     objective_scale: float = 1.0
+    near: Any = None
+    origin: Any = None
     method: type[Solver] = field(init=False)
     loss_term: Hinge | Softmax = field(init=False)
     name: str = field(init=False)
@@ -126,6 +134,10 @@ class Settings(RunSettings):
         how = self.seed, self.iterates, self.order, start, self.loss_term
         solver = self.method(self.problem, self.solver_lam, self.options, *how)
         solver.name, solver.title = self.name, self.title
+        if self.origin is not None:
+            solver.origin = from_public(solver.problem, self.origin)
+        if self.near is not None:
+            solver.start_near(from_public(solver.problem, self.near))
         return solver
 
     def new_objective(self, solver: Solver) -> SVMObjective:
@@ -133,7 +145,8 @@ class Settings(RunSettings):
         return SVMObjective(solver, self.test, self.metrics, self.train_error, self.check, self.objective_scale)
 
 
-ARGUMENTS = frozenset(field.name for field in fields(Settings) if field.init) - {"problem", "options", "objective_scale"}
+INTERNAL = {"problem", "options", "objective_scale", "near", "origin"}
+ARGUMENTS = frozenset(field.name for field in fields(Settings) if field.init) - INTERNAL
 
 
 def check_iterates(cls, options, iterates, iterate: str, name: str | None = None) -> tuple[str, ...]:
