@@ -86,7 +86,6 @@ class Local(Scheme):
             iterate=iterate._replace(gaps=np.full(k, np.inf)),
             centre=None,
             first_centre=np.inf,
-            origin=None,
             passes=0.0,
             met=np.zeros(k),
             done=np.zeros(k, dtype=np.int64),

@@ -6,6 +6,7 @@ from typing import ClassVar
 from fwexp.blocks.acceleration import OBSERVED, AccelerateOptions
 from fwexp.options import check_choice, check_integer, check_number, check_switch, choice, option
 from fwexp.problems.loss_terms import HINGE
+from fwexp.solvers.base import Solver
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.bcfw_options import OF_PARTS, STEPS, Setting, switched
 
@@ -64,6 +65,7 @@ class Scheme(BCFW):
     takes_order = takes_warm_start = False
     chooses = True
     steps: ClassVar[tuple[str, ...]] = STEPS
+    start_near, origin = Solver.start_near, Solver.origin
 
     @classmethod
     def choose(cls, options, problem, lam, iterates=None, order=None, objective=HINGE):
