@@ -16,7 +16,7 @@ from fwexp.tasks import TASKS
 
 # Of options that may be None, as all of ``auto``: a value, since their default says nothing of the kind.
 VALUES = {field.name: field.default for field in dataclasses.fields(Options)}
-VALUES |= {"refresh": 2.0, "gamma": 0.5, "kap": 2.0, "n": 3, "eta": 0.5, "beta": 1.0, "delta": 2.0, "momentum": 0.5}
+VALUES |= {"refresh": 2.0, "gamma": 0.5, "kap": 2.0, "n": 3, "eta": 0.5, "beta": 1.0, "delta": 2.0, "momentum": 0.5, "batch": 3}
 MAPPINGS = {"cache": CacheOptions, "accelerate": AccelerateOptions}
 
 

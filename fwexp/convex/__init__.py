@@ -5,7 +5,7 @@ from fwexp.convex.feasible_sets import Box, ConvexSet, L1Ball, L2Ball, LInfBall,
 from fwexp.convex.flows import UnitFlow
 from fwexp.convex.games import Bilinear
 from fwexp.convex.minimize import METHODS, SADDLE_METHODS, Atoms, Minimum, SaddlePoint, minimize, saddle_point
-from fwexp.convex.objectives import FiniteSum, Function, LeastSquares, Logistic, Minimisation, Quadratic
+from fwexp.convex.objectives import FiniteSum, Function, LeastSquares, LinearSum, Logistic, Minimisation, Quadratic
 from fwexp.convex.polytopes import Birkhoff, Hull, KSparse, Oracle
 from fwexp.convex.spectral import NuclearBall, Spectrahedron
 from fwexp.convex.steps import Line
@@ -31,6 +31,7 @@ __all__ = [
     "LInfBall",
     "LeastSquares",
     "Line",
+    "LinearSum",
     "Logistic",
     "LpBall",
     "MatchingPolytope",

@@ -90,17 +90,17 @@ class Stochastic(Averaged):
 
     name, title = "stochastic", "stochastic Frank-Wolfe"
     Options = StochasticOptions
-    stochastic = True
+    stochastic, keeps_image = True, False
 
     def __init__(self, f, *args, **named):
         super().__init__(f, *args, **named)
         if f.terms is None:
-            f.sampled(self.state.x, self.state.z, np.zeros(0, dtype=np.int64))  # says that there are none
+            f.sampled(self.state.x, np.zeros(0, dtype=np.int64))  # says that there are none
 
     def _gradient(self):
         state, f = self.state, self.f
         terms = state.rng.choice(f.terms, min(self.options.batch, f.terms), replace=False)
-        return f.sampled(state.x, state.z, np.sort(terms))
+        return f.sampled(state.x, np.sort(terms))
 
     def _rho(self):
         return 4.0 / (self.state.step + 8.0) ** (2.0 / 3.0)

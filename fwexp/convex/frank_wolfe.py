@@ -61,13 +61,14 @@ class LinearMinimisation(Method):
         self._mix(atom, image, gamma)
         return gamma
 
-    def _mix(self, atom: Atom, image: np.ndarray, gamma: float) -> None:
+    def _mix(self, atom: Atom, image: np.ndarray | None, gamma: float) -> None:
         """Move to (1 - gamma) x + gamma s; gamma < 0 goes away from s."""
         state = self.state
         state.x *= 1.0 - gamma
         atom.add_to(state.x, gamma)
-        state.z *= 1.0 - gamma
-        state.z += gamma * image
+        if self.keeps_image:
+            state.z *= 1.0 - gamma
+            state.z += gamma * image
 
 
 class FrankWolfe(LinearMinimisation):
@@ -78,7 +79,7 @@ class FrankWolfe(LinearMinimisation):
 
     def _take_step(self, view):
         if self.options.step == "open_loop":
-            self._mix(view.atom, self.f.image_of(view.atom), self._open_loop())
+            self._mix(view.atom, self.f.image_of(view.atom) if self.keeps_image else None, self._open_loop())
         else:
             self._towards(view.atom, view.gap, view)
 

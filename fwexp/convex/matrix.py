@@ -72,13 +72,19 @@ class Matrix:
         """Return A'z."""
         return self._transposed @ z
 
-    def transposed_rows_times(self, rows: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Return A'z for a z that is 0 outside of some rows; z has the others."""
-        if self._is_operator:
+    def rows(self, where: np.ndarray):
+        """Return some rows as a factor of ``@``; of an operator, by products with all rows."""
+        if not self._is_operator:
+            return self._rows[where]
+        from scipy.sparse.linalg import LinearOperator
+
+        def transposed(z: np.ndarray) -> np.ndarray:
             whole = np.zeros(self.shape[0])
-            whole[rows] = z
-            return self.transposed_times(whole)
-        return self._rows[rows].T @ z
+            np.add.at(whole, where, z.ravel())
+            return self.A.T @ whole
+
+        shape = (len(where), self.shape[1])
+        return LinearOperator(shape, matvec=lambda x: (self.A @ x)[where], rmatvec=transposed, dtype=np.float64)
 
     @cached_property
     def _rows(self):

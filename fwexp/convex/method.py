@@ -128,6 +128,7 @@ class Method(Iteration):
     kinds: ClassVar[tuple[str, ...]] = (CONVEX,)
     Options: ClassVar[type] = StepOptions
     keeps_atoms: ClassVar[bool] = False
+    keeps_image: ClassVar[bool] = True  # whether steps change the image, too; otherwise it is computed for the log
     stochastic: ClassVar[bool] = False  # whether the seed matters
 
     def __init__(self, f: Function, convex_set: ConvexSet, options, x0=None, seed: int = 0, gap_tol: float = 0.0) -> None:
@@ -182,7 +183,11 @@ class Method(Iteration):
 
     def certificate(self) -> View:
         """Return what is known at x, or find it out."""
-        return self.look() if self._view is None else self._view
+        if self._view is None:
+            if not self.keeps_image:
+                self.state.z = self.f.image(self.state.x)
+            self._view = self.look()
+        return self._view
 
     def look(self) -> View:
         """Minimise linearly over the whole set at x."""
@@ -200,6 +205,11 @@ class Method(Iteration):
         if self.f.epsilon <= EPSILON:
             return 0.0
         return steps.ROUNDINGS * self.f.epsilon * float(np.abs(g) @ np.abs(atom.direction_from(self.state.x)))
+
+    def seen(self) -> dict[str, np.ndarray]:
+        """Return copies of x and of the vertex that certifies it, in the shape of the set."""
+        vertex = self.certificate().atom.dense(self.f.dim)
+        return {"x": self.state.x.reshape(self.set.shape).copy(), "vertex": vertex.reshape(self.set.shape)}
 
     def exact_dual(self) -> float:
         """Return the lower bound at x, recomputed."""
@@ -268,7 +278,8 @@ class Method(Iteration):
             if state.active is not None:
                 state.active.normalise()
                 state.x = state.active.point()
-            state.z = self.f.image(state.x)
+            if self.keeps_image:
+                state.z = self.f.image(state.x)
 
     def _open_loop(self, n: int = 1) -> float:
         """Return the predefined step, of one block of n."""

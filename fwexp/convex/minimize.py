@@ -105,14 +105,14 @@ def minimize(
     Parameters
     ----------
     f : Function or callable
-        `LeastSquares`, `Logistic`, `Quadratic`, `FiniteSum`, or ``fun(x) -> (value, gradient)``.
+        `LeastSquares`, `Logistic`, `LinearSum`, `Quadratic`, `FiniteSum`, or ``fun(x) -> (value, gradient)``.
     set : ConvexSet
         Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own. x is a vector, also where its
         entries are those of a matrix; of ``NuclearBall(m, n).shaped(m, n)`` it is an m x n array, for ``fun`` as well.
     method : str
         ``frank_wolfe`` (or ``fw``), ``away`` (``afw``), ``pairwise`` (``pfw``), ``corrective``, ``blended_pairwise`` (``bpcg``),
-        ``lazy``, ``momentum``, ``stochastic`` (f is a sum over rows, or a `FiniteSum`), ``random_away`` (on numbered atoms, and on
-        products of such sets), ``block`` or ``block_descent`` (on a `Product`).
+        ``lazy``, ``momentum``, ``stochastic`` or ``variance_reduced`` (f is a sum over rows, or a `FiniteSum`), ``random_away`` (on
+        numbered atoms, and on products of such sets), ``block`` or ``block_descent`` (on a `Product`).
     x0 : sequence of float, optional
         The start, a member of the set; by default an atom.
     gap_tol : float
@@ -127,8 +127,9 @@ def minimize(
     schedule : "default", float or sequence of float
         When to log, in iterations; see `fwexp.solve`.
     callback : callable, optional
-        Called with every row of the trace, a dict; if it returns True the run ends, ``interrupted``.
-        The first Ctrl-C ends the run likewise, with a warning, and the second one raises KeyboardInterrupt.
+        Called with every row of the trace, a dict, which has also copies of the point ``x`` and of the ``vertex`` s that minimises
+        <f'(x), s> over the set. If it returns True the run ends, ``interrupted``. The first Ctrl-C ends the run likewise, with a
+        warning, and the second one raises KeyboardInterrupt.
     verbose : bool
         Whether to show progress on standard error.
     checkpoint : Checkpoint, optional
@@ -136,8 +137,8 @@ def minimize(
     **options
         ``step``: ``auto``, ``line_search``, ``adaptive`` (with backtracking), or ``step(line) -> gamma`` for a `Line`, cut to what
         stays in the set; for ``frank_wolfe``, ``momentum`` and ``block`` also ``open_loop``, l/(t+l) with l = ``ell``. ``K`` of
-        ``lazy``; ``momentum`` of the method of that name; ``batch`` of ``stochastic``; ``eta`` of ``random_away``; ``rule`` of
-        block methods, and ``direction`` and ``refresh`` of ``block``.
+        ``lazy``; ``momentum`` of the method of that name; ``batch`` of ``stochastic`` and ``variance_reduced``, and ``variant`` of
+        the latter; ``eta`` of ``random_away``; ``rule`` of block methods, and ``direction`` and ``refresh`` of ``block``.
 
     Returns
     -------
@@ -269,7 +270,7 @@ def saddle_point(
     max_iter : float
         Bound on linear minimisations, or projections, over both sets; dual extragradient makes two projections per step.
     time_limit, schedule, callback, verbose, checkpoint
-        As for `minimize`.
+        As for `minimize`; rows of the callback have copies of ``x`` and ``y``, None if y is not kept.
     **options
         ``geometry``, ``eta``, ``ratio``, ``memory`` of ``dual_extragradient``; ``step``, ``beta``, ``delta`` of ``sp_fw``.
 
@@ -333,7 +334,7 @@ def _run(iteration, objective, max_iter, time_limit, schedule, callback, verbose
         checkpoint=checkpoint,
     )
     progress = Progress(settings.max_passes, settings.verbose, iteration.name)
-    on_row = None if callback is None else lambda row: callback(_meant(row))
+    on_row = None if callback is None else lambda row: callback(_meant(row) | iteration.seen())
     log = Log(iteration, objective, callback=on_row, progress=progress)
     status = drive(iteration, log, settings, settings.schedule, progress, checkpoint)
     progress.close(str(status))

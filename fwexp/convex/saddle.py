@@ -89,6 +89,11 @@ class SaddleMethod(Iteration):
     def y(self) -> np.ndarray | None:
         """Return the y of that pair, where it is kept."""
 
+    def seen(self) -> dict[str, np.ndarray | None]:
+        """Return copies of the pair, with None for a y that is not kept."""
+        y = self.y()
+        return {"x": self.pair().x.copy(), "y": None if y is None else y.copy()}
+
     def point(self, iterate):
         """Return the x of the pair, and min_x' L(x', y)."""
         pair = self.pair()

@@ -54,7 +54,7 @@ def test_every_problem_can_be_solved(name):
     for method in of_kind(DATASETS[name].kind):
         if (method in ("block", "block_descent") and not blocks) or (method == "random_away" and problem.set.inspected is None):
             continue
-        if method == "stochastic" and problem.f.terms is None:
+        if method in ("stochastic", "variance_reduced") and problem.f.terms is None:
             continue
         # Polytopes of parts have entropic projections alone.
         options = {"geometry": "entropic"} if name == "chain_game" and method == "dual_extragradient" else {}

@@ -1,0 +1,152 @@
+"""Stochastic Frank-Wolfe with variance reduction, for sums of n terms: estimates of gradients become exact.
+
+Most variants need terms phi_i(<a_i, x>). They keep a slope w_i of each term, and r = A'w, which costs products with the rows of
+a batch alone. In step t = 0, 1, ... (s is the minimiser of <r, s> over the set, and x <- (1 - gamma) x + gamma s):
+
+* ``sag``: w_i <- phi'_i(<a_i, x>), gamma = 2/(t+2) (Negiar et al. 2020, algorithm 1);
+* ``saga``: the same, but s minimises <r + (n/b - 1) (the change of r), s>, an unbiased estimate, for batches of b (copt);
+* ``mhk``: w_i <- (1 - rho) w_i + rho phi'_i(<a_i, x>), gamma = 2/(t+8), rho = gamma^(2/3) (copt, after Mokhtari et al. 2020, whose
+  own method is `Stochastic`: there all w_i shrink);
+* ``lf``: w_i <- phi'_i(z_i), z_i <- (1 - rho) z_i + rho <a_i, s>, with s from before, and with m = n/b:
+  rho = 2m/(2m+t+1), gamma = 2(2m+t)/((t+1)(4m+t+1)) (Lu & Freund 2021, substitute gradients);
+* ``svrf`` is for any sum: snapshots x~ with their gradients, and between them, in step k = 1, ..., 2^(epoch+3) - 2,
+  g = f'(x~) + the mean of f'_i(x) - f'_i(x~) over 96 (k+1) terms, gamma = 2/(k+1) (Hazan & Luo 2016, algorithm 1).
+
+The terms of a batch differ. Batches are independent: with every term once in a pass, ``sag`` was three times further from the
+minimum on rough problems (2000 x 500, 10 passes).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fwexp.convex.atoms import Atom
+from fwexp.convex.frank_wolfe import FrankWolfe, Uncertified
+from fwexp.convex.method import View
+from fwexp.errors import OptionError
+from fwexp.options import check_integer, choice, option
+
+BATCH = 32
+SAMPLES = 96  # of svrf, times k + 1
+
+
+@dataclass(frozen=True)
+class VarianceReducedOptions:
+    """Options of `VarianceReduced`.
+
+    Attributes
+    ----------
+    variant : str
+        ``auto`` is ``sag`` for `LeastSquares`, `Logistic` and `LinearSum`, and ``svrf`` for a `FiniteSum`. Others are ``saga``,
+        ``mhk`` and ``lf``.
+    batch : int, optional
+        Terms of each step; by default 32, and for ``svrf`` 96 (k+1) in step k after a snapshot.
+    step : str
+        ``auto``: the predefined steps of the variant.
+    """
+
+    variant: str = choice("auto", "sag", "saga", "mhk", "lf", "svrf")
+    batch: int | None = option(None, check_integer, 1, optional=True)
+    step: str = choice("auto")
+
+
+class VarianceReduced(Uncertified, FrankWolfe):
+    """Variance-reduced stochastic Frank-Wolfe (Negiar et al. 2020, Hazan & Luo 2016, Lu & Freund 2021): f is a sum.
+
+    Certificates are those of the gradient of all terms, computed for the log, off the clock.
+    """
+
+    name, title = "variance_reduced", "variance-reduced stochastic Frank-Wolfe"
+    Options = VarianceReducedOptions
+    stochastic, keeps_image = True, False
+
+    def __init__(self, f, convex_set, options, *args, **named):
+        super().__init__(f, convex_set, options, *args, **named)
+        variant = options.variant
+        self.variant = variant if variant != "auto" else "sag" if f.linear else "svrf"
+        none = np.zeros(0, dtype=np.int64)
+        if f.terms is None:
+            f.sampled(self.state.x, none)  # raises the error that names functions which are sums
+        if self.variant != "svrf" and not f.linear:
+            accepted = "svrf, or a LinearSum, LeastSquares or Logistic"
+            raise OptionError(f"variant {variant} needs terms of <a_i, x>, got a {type(f).__name__}; accepted: {accepted}")
+        self.batch = min(options.batch or BATCH, f.terms)
+        self.state.more["terms"] = 0
+        if self.variant != "svrf":
+            self._remember()
+
+    def _remember(self) -> None:
+        """Start the memory of slopes: at 0 as in the paper, and for ``lf`` at x."""
+        state, f = self.state, self.f
+        more = state.more
+        if self.variant == "lf":
+            more["z"] = state.z.copy()
+            more["w"] = np.array(f.term_slopes(state.z, np.arange(f.terms)))
+            more["r"] = f.gradient(state.x, state.z)
+            more["terms"] = f.terms
+        else:
+            more["w"], more["r"] = np.zeros(f.terms), np.zeros(f.dim)
+
+    def _estimate(self):
+        # Substitute gradients are updated by the products with s itself.
+        atom = self.set.atom(self.state.more["r"]) if self.variant == "lf" else None
+        g = self._snapshot_gradient() if self.variant == "svrf" else self._remembered_gradient(atom)
+        atom = atom or self.set.atom(g)
+        self.state.inspected += self.set.inspected or 0
+        return View(0.0, g, 0.0, atom, 0.0)
+
+    def _take_step(self, view):
+        self._mix(view.atom, None, self._lengths()[0])
+
+    def _lengths(self) -> tuple[float, float]:
+        """Return gamma and rho."""
+        t = self.state.step
+        match self.variant:
+            case "mhk":
+                return 2.0 / (t + 8.0), (2.0 / (t + 8.0)) ** (2.0 / 3.0)
+            case "lf":
+                m = self.f.terms / self.batch
+                return 2.0 * (2.0 * m + t) / ((t + 1.0) * (4.0 * m + t + 1.0)), 2.0 * m / (2.0 * m + t + 1.0)
+            case "svrf":
+                return 2.0 / (self.state.more["k"] + 1.0), 1.0
+        return 2.0 / (t + 2.0), 1.0
+
+    def _draw(self, size: int) -> np.ndarray:
+        """Return the terms of a batch."""
+        return self.state.rng.choice(self.f.terms, size, replace=False, shuffle=False)
+
+    def _remembered_gradient(self, atom: Atom | None) -> np.ndarray:
+        """Return r after it has changed by a batch of slopes; ``atom`` is the s of ``lf``."""
+        f, state, more = self.f, self.state, self.state.more
+        terms, rho = self._draw(self.batch), self._lengths()[1]
+        rows, w, r = f.rows(terms), more["w"], more["r"]
+        if atom is not None:
+            more["z"][terms] += rho * (rows @ atom.dense(f.dim) - more["z"][terms])
+            slopes = f.term_slopes(more["z"][terms], terms)
+        else:
+            slopes = f.term_slopes(rows @ state.x, terms)
+        change = rho * (slopes - w[terms]) if self.variant == "mhk" else slopes - w[terms]
+        w[terms] += change
+        difference = rows.T @ change
+        r += difference
+        more["terms"] += len(terms)
+        return r + (f.terms / len(terms) - 1.0) * difference if self.variant == "saga" else r
+
+    def _snapshot_gradient(self) -> np.ndarray:
+        """Return the gradient at the snapshot, corrected by a sample of terms; take a snapshot when one is due."""
+        f, state, more = self.f, self.state, self.state.more
+        if not state.step or more["k"] == 2 ** (more["epoch"] + 3) - 2:
+            more |= {"epoch": more.get("epoch", 0) + 1, "k": 0, "snapshot": state.x.copy()}
+            more["full"] = f.gradient(state.x, f.image(state.x))
+            more["terms"] += f.terms
+        more["k"] += 1
+        size = self.options.batch or SAMPLES * (more["k"] + 1)
+        more["terms"] += min(size, f.terms)
+        if size >= f.terms:
+            return f.gradient(state.x, f.image(state.x))
+        terms = self._draw(size)
+        return more["full"] + f.sampled(state.x, terms) - f.sampled(more["snapshot"], terms)
+
+    def extras(self):
+        """Return the terms whose slopes or gradients were computed, in addition."""
+        return super().extras() | {"terms": float(self.state.more["terms"])}
