@@ -43,7 +43,7 @@ def poses(runs, data_dir) -> Shown:
     from fwexp.run.runner import load
 
     runs = sorted(runs, key=lambda run: run.config["seed"])
-    _, test = load(runs[0].config["dataset"], data_dir)
+    *_, test = load(runs[0].config["dataset"], data_dir)
     w = runs[0].weights()
     sides = [name.split()[0] if name.split()[0] in image_overlays.SIDES else "middle" for name in JOINTS]
     joints = np.stack(np.divmod(test.labels.reshape(test.n, -1), test.columns[:, None]), axis=2)
@@ -64,7 +64,7 @@ def _predictions(run, data_dir) -> list:
     import fwexp
     from fwexp.run.runner import load
 
-    _, test = load(run.config["dataset"], data_dir)
+    *_, test = load(run.config["dataset"], data_dir)
     return fwexp.predict(test, run.weights())
 
 

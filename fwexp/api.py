@@ -34,6 +34,7 @@ def solve(
     time_limit: float | None = Settings.time_limit,
     seed: int = Settings.seed,
     test: Problem | None = Settings.test,
+    validation: Problem | None = Settings.validation,
     metrics: Metrics | None = Settings.metrics,
     iterates: Sequence[Iterate] | None = Settings.iterates,
     iterate: Iterate | Literal["best"] = Settings.iterate,
@@ -73,7 +74,9 @@ def solve(
     seed : int, default 0
         Seed of the random choices.
     test : problem, optional
-        Test set, whose error is logged.
+        Test set, whose error is logged as ``test_error``.
+    validation : problem, optional
+        Validation set, whose error is logged as ``validation_error``, to choose ``lam`` and other options by.
     metrics : callable, optional
         ``metrics(predictions) -> {name: number}``. The numbers for ``test`` are logged in columns of these names.
     iterates : sequence of str, optional
@@ -160,6 +163,7 @@ def solve(
         time_limit=time_limit,
         seed=seed,
         test=test,
+        validation=validation,
         metrics=metrics,
         iterates=iterates,
         iterate=iterate,

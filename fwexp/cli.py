@@ -33,6 +33,7 @@ Frank-Wolfe methods for structural SVMs.
   report    all figures and claims as pages    fwexp report
   reproduce everything of all papers           fwexp reproduce [--dry-run]
   publish   small copies of it, to commit      fwexp publish
+  select    lam by validation                  fwexp select dataset=ocr lam=0.1,0.01,0.001 seed=0,1,2
   compare   methods, or two stores             fwexp compare bcfw auto --dataset ocr
   ls        what is stored                     fwexp ls solver=bcfw lam=0.01
   solvers   what solvers and methods are       fwexp solvers [bcpfw_gap]
@@ -179,6 +180,7 @@ COMMANDS = {
     "report": Command("fwexp.commands.report:main"),
     "reproduce": Command("fwexp.commands.reproduce:main"),
     "publish": Command("fwexp.commands.reproduce:publish_main"),
+    "select": Command("fwexp.commands.select:main"),
     "compare": Command("fwexp.commands.compare:main"),
     "ls": Command("fwexp.commands.ls:main"),
     "solvers": Command("fwexp.commands.option_help:solvers_main"),

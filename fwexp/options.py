@@ -186,7 +186,6 @@ ELSEWHERE = {
     "warm_start_from": ("warm_start",),
     "x0": ("warm_start",),
     "w0": ("warm_start",),
-    "validation": ("test",),
     "method": ("solver",),
 }
 

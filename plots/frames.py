@@ -21,6 +21,7 @@ MEASURES = {
     "value": ("f(x)", "log"),
     "primal": ("primal objective", "log"),
     "test_error": ("test error (mean loss)", "linear"),
+    "validation_error": ("validation error (mean loss)", "linear"),
     "train_error": ("training error (mean loss)", "linear"),
     "gap_ratio": ("true / estimated gap", "log"),
     "improvement": ("predicted improvement", "linear"),

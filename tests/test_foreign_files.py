@@ -119,6 +119,7 @@ REJECTS = {
 READS = {"ls": ["ls"], "solvers": ["solvers"], "options": ["options", "ocr"], "data": ["data", "list"]}
 SEPARATE = {
     "run": "test_runs_keep_what_is_in_their_way",
+    "select": "test_runs_keep_what_is_in_their_way",  # it writes runs alone
     "tag": "test_tag_replaces_the_file_that_is_named_and_no_other",
     "doctor": "test_modules_that_remove_or_replace_files_are_known",
 }

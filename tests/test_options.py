@@ -108,7 +108,7 @@ REFUSED = [
     *(("dataset ocr", {"split": x}, f"split must be one of ocr2, ocr; got {x}") for x in (None, ["ocr"])),
     *(("dataset ocr", {"n": x}, f"n must be an integer >= 1, got {x}") for x in (0, -1, 1.5, True)),
     ("dataset ocr", {"spilt": "ocr"}, "unknown option 'spilt'; accepted: n, split (did you mean 'split'?)"),
-    ("dataset digits", {"split": "ocr"}, "unknown option 'split'; accepted: none"),
+    ("dataset digits", {"split": "ocr"}, "unknown option 'split'; accepted: validation, validation_seed"),
     ("dataset hansards", {"aligner": "giza"}, "aligner must be one of hmm, eflomal; got 'giza'"),
     ("dataset horses", {"loss": "area"}, "loss must be one of hamming, balanced; got 'area'"),
     ("task path", {}, "lam_min must be given, got null"),

@@ -18,7 +18,7 @@ def costs(runs: Iterable, data_dir):
 
     rows = []
     for run in runs:
-        train, _ = load(run.config["dataset"], data_dir)
+        train, *_ = load(run.config["dataset"], data_dir)
         problem, w = with_weights(protocol.original(train), run.weights())
         rows.append({"key": run.key, "n": train.n, "d": train.d, **seconds_per_call(problem, w)})
     return pd.DataFrame(rows, columns=["key", "n", "d", "least", "mean", "most"])

@@ -1,6 +1,7 @@
 """Tab completion in bash: ``eval "$(fwexp run -sc install=bash)"``.
 
-The flag and its words are Hydra's, and so are the completions of ``fwexp run``; those of the other commands are ours.
+The flag and its words are Hydra's, and so are the completions of the overrides that ``fwexp run`` and ``fwexp select`` take; the
+others are ours.
 """
 
 # ruff: noqa: T201
@@ -50,6 +51,8 @@ def _query(line: str, commands: Mapping) -> None:
     *before, word = re.split(r"\s+", line.lstrip())
     if before[1:2] == ["run"]:
         _query_hydra(before[2:], word)
+    elif before[1:2] == ["select"] and word[:1] not in ("", "-"):
+        _query_hydra(["-m", *(one for one in before[2:] if "=" in one and not one.startswith("-"))], word)
     else:
         print(" ".join(sorted(name for name in _words(before, commands) if name.startswith(word))))
 

@@ -19,8 +19,8 @@ from fwexp.store.run_store import RUN_COLUMNS, StoredRun, find_runs
 USAGE = """\
 usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [--stale] [results_dir=DIR]
 
-Lists the runs of a store: finished, interrupted, failed and damaged ones, what they lost with workers of a cluster, and
-the options in which they differ. KEY is one of
+Lists the runs of a store: finished, interrupted, failed and damaged ones, their error of validation (with
+dataset.validation=0.2), what they lost with workers of a cluster, and the options in which they differ. KEY is one of
 dataset, split, solver, method (a name in conf/solver), lam, seed, status, key (its beginning will do), max_passes, gap_tol, or an
 option such as solver.sampling.
 
@@ -54,6 +54,7 @@ def main(given: Arguments) -> int:
     runs.sort(key=lambda run: [str(run.columns().get(name)) for name in ("dataset", "solver", "lam_spec", "seed")])
     rows = [COLUMNS, *(_row(run) for run in runs)]
     marks = {
+        "validation error": [_error(run) for run in runs],
         "sources": ["stale" if run.stale else "-" for run in runs],
         "data": ["other" if run.data == "other" else "-" for run in runs],
         "lost": [run.lost or "-" for run in runs],
@@ -134,6 +135,11 @@ def _readings(text: str) -> list:
 def _printable(line: str) -> str:
     """Return one line that any terminal takes: files that are no runs may have any name."""
     return "".join(sign if sign.isprintable() else "?" for sign in line)
+
+
+def _error(run: StoredRun) -> str:
+    error = run.errors.get("validation_error")
+    return "-" if error is None else format(error, ".4f")
 
 
 def _row(run: StoredRun) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ imported before a data set is read. `read_columns`, `read_conllu`, `read_svmligh
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, overload
 
 from fwexp import plugins
 from fwexp.data.data_files import resolve_data_dir
@@ -51,7 +51,17 @@ DATASETS = plugins.Catalogue(
 )
 
 
-def load_dataset(name: str, *, data_dir: AnyPath | None = None, **options: Any) -> tuple[SetOfExamples, SetOfExamples]:
+@overload
+def load_dataset(  # type: ignore[overload-overlap]
+    name: str, *, validation: float, data_dir: AnyPath | None = None, **options: Any
+) -> tuple[SetOfExamples, SetOfExamples, SetOfExamples]: ...
+
+
+@overload
+def load_dataset(name: str, *, data_dir: AnyPath | None = None, **options: Any) -> tuple[SetOfExamples, SetOfExamples]: ...
+
+
+def load_dataset(name: str, *, data_dir: AnyPath | None = None, **options: Any) -> tuple[SetOfExamples, ...]:
     """Load a data set.
 
     Parameters
@@ -62,11 +72,13 @@ def load_dataset(name: str, *, data_dir: AnyPath | None = None, **options: Any) 
     data_dir : path, optional
         The folder of the data files; by default the environment variable ``FWEXP_DATA``, else ``~/.cache/fwexp``.
     **options
-        Options of the data set, e.g. ``split="ocr"``.
+        Options of the data set, e.g. ``split="ocr"``. All data sets of examples take ``validation=0.2``, a share of the training
+        examples to set aside, and ``validation_seed=0``, which chooses them.
 
     Returns
     -------
     train, test : problems
+        With a ``validation`` share, three problems: ``train, validation, test``.
 
     Raises
     ------
@@ -81,6 +93,9 @@ def load_dataset(name: str, *, data_dir: AnyPath | None = None, **options: Any) 
     >>> train, test = fwexp.load_dataset("digits")
     >>> train.n, test.n, train.d
     (1000, 500, 770)
+    >>> train, validation, test = fwexp.load_dataset("digits", validation=0.2)
+    >>> train.n, validation.n, test.n
+    (800, 200, 500)
     """
     checked = check_options(name, options, ["data_dir"])
     return DATASETS[name].load(checked, None if data_dir is None else check_path("data_dir", data_dir))

@@ -7,9 +7,10 @@ reads where only that is (OCR, whose columns ``id``, ``word_id`` and ``position`
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 
+from fwexp.data import validation
 from fwexp.data.data_files import read_lines, resolve_data_dir, sha256
 from fwexp.errors import DataError, ParameterError
 from fwexp.options import NoOptions
@@ -103,7 +104,8 @@ class Dataset:
     read : callable
         ``read(options, data_dir: Path) -> (train, test)``; test is None where there is none.
     Options : type
-        Frozen dataclass of its options, whose fields `fwexp.options.choice` and `fwexp.options.option` make.
+        Frozen dataclass of its options, whose fields `fwexp.options.choice` and `fwexp.options.option` make. Those of a data set of
+        examples get the options ``validation`` and ``validation_seed`` as well, which ``read`` need not look at.
     scorer : callable, optional
         ``scorer(data_dir)`` returns the function of predictions for the test problem that computes what the field reports of
         them, a dict of numbers.
@@ -124,9 +126,16 @@ class Dataset:
     metrics: tuple[str, ...] = ()
     kind: str = STRUCTURED
 
+    def __post_init__(self) -> None:
+        if self.kind == STRUCTURED and is_dataclass(self.Options):
+            object.__setattr__(self, "Options", validation.with_validation(self.Options))
+
     def load(self, options, data_dir=None):
-        """Return the training and the test problem."""
-        return self.read(options, resolve_data_dir(data_dir))
+        """Return the training and the test problem; if a share is set aside for validation, the problem of that in between."""
+        train, test = self.read(options, resolve_data_dir(data_dir))
+        if not getattr(options, "validation", 0.0):
+            return train, test
+        return *validation.split(train, options.validation, options.validation_seed, self.name), test
 
     def scores(self, data_dir=None) -> Callable[..., dict[str, float]] | None:
         """Return the function of predictions that computes the ``metrics``, or None where there are none."""

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 
 from fwexp.driver.clock import noticing
-from fwexp.driver.trace import TRACE_COLUMNS, ending, is_known
+from fwexp.driver.trace import ERRORS, TRACE_COLUMNS, ending, is_known
 
 ERASE = "\r\x1b[K"
 _kept_below = False  # whether the next line replaces the latest one
@@ -95,7 +95,7 @@ class Progress:
         """Show a logged row of the last iterate."""
         self._last = (row["passes"], row["gap"], row["time"])
         if self._enabled and self._bar is None:
-            names = ["primal", "dual", "gap", "train_error", "test_error", *(name for name in row if name not in TRACE_COLUMNS)]
+            names = ["primal", "dual", "gap", *ERRORS, *(name for name in row if name not in TRACE_COLUMNS)]
             values = "".join(f"  {name.replace('_', ' ')} {row[name]:.4g}" for name in names if is_known(row.get(name)))
             seconds = f"  time {row['time']:.2f} s" if is_known(row["time"]) else ""
             print_line(self._prefix + f"pass {row['passes']:g}{values}{seconds}")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+ERRORS = ("train_error", "validation_error", "test_error")
 TRACE_COLUMNS = (
     "iterate",
     "step",
@@ -13,8 +14,7 @@ TRACE_COLUMNS = (
     "primal",
     "dual",
     "gap",
-    "train_error",
-    "test_error",
+    *ERRORS,
     "gap_estimate",
     "cache_hits",
     "cache_local",

@@ -97,7 +97,7 @@ def _run(
 ) -> Outcome:
     try:
         with telling_of_compilation(verbose):
-            result = solve(config, *data.problems, data_dir, verbose=verbose, checkpoint=checkpoint, place=place)
+            result = solve(config, data.problems, data_dir, verbose=verbose, checkpoint=checkpoint, place=place)
     except UserError:
         raise
     except Exception as error:
@@ -124,8 +124,8 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
 
 
 @on_interrupt("keep")
-def solve(config: Mapping, train, test, data_dir=None, *, place=MappingProxyType({}), **how):
-    """Run a canonical configuration; ``how`` is ``verbose`` and ``checkpoint``."""
+def solve(config: Mapping, problems: tuple, data_dir=None, *, place=MappingProxyType({}), **how):
+    """Run a canonical configuration on what `load` returns; ``how`` is ``verbose`` and ``checkpoint``."""
     from fwexp.tasks import TASKS
 
     own, given = dict(config.get("task", {})), {key: value for key, value in config.items() if key not in (*GROUPS, "engine")}
@@ -135,8 +135,10 @@ def solve(config: Mapping, train, test, data_dir=None, *, place=MappingProxyType
     engine = config.get("engine")
     if engine is not None and engine["scheme"] is not None:
         options["scheme"] = engine["scheme"]
+    train, *aside, test = problems
+    others = {"test": test, "validation": aside[0] if aside else None}
     with spread(train, engine, place) as problem:
-        return cls(cls.check_options(own), given).run(problem, solver, options, test=test, metrics=metrics, **how)
+        return cls(cls.check_options(own), given).run(problem, solver, options, metrics=metrics, **others, **how)
 
 
 def check(configs: Iterable[Mapping], data_dir=None) -> None:
@@ -146,14 +148,14 @@ def check(configs: Iterable[Mapping], data_dir=None) -> None:
     parts = (*GROUPS, "objective", "temperature")
     for config in {tuple(_text(config.get(part)) for part in parts): config for config in configs}.values():
         catalogues.check_kinds(task_of(config), config["dataset"]["name"], config["solver"]["name"])
-        train, _ = load(config["dataset"], data_dir)
+        train, *_ = load(config["dataset"], data_dir)
         options = dict(config["solver"])
         term = make_objective(config.get("objective", "hinge"), config.get("temperature", 1.0))
         TASKS[task_of(config)].check_problem(train, options.pop("name"), options, term)
 
 
 def load(dataset: Mapping, data_dir=None):
-    """Return the training and the test problem, read once per process and content of the files."""
+    """Return the problems of a data set as `Dataset.load` does, read once per process and content of the files."""
     return _data(dataset, data_dir).problems
 
 

@@ -8,7 +8,7 @@ import contextlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,6 +101,22 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
     chosen = [] if preset is None else [f"hydra.sweeper.preset={quote(preset)}"]
     with hydra_loader() as loader:
         return grids.expand(loader, [*overrides, *chosen], CONFIG_NAME)[0]
+
+
+@contextlib.contextmanager
+def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callable[[Sequence[Mapping]], None]]]:
+    """Give what ``fwexp run -m`` would run: the configurations, the places, and a function that runs some as the overrides say.
+
+    Parameters
+    ----------
+    overrides : sequence of str
+        What would follow ``fwexp run -m``, also of the launcher.
+    """
+    of_hydra = [text for text in overrides if text.lstrip("+~").startswith(("hydra/", "hydra."))]
+    with hydra_loader() as loader:
+        configs, where = grids.expand(loader, overrides, CONFIG_NAME)
+        config = loader.load_configuration(CONFIG_NAME, of_hydra, run_mode=RunMode.MULTIRUN)
+        yield configs, where, lambda some: _raise_any(_execute([some], {}, config, **where))
 
 
 def execute(configs: Sequence[Mapping], *, launcher="basic", settings: Sequence[str] = (), **where) -> None:

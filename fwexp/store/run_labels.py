@@ -15,12 +15,12 @@ def labels(configs: Sequence[Mapping]) -> list[str]:
 
     A solver whose options are those of a named method is called by that name, without the options that the method states.
     """
-    named = [_named(config) for config in configs]
+    named = [with_method(config) for config in configs]
     options = differing([config | {"solver": solver} for config, solver in zip(configs, named, strict=True)])
     return [" ".join(filter(None, (_name(c, s), text))) for c, s, text in zip(configs, named, options, strict=True)]
 
 
-def _named(config: Mapping) -> dict:
+def with_method(config: Mapping) -> dict:
     """Return the solver of a configuration: the name of its method, and the options that this does not state."""
     solver = dict(config["solver"])
     name = method_of(solver["name"], solver)

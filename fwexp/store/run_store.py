@@ -170,6 +170,7 @@ def save(
         "data": dict(sources or {}),
         "published": published,
         "lost": result.lost or None,
+        "errors": result.errors or None,
         "config": config,
         "options": result.options,  # of ``auto`` what it chose
         **_origin(made_by),

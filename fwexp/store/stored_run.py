@@ -79,6 +79,11 @@ class StoredRun:
         return lost_words(self.record.get("lost") or {}) or None
 
     @property
+    def errors(self) -> dict[str, float]:
+        """Errors of its weights by the columns of a trace: those that were logged."""
+        return self.record.get("errors") or {}
+
+    @property
     def method(self) -> str | None:
         """The method as `fwexp.methods.method_of` names it; None if that is not known."""
         return method_of(self.config["solver"]["name"], self.config["solver"]) if self.config else None

@@ -34,7 +34,7 @@ class Convex(Task):
             case _:
                 raise ParameterError(f"task convex needs a Minimisation or Bilinear of fwexp.convex, got {type(problem).__name__}")
 
-    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
+    def run(self, problem, solver, options, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None):
         """Run the method to one of its ends."""
         given = dict(self.given)
         seed, max_iter = given.pop("seed"), given.pop("max_passes")

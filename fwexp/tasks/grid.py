@@ -138,7 +138,7 @@ class Grid(Task):
         check_objective(get_solver(solver), problem, solver, objective)
         check_sequence(problem, options, objective)
 
-    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
+    def run(self, problem, solver, options, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None):
         given, term = split_objective(self.given)
         settings = sequence_settings(**given, verbose=verbose, checkpoint=checkpoint)
         grid = self.options.eps, self.options.lams, self.options.warm

@@ -119,7 +119,7 @@ class Improvement(Task):
     title = "block gaps along a run, and what gap sampling would gain"
     reads: ClassVar = {"lam": None, "seed": 0, "max_passes": 50, "gap_tol": 0.0, "time_limit": None, "schedule": 1.0}
 
-    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
+    def run(self, problem, solver, options, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None):
         arguments = self.given | {"iterates": ["last"], "iterate": "last", "verbose": verbose, "checkpoint": checkpoint}
         settings = Settings(problem=problem, solver=solver, options=options, **arguments)
         running = settings.new_solver()

@@ -1,13 +1,12 @@
 """The objective of structural SVMs and the errors that are logged with it."""
 
-import math
 from collections.abc import Callable, Mapping
 from numbers import Real
 
 import numpy as np
 
 from fwexp.driver.iteration import Objective, Point, Value
-from fwexp.driver.trace import TRACE_COLUMNS
+from fwexp.driver.trace import ERRORS, TRACE_COLUMNS, is_known
 from fwexp.errors import CertificateError, ParameterError, shown
 from fwexp.options import is_integer, plain
 from fwexp.problems.evaluation import Evaluation, evaluator
@@ -48,6 +47,8 @@ class SVMObjective(Objective):
         Solver that has the problem and lam.
     test : problem, optional
         Test set, whose error is logged.
+    validation : problem, optional
+        Validation set, whose error is logged.
     metrics : callable, optional
         ``metrics(predictions) -> {name: number}``, further numbers to log about the predictions for ``test``.
     train_error : bool
@@ -62,6 +63,7 @@ class SVMObjective(Objective):
         self,
         solver: Solver,
         test=None,
+        validation=None,
         metrics: Callable | None = None,
         train_error: bool = False,
         check: bool = False,
@@ -69,39 +71,42 @@ class SVMObjective(Objective):
     ) -> None:
         self.solver, self._metrics, self._train_error, self.scale = solver, metrics, train_error, scale
         self._evaluate = evaluator(solver.problem, solver.objective)
-        self._evaluate_test = None if test is None else evaluator(solver.view(test))
-        self._reorders = test is not None and _order(self._evaluate_test.problem) != _order(solver.problem)
+        others = {"validation_error": validation, "test_error": test}
+        self._others = {name: evaluator(solver.view(problem)) for name, problem in others.items() if problem is not None}
+        order = _order(solver.problem)
+        self._reordered = {name for name, evaluate in self._others.items() if _order(evaluate.problem) != order}
         self._check = OracleCheck(self._evaluate) if check else None
         self._latest: tuple[np.ndarray, Evaluation, dict] | None = None  # evaluated once for equal points in a row
 
     @property
     def calls(self) -> int:
         """Calls of oracles and of ``decode`` so far."""
-        return self._evaluate.calls + (0 if self._evaluate_test is None else self._evaluate_test.calls)
+        return self._evaluate.calls + sum(evaluate.calls for evaluate in self._others.values())
 
     @property
     def state(self):
-        tests = 0 if self._evaluate_test is None else self._evaluate_test.calls
-        return self._evaluate.calls, self._evaluate.mean_loss, tests, self._latest
+        others = {name: evaluate.calls for name, evaluate in self._others.items()}
+        return self._evaluate.calls, self._evaluate.mean_loss, others, self._latest
 
     def restore(self, state):
-        self._evaluate.calls, self._evaluate.mean_loss, tests, self._latest = state
-        if self._evaluate_test is not None:
-            self._evaluate_test.calls = tests
+        self._evaluate.calls, self._evaluate.mean_loss, others, self._latest = state
+        for name, calls in others.items():
+            self._others[name].calls = calls
 
     def cost(self) -> int:
-        tests = 0 if self._evaluate_test is None else self._evaluate_test.problem.n
-        return self.solver.problem.n * (1 + self._train_error) + tests
+        others = sum(evaluate.problem.n for evaluate in self._others.values())
+        return self.solver.problem.n * (1 + self._train_error) + others
 
     def __call__(self, point: Point, stop: Callable[[], bool] | None = None) -> Value:
         if self._latest is None or not np.array_equal(self._latest[0], point.w):
             if self._check is not None and (wrong := self._check(point.w)):
                 raise CertificateError(f"the oracle does not maximise: {wrong}")
             value = self._evaluate(point.w, error=self._train_error, norm_sq=point.norm_sq, stop=stop)
-            columns = {"train_error": value.error, "test_error": math.nan}
-            if self._evaluate_test is not None:
-                error = self._evaluate_test(self._of_test(point.w), hinge=False, norm_sq=value.norm_sq, stop=stop).error
-                columns |= {"test_error": error} | self._checked_metrics()
+            columns = {"train_error": value.error}
+            for name, evaluate in self._others.items():
+                w = self._weights_of(name, point.w)
+                columns[name] = evaluate(w, hinge=False, norm_sq=value.norm_sq, stop=stop).error
+            columns |= self._checked_metrics()
             self._latest = np.array(point.w), value, columns
         _, value, columns = self._latest
         norm_sq = value.norm_sq if point.norm_sq is None else point.norm_sq
@@ -111,8 +116,13 @@ class SVMObjective(Objective):
         hinge = self.solver.known_hinge
         if hinge is None:
             return None
+<<<<<<< HEAD
         complete = not self._train_error and self._evaluate_test is None
         return self._value(hinge, regulariser(self.solver, point.w), {}, complete)
+=======
+        complete = not self._train_error and not self._others
+        return self._value(hinge, inner(self.solver.problem, point.w, point.w), {}, complete)
+>>>>>>> 2074244 (Add validation shares of data sets and fwexp select)
 
     def _value(self, hinge: float, regularisation: float, columns: dict, complete: bool = True) -> Value:
         primal = regularisation + hinge
@@ -132,15 +142,20 @@ class SVMObjective(Objective):
         i, value, better = contradiction
         return f"max_oracle of example {i} returned a labeling of value {value:.6g}, but knows one of {better:.6g}"
 
-    def _of_test(self, w: np.ndarray) -> np.ndarray:
-        """Return internal weights as the test set has them."""
-        return from_public(self._evaluate_test.problem, to_public(self.solver.problem, w)) if self._reorders else w
+    def errors(self, point: Point, value: Value) -> dict[str, float]:
+        """Return the errors of a logged point that were asked for, by the names of their columns."""
+        complete = value if value.complete else self(point)
+        return {name: error for name, error in complete.columns.items() if name in ERRORS and is_known(error)}
+
+    def _weights_of(self, name: str, w: np.ndarray) -> np.ndarray:
+        """Return internal weights as the problem of an error has them."""
+        return from_public(self._others[name].problem, to_public(self.solver.problem, w)) if name in self._reordered else w
 
     def _checked_metrics(self) -> dict[str, float]:
         """Return what ``metrics`` returns for the latest predictions, checked."""
         if self._metrics is None:
             return {}
-        metrics = self._metrics(self._evaluate_test.public_labelings())
+        metrics = self._metrics(self._others["test_error"].public_labelings())
         if not isinstance(metrics, Mapping):
             raise ParameterError(f"metrics must return a dict of names and numbers, got {shown(metrics)}")
         for name, value in metrics.items():

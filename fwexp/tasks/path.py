@@ -240,7 +240,7 @@ class Path(Task):
         check_objective(get_solver(solver), problem, solver, objective)
         check_sequence(problem, options, objective)
 
-    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
+    def run(self, problem, solver, options, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None):
         eps, lam_min, exact, kappa = vars(self.options).values()
         if not exact and options.get("refresh") is None:
             options = {**options, "refresh": 0}

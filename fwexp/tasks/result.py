@@ -50,6 +50,8 @@ class Result:
     lost : dict
         Work that was lost with workers of a cluster and started again, which changes the result: ``parts`` whose dual blocks were
         lost, with the ``rounds`` that they had taken, or ``messages``. Empty if nothing was lost.
+    errors : dict
+        Those of ``train_error``, ``validation_error`` and ``test_error`` that were logged, of ``w``.
     wall_seconds : float
         Seconds that the call took, with compilation and evaluation; NaN if the result was loaded.
     seconds : float
@@ -77,6 +79,7 @@ class Result:
     temperature: float = 1.0
     structure: dict[str, Any] = field(default_factory=dict, repr=False)
     lost: dict[str, int] = field(default_factory=dict, repr=False)
+    errors: dict[str, float] = field(default_factory=dict, repr=False)
     wall_seconds: float = field(default=math.nan, repr=False)
     state: Any = field(default=None, repr=False)  # the solver at its last iterate, for warm starts
 

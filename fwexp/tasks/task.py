@@ -41,7 +41,7 @@ class Task(ABC):
 
     @abstractmethod
     def run(
-        self, problem, solver: str, options: Mapping, *, test=None, metrics=None, verbose: bool = False, checkpoint=None
+        self, problem, solver: str, options: Mapping, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None
     ) -> Result:
         """Run the task with a named solver and its options; the other arguments are those of `fwexp.solve`."""
 

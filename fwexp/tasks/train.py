@@ -73,6 +73,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         again = primal if costly_oracle(solver.problem) else _primal(solver, point.w) / log.objective.scale
         wrong = log.drift("primal", primal) or log.drift("primal", again) or log.drift("dual", dual)
         status, reason = (Status.DIVERGED, wrong) if wrong else (status, reason)
+    errors = {} if status is Status.DIVERGED else log.objective.errors(point, value)
     if status is Status.STALLED:
         reason += "; raise lam, or choose units in which features are smaller: lam is too small for them"
     if not exact_oracle(solver.problem):
@@ -98,6 +99,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         seed=seed,
         structure=signature(solver.user_problem, inputs=solver.refers_to_inputs),
         lost=dict(solver.lost),
+        errors=errors,
         state=solver,
     )
 
@@ -127,6 +129,12 @@ class Train(Task):
             values["iterates"] = check_iterates(runs, check_options(runs, options), values["iterates"], values["iterate"])
         return values
 
-    def run(self, problem, solver, options, *, test=None, metrics=None, verbose=False, checkpoint=None):
-        arguments = self.given | {"test": test, "metrics": metrics, "verbose": verbose, "checkpoint": checkpoint}
+    def run(self, problem, solver, options, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None):
+        arguments = self.given | {
+            "test": test,
+            "validation": validation,
+            "metrics": metrics,
+            "verbose": verbose,
+            "checkpoint": checkpoint,
+        }
         return train(Settings(problem=problem, solver=solver, options=options, **arguments))

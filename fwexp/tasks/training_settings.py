@@ -45,6 +45,7 @@ class Settings(RunSettings):
     solver: str = "auto"
     lam: Lam | None = None
     test: Problem | None = None
+    validation: Problem | None = None
     metrics: Metrics | None = None
     iterates: Sequence[Iterate] | None = None
     iterate: Iterate | Literal["best"] = "best"
@@ -78,7 +79,7 @@ class Settings(RunSettings):
             self._set(name, check_flag(name, getattr(self, name)))
         if self.check and self.loss_term != HINGE:
             raise OptionError(f"check must be False with objective={self.objective}, whose runs call no max-oracle, got True")
-        self._check_test()
+        self._check_other_sets()
         if self.order is not None:
             steps = settings.max_calls(self.max_passes, self.problem.n)
             self._set("order", check_order(self.order, self.problem.n, steps))
@@ -109,13 +110,14 @@ class Settings(RunSettings):
         for name, value in (("method", method), ("options", checked), ("name", requested.name), ("title", requested.title)):
             self._set(name, value)
 
-    def _check_test(self) -> None:
-        """Check the test set, and that there is one if metrics are computed of it."""
+    def _check_other_sets(self) -> None:
+        """Check the test and the validation set, and that there is a test set if metrics are computed of it."""
         check_function("metrics", self.metrics, optional=True)
-        if self.test is not None:
-            check_problem_type(self.test, "test")
-            check_signature("test", signature(self.test), "problem", signature(self.problem))
-        elif self.metrics is not None:
+        for name in ("test", "validation"):
+            if (other := getattr(self, name)) is not None:
+                check_problem_type(other, name)
+                check_signature(name, signature(other), "problem", signature(self.problem))
+        if self.metrics is not None and self.test is None:
             raise ParameterError("metrics are computed of a test set: test must be given, got None")
 
     @property
@@ -142,7 +144,7 @@ class Settings(RunSettings):
 
     def new_objective(self, solver: Solver) -> SVMObjective:
         """Return the objective that evaluates the iterates of the solver."""
-        return SVMObjective(solver, self.test, self.metrics, self.train_error, self.check, self.objective_scale)
+        return SVMObjective(solver, self.test, self.validation, self.metrics, self.train_error, self.check, self.objective_scale)
 
 
 INTERNAL = {"problem", "options", "objective_scale", "near", "origin"}

@@ -84,7 +84,8 @@ def test_a_method_is_described_with_its_paper_and_its_options(fwexp):
     ("name", "expected"),
     [
         ("ocr", ["dataset=ocr: ", "For structured SVMs.", "  dataset.split=ocr2  (ocr2, ocr)"]),
-        ("digits", ["dataset=digits: ", "It has no options."]),
+        ("digits", ["dataset=digits: ", "  dataset.validation=0  (a number)\n      Share of the training examples"]),
+        ("excessive_gap", ["solver=excessive_gap: ", "It has no options."]),
         ("path", ["task=path: ", "ICML\n2016", "Settings: seed=0, ", "  task.exact=true  (true, false)"]),
         ("away", ["solver=away: ", "For convex problems.", "Algorithm 2: towards s", "  solver.step=auto  (auto, line_search, "]),
         ("auto", ["  solver.cache=null  (true, false, a mapping of F, nu, size, null)\n      Whether stored labelings "]),

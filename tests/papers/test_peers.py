@@ -167,15 +167,15 @@ def test_the_table_says_where_we_lose():
 
 def test_the_command_writes_a_table_and_its_numbers(tmp_path, monkeypatch, capsys):
     oracle = contests.python_oracle("made up", X, Y, LAM, "dlib", targets=(1e-1,))
-    train = sequences(False)
-    labelling = contests.labelling("sequences", train, train, (0.1,), iterations=5)
+    train = sequences(False)[[0, 1] * 5]
+    labelling = contests.labelling("sequences", train, train, iterations=5)
     monkeypatch.setattr(contests, "CONTESTS", {"dlib": (lambda _: [oracle, labelling], ("dlib",))})
     monkeypatch.setattr("os.sched_setaffinity", lambda *_: None, raising=False)
     assert main(["--rounds", "2", f"results_dir={tmp_path}"]) == 0
     files = {suffix: tmp_path / f"peers/dlib.{suffix}" for suffix in ("md", "csv", "json")}
     assert capsys.readouterr().out.endswith("".join(f"{path}\n" for path in files.values()))
     found = pd.read_csv(files["csv"])
-    assert found["kind"].value_counts().to_dict() == {"same objective": 2, "same task": 4}
+    assert found["kind"].value_counts().to_dict() == {"same objective": 2, "same task": 5}
     assert (found["rounds"] == 2).all()
     assert (found["seconds_least"] <= found["seconds"]).all()
     assert "## The same objective" in files["md"].read_text()

@@ -305,7 +305,7 @@ def conf(tmp_path, monkeypatch):
             "dataset/digits.yaml",
             "name: digits\nsplit: ocr",
             [],
-            r"digits.yaml: unknown key 'dataset.split'; dataset has no keys here",
+            r"digits.yaml: unknown key 'dataset.split'; accepted: dataset.validation, dataset.validation_seed",
         ),
         ("experiment/quickstart.yaml", "max_pases: 3", ["+experiment=quickstart"], r"quickstart.yaml: unknown key 'max_pases'"),
         ("experiment/quickstart.yaml", "max_passes: {", ["+experiment=quickstart"], "quickstart.yaml"),

@@ -160,9 +160,9 @@ def test_a_sweep_does_not_start_with_what_its_task_cannot_do(task, tmp_path):
 )
 def test_an_interrupted_task_keeps_what_it_has(task, options, settings, train):
     timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
-    runner.solve(config(task, options, **settings, max_passes=1e-12), train, None)  # compiles
+    runner.solve(config(task, options, **settings, max_passes=1e-12), (train, None))  # compiles
     timer.start()
-    result = runner.solve(config(task, options, **settings, max_passes=1e7, seed=1), train, None)
+    result = runner.solve(config(task, options, **settings, max_passes=1e7, seed=1), (train, None))
     timer.cancel()
     assert result.status == "interrupted"
     assert len(result.trace) > 0

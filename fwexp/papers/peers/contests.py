@@ -12,8 +12,10 @@ from functools import partial
 import numpy as np
 
 import fwexp
+from fwexp.data.validation import split
 from fwexp.papers.peers import tools
 from fwexp.papers.peers.tools import Trained
+from fwexp.papers.peers.validated import SEED, SHARE, choose
 
 OURS = f"fwexp auto ({fwexp.__version__})"
 TOLERANCES = tuple(10.0 ** np.arange(0.0, -6.5, -0.5))
@@ -116,19 +118,15 @@ class SameTask:
         What the table calls it.
     ours, theirs : mapping
         Trainings, by setting, and by tool and setting.
-    warm_up : callable
-        Compiles what ours needs.
     """
 
     problem: str
     ours: Mapping[str, Callable[[], Trained]]
     theirs: Mapping[tuple[str, str], Callable[[], Trained]]
-    warm_up: Callable[[], object]
 
     def measure(self, rounds: int) -> list[dict]:
         """Return a row for each tool and setting."""
         trainings = {(OURS, setting): train for setting, train in self.ours.items()} | dict(self.theirs)
-        self.warm_up()
         times = in_turns(trainings, rounds)
         return [
             {"kind": "same task", "problem": self.problem, "tool": tool, "setting": setting, "ours": tool == OURS, "rounds": rounds}
@@ -203,32 +201,40 @@ def python_oracle(name: str, X, y, lam: float, tool: str, targets: Sequence[floa
     return SameObjective(described, problem, lam, (mine, theirs), targets)
 
 
-LABELINGS = {"ocr": (0.01, 0.001, "1/n"), "conll2000": (0.001, "1/n")}
-"""Data sets for sequence labelling, and the lam that ours is trained with."""
+PARTS = ("part", "validation", "train", "test")  # of a data set
+OBJECTIVES = {"SVM": "hinge", "CRF": "log", "softmax-margin": "softmax_margin"}
 
 
 def crfsuite(data_dir=None) -> list[SameTask]:
     """Return sequence labelling, against conditional random fields and averaged perceptrons."""
-    problems = {dataset: fwexp.load_dataset(dataset, data_dir=data_dir) for dataset in LABELINGS}
-    return [
-        labelling(f"{name}: n {train.n}, d {train.d}", train, test, LABELINGS[name]) for name, (train, test) in problems.items()
-    ]
+    train, test = fwexp.load_dataset("ocr", data_dir=data_dir)
+    return [labelling(f"ocr: n {train.n}, d {train.d}", train, test)]
 
 
-def labelling(name: str, train, test, lams: Sequence, gap_tol: float = 1e-2, iterations: int = 100) -> SameTask:
-    """Return the comparison of ours, at several lam, and CRFsuite, at several c2, with as many iterations as people give it."""
+def labelling(name: str, train, test, gap_tol: float = 1e-2, iterations: int = 100) -> SameTask:
+    """Return the comparison of ours and CRFsuite, each at the lam that validation picks; CRFsuite's c2 is lam n / 2.
+
+    CRFsuite gets as many iterations as people give it.
+    """
     tool = tools.called("CRFsuite", "pycrfsuite")
-    theirs_train, theirs_test = tools.Sequences.of(train), tools.Sequences.of(test)
-    limit = {"max_iterations": iterations}
-    mine = {f"lam={lam}, gap {gap_tol:g}": partial(tools.ours, train, lam, gap_tol, test) for lam in lams}
-    theirs = {
-        (tool, f"CRF by L-BFGS, {iterations} iterations, c2={c2:g}"): partial(
-            tools.crfsuite, theirs_train, theirs_test, "lbfgs", {"c2": c2} | limit
-        )
-        for c2 in (1.0, 0.1)
-    }
-    theirs[tool, "averaged perceptron"] = partial(tools.crfsuite, theirs_train, theirs_test, "ap", limit)
-    return SameTask(name, mine, theirs, lambda: [fwexp.solve(train, lam=lam, max_passes=2) for lam in lams])
+    part, validation = split(train, SHARE, SEED, name)
+    data = {which: tools.Sequences.of(problem) for which, problem in zip(PARTS, (part, validation, train, test), strict=True)}
+    limit = tools.ALL_PAIRS | {"max_iterations": iterations}
+
+    def theirs_at(lam: float, learn: str, judge: str) -> Trained:
+        c2 = 0.5 * lam * len(data[learn].items)
+        return tools.crfsuite(data[learn], data[judge], "lbfgs", limit | {"c2": c2})
+
+    mine, start = {}, 2.0 / part.n  # c2 = 1
+    for title, objective in OBJECTIVES.items():
+        at = partial(tools.ours, gap_tol=gap_tol, objective=objective)
+        lam, _ = choose(lambda lam, at=at: at(part, lam, test=validation).test_error, start)
+        mine[f"{title}, lam={lam:.2g}, gap {gap_tol:g}"] = partial(at, train, lam, test=test)
+    lam, _ = choose(lambda lam: theirs_at(lam, "part", "validation").test_error, start)
+    said = f"CRF by L-BFGS, {iterations} iterations, lam={lam:.2g} (c2={0.5 * lam * train.n:.2g})"
+    theirs = {(tool, said): partial(theirs_at, lam, "train", "test")}
+    theirs[tool, "averaged perceptron"] = partial(tools.crfsuite, data["train"], data["test"], "ap", limit)
+    return SameTask(name, mine, theirs)
 
 
 CONTESTS = {"liblinear": (liblinear, ("sklearn",)), "dlib": (dlib, ("dlib", "sklearn")), "crfsuite": (crfsuite, ("pycrfsuite",))}

@@ -1,24 +1,40 @@
-"""A tagger from a plain text, written with `ChainSVM` and with CRFsuite: both take the same features of words, as dicts.
+"""Taggers on texts: the estimators of fwexp and CRFsuite, with identical features and with lam chosen by validation alike.
 
-`ours` is all the code that a user writes, except the features. CRFsuite is called as sklearn-crfsuite calls it, with the defaults
-of that: L-BFGS, 100 iterations. Times are processor times, from lists of words and labels to a model, features included.
+All tools get the same indicators of words, and lam is strength per word: CRFsuite's c2 is lam N / 2 for N words. `ChainCRF`
+minimises what CRFsuite minimises; softmax-margin and `ChainSVM` have objectives of their own. Every tool chooses the lam with the
+fewest errors on a fifth of the sentences, and is trained with it on all of them. Only then is it applied to the test text.
 """
 
-import tempfile
-import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data import read_columns
+from fwexp.data import read_columns, read_conllu
 from fwexp.data.metrics import chunk_f1
+from fwexp.data.validation import aside
 from fwexp.errors import ParameterError
-from fwexp.estimators import ChainSVM, ChainSVMCV
+from fwexp.estimators import ChainCRF, ChainSVM
+from fwexp.estimators.feature_matrices import Vectorizer
+from fwexp.papers.peers import generated_texts, tools
 from fwexp.papers.peers.peer_table import in_columns
-from fwexp.papers.peers.tools import called, module
+from fwexp.papers.peers.validated import SEED, SHARE, choose
 
-LAMS = (1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5)  # to choose from
-HEAD = ("tool", "setting", "CPU seconds", "token accuracy", "chunk F1")
+HEAD = ("text", "tool", "lam", "c2", "validation error", "error", "chunk F1", "seconds")
+MIN_COUNT = 3  # of positions that have a feature
+ITERATIONS = 100  # of CRFsuite, as sklearn-crfsuite has it
+
+
+class Text(NamedTuple):
+    """Sentences as tuples of columns, the word first, with their labels."""
+
+    name: str
+    train: tuple[list, list[list[str]]]
+    test: tuple[list, list[list[str]]]
 
 
 def features(words: Sequence[str]) -> list[dict]:
@@ -41,78 +57,142 @@ def features(words: Sequence[str]) -> list[dict]:
     ]
 
 
+def features_of_tokens(tokens: Sequence[Sequence[str]]) -> list[dict]:
+    """Return the features of words, and those of the next column, if there is one, such as parts of speech, and around it."""
+    found = features([token[0] for token in tokens])
+    if len(tokens[0]) > 1:
+        padded = ["", "", *(token[1] for token in tokens), "", ""]
+        for t, position in enumerate(found):
+            tags = padded[t : t + 5]
+            spans = [(first, last) for length in (1, 2, 3) for first in range(6 - length) if (last := first + length)]
+            position |= {f"tag {first - 2} {last - 3}": " ".join(tags[first:last]) for first, last in spans}
+    return found
+
+
 def read(path, label: int = -1) -> tuple[list[list[str]], list[list[str]]]:
     """Return the words, which the first column has, and the labels of a text in columns."""
     X, y = read_columns(path, label)
     return [[token[0] for token in tokens] for tokens in X], y
 
 
-def ours(words, labels) -> ChainSVM:
-    """Return a tagger."""
-    return ChainSVM(features=features).fit(words, labels)
+def text_in_columns(name: str, train, test) -> Text:
+    """Return a text in columns: the word first, the label last."""
+    return Text(name, read_columns(train), read_columns(test))
 
 
-def ours_with_lam_chosen(words, labels) -> ChainSVMCV:
-    """Return a tagger at the lam of `LAMS` that three folds of the text choose."""
-    return ChainSVMCV(lams=LAMS, cv=3, n_jobs=1, features=features).fit(words, labels)
+def morphology(name: str, train, test) -> Text:
+    """Return a text in CoNLL-U whose labels are the parts of speech with their morphological features."""
+    return Text(name, *(_with_features(path) for path in (train, test)))
 
 
-def crfsuite(words, labels, c1: float, c2: float) -> Callable[[list[list[str]]], list[list[str]]]:
-    """Return the predictions of a conditional random field of CRFsuite."""
-    trainer = module("pycrfsuite").Trainer(algorithm="lbfgs", params={"c1": c1, "c2": c2, "max_iterations": 100}, verbose=False)
-    for sentence, tags in zip(words, labels):
-        trainer.append(features(sentence), tags)
-    file = tempfile.NamedTemporaryFile(suffix=".crfsuite")  # noqa: SIM115, the tagger reads it
-    trainer.train(file.name)
-
-    def predict(X):
-        tagger = module("pycrfsuite").Tagger()
-        tagger.open(file.name)
-        return [tagger.tag(features(sentence)) for sentence in X]
-
-    return predict
+def _with_features(path) -> tuple[list, list[list[str]]]:
+    X, feats = read_conllu(path, "FEATS", columns=("FORM", "UPOS"))
+    words = [[(token[0],) for token in tokens] for tokens in X]
+    labels = [[f"{token[1]}|{one}" for token, one in zip(tokens, of_one)] for tokens, of_one in zip(X, feats)]
+    return words, labels
 
 
-def compare(train, test) -> list[tuple]:
-    """Train all tools on a text, and return their rows of the table: quality on another text.
+def texts(conll2000: Sequence[Path], folder: Path) -> list[Text]:
+    """Return the texts of the table; those that are generated are written to a folder first."""
+    return [
+        text_in_columns("CoNLL-2000", *conll2000),
+        text_in_columns("generated, CoNLL-2003-like", *generated_texts.write_names(folder)),
+        morphology("generated, UD-like", *generated_texts.write_morphology(folder)),
+    ]
 
-    Parameters
-    ----------
-    train, test : path
-        Texts in columns: the word first, the label last.
 
-    Returns
-    -------
-    list of tuple
-        As in `HEAD`.
-    """
-    data, (X, y) = read(train), read(test)
-    ours_with_lam_chosen(*(part[:20] for part in data))  # compiles
-    tagger, seconds = _timed(ours, *data)
-    rows = [("ChainSVM", f"lam={tagger.lam:g}, gap {tagger.dual_gap_:.2g}", seconds, *_quality(tagger.predict, X, y))]
-    chosen, seconds = _timed(ours_with_lam_chosen, *data)
-    rows.append(("ChainSVMCV", f"chooses lam={chosen.lam_:g} of {len(LAMS)} in 3 folds", seconds, *_quality(chosen.predict, X, y)))
-    for c1, c2 in ((0.0, 1.0), (0.1, 0.1)):
-        predict, seconds = _timed(crfsuite, *data, c1, c2)
-        rows.append((called("CRFsuite", "pycrfsuite"), f"c1={c1:g}, c2={c2:g}", seconds, *_quality(predict, X, y)))
+@dataclass(frozen=True)
+class Sentences:
+    """Encoded sentences: a sparse matrix with a row per word of each, and their labels."""
+
+    X: list
+    y: list[list[str]]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def subset(self, mask: np.ndarray) -> "Sentences":
+        """Return some of the sentences."""
+        chosen = np.flatnonzero(mask).tolist()
+        return Sentences([self.X[i] for i in chosen], [self.y[i] for i in chosen])
+
+    @property
+    def words(self) -> int:
+        """The number of words."""
+        return sum(map(len, self.y))
+
+
+def encoded(text: Text) -> tuple[Sentences, Sentences]:
+    """Return the training and the test sentences, with features that `MIN_COUNT` words of the training text have."""
+    vectorizer, parts = Vectorizer(MIN_COUNT), []
+    for encode, (tokens, labels) in ((vectorizer.fit_transform, text.train), (vectorizer.transform, text.test)):
+        rows, ptr = encode([features_of_tokens(sentence) for sentence in tokens])
+        rows = rows.tocsr()
+        rows.eliminate_zeros()  # of flags that are false
+        parts.append(Sentences([rows[start:end] for start, end in pairwise(ptr.tolist())], labels))
+    return tuple(parts)
+
+
+def error(labels: Sequence, predicted: Sequence) -> float:
+    """Return the share of words with another label than the true one."""
+    return float(np.mean([a != b for a, b in zip(chain.from_iterable(labels), chain.from_iterable(predicted), strict=True)]))
+
+
+def estimator(make: Callable, train: Sentences, lam: float) -> tuple[float, Callable]:
+    """Train an estimator of fwexp; return the seconds, and what predicts."""
+    seconds, tagger = tools.timed(lambda: make(lam=lam, random_state=0).fit(train.X, train.y))
+    return seconds, tagger.predict
+
+
+def crfsuite(train: Sentences, lam: float) -> tuple[float, Callable]:
+    """Train a conditional random field of CRFsuite, as `estimator` does for those of fwexp."""
+    parameters = tools.ALL_PAIRS | {"c2": 0.5 * lam * train.words, "max_iterations": ITERATIONS}
+    return tools.train_crfsuite(map(tools.attributes, train.X), train.y, "lbfgs", parameters, prepare=tools.attributes)
+
+
+def contenders() -> dict[str, Callable[[Sentences, float], tuple[float, Callable]]]:
+    """Return the tools by the names that the table has."""
+    return {
+        "softmax-margin (ChainCRF)": partial(estimator, partial(ChainCRF, objective="softmax_margin")),
+        "CRF (ChainCRF)": partial(estimator, ChainCRF),
+        "SVM (ChainSVM)": partial(estimator, ChainSVM),
+        tools.called("CRF: CRFsuite", "pycrfsuite"): crfsuite,
+    }
+
+
+def measure(text: Text, say: Callable[[str], object] = lambda line: None) -> list[tuple]:
+    """Return a row for each tool, as in `HEAD`."""
+    train, test = encoded(text)
+    mask = aside(len(train), SHARE, SEED)
+    part, validation = train.subset(~mask), train.subset(mask)
+    rows = []
+    for name, fit in contenders().items():
+        fit(part.subset(np.arange(len(part)) < 20), 1.0 / part.words)  # compiles
+
+        def error_at(lam: float, name=name, fit=fit) -> float:
+            seconds, predict = fit(part, lam)
+            found = error(validation.y, predict(validation.X))
+            say(f"{text.name}, {name}: lam={lam:.3g}, validation error {found:.4f}, {seconds:.1f} s")
+            return found
+
+        lam, least = choose(error_at, 2.0 / part.words)  # c2 = 1
+        seconds, predict = fit(train, lam)
+        predicted = predict(test.X)
+        found = error(test.y, predicted), _f1(test.y, predicted), seconds
+        rows.append((text.name, name, lam, 0.5 * lam * train.words, least, *found))
     return rows
 
 
-def table(rows: list[tuple]) -> str:
-    """Return the rows of `compare` as Markdown."""
-    return in_columns(HEAD, [(*row[:2], f"{row[2]:.1f}", *("-" if np.isnan(n) else f"{n:.4f}" for n in row[3:])) for row in rows])
+def table(rows: Sequence[tuple]) -> str:
+    """Return the rows of `measure` as Markdown."""
+    formats = ("", "", ".2g", ".2g", ".4f", ".4f", ".4f", ".1f")
+    cells = [[format(cell, spec) for cell, spec in zip(row, formats, strict=True)] for row in rows]
+    return in_columns(HEAD, [["-" if cell == "nan" else cell for cell in row] for row in cells])
 
 
-def _timed(train: Callable, *arguments) -> tuple:
-    start = time.process_time()
-    return train(*arguments), time.process_time() - start
-
-
-def _quality(predict: Callable, X, y) -> tuple[float, float]:
-    """Return the share of right labels, and the F1 of chunks where labels are those of chunks."""
-    predicted = predict(X)
-    right = [a == b for labels, found in zip(y, predicted) for a, b in zip(labels, found)]
+def _f1(labels: Sequence, predicted: Sequence) -> float:
+    """Return the F1 of chunks; NaN where labels are none of chunks."""
     try:
-        return float(np.mean(right)), chunk_f1(y, predicted)
+        return chunk_f1(labels, predicted)
     except ParameterError:
-        return float(np.mean(right)), float("nan")
+        return float("nan")

@@ -6,11 +6,10 @@ which is ours at C = 1/lam. CRFsuite's conditional random fields have another ob
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,9 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.errors import OptionError, not_installed
 from fwexp.problems.features import BinaryFeatures, DenseFeatures
+
+ALL_PAIRS = {"feature.possible_states": 1, "feature.possible_transitions": 1}
+"""Parameters of CRFsuite for weights of all features and labels, as fwexp has, not only of those that occur together."""
 
 PACKAGES = {"sklearn": "scikit-learn", "dlib": "dlib-bin", "pycrfsuite": "python-crfsuite"}
 """The modules of the extra ``peers``, and the packages that have them."""
@@ -186,19 +188,44 @@ def bags_of_words(n: int = 20_000, words: int = 50_000, topics: int = 20, seed: 
 
 
 def crfsuite(train: "Sequences", test: "Sequences", algorithm: str, parameters: dict) -> Trained:
-    """Train a model of CRFsuite; the file that it writes its model to counts, the time to hand over the data does not."""
+    """Train a model of CRFsuite on one of our problems."""
+    labels = [[str(label) for label in of_one] for of_one in train.labels]
+    seconds, predict = train_crfsuite(train.items, labels, algorithm, parameters)
+    return Trained(seconds, test_error=test.error([[int(tag) for tag in tags] for tags in predict(test.items)]))
+
+
+def train_crfsuite(
+    items: Iterable, labels: Iterable, algorithm: str, parameters: dict, prepare: Callable = lambda sequence: sequence
+) -> tuple[float, Callable[[Iterable], list[list[str]]]]:
+    """Train a model of CRFsuite; the file that it writes its model to counts, the time to hand over the data does not.
+
+    Returns
+    -------
+    seconds : float
+    predict : callable
+        From sequences, which ``prepare`` turns into items, to labels.
+    """
     pycrfsuite = module("pycrfsuite")
     trainer = pycrfsuite.Trainer(algorithm=algorithm, params=parameters, verbose=False)
-    for items, labels in zip(train.items, train.labels, strict=True):
-        trainer.append(items, [str(label) for label in labels])
-    with tempfile.TemporaryDirectory() as folder:
-        model = str(Path(folder) / "model")
-        seconds, _ = timed(lambda: trainer.train(model))
+    for sequence, of_one in zip(items, labels, strict=True):
+        trainer.append(sequence, of_one)
+    file = tempfile.NamedTemporaryFile(suffix=".crfsuite")  # noqa: SIM115, the tagger reads it
+    seconds, _ = timed(lambda: trainer.train(file.name))
+
+    def predict(sequences: Iterable) -> list[list[str]]:
         tagger = pycrfsuite.Tagger()
-        tagger.open(model)
-        predicted = [[int(tag) for tag in tagger.tag(items)] for items in test.items]
-        tagger.close()
-    return Trained(seconds, test_error=test.error(predicted))
+        tagger.open(file.name)
+        return [tagger.tag(prepare(sequence)) for sequence in sequences]
+
+    return seconds, predict
+
+
+def attributes(rows: sp.csr_array) -> list[list[str]]:
+    """Return the indicators of a sequence as CRFsuite takes them, with one for the first and one for the last position."""
+    names = [list(map(str, rows.indices[start:end].tolist())) for start, end in pairwise(rows.indptr.tolist())]
+    names[0].append("first")
+    names[-1].append("last")
+    return names
 
 
 @dataclass(frozen=True)

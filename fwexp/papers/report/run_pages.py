@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from fwexp.driver.trace import Status
+from fwexp.driver.trace import ERRORS, Status
 from fwexp.methods import variant_of
 from fwexp.papers import comparison
 from fwexp.papers.origin import commit_of
@@ -21,7 +21,7 @@ from fwexp.store.keys import task_of
 DIGITS = 12  # of a key
 POINTS = 40  # of a trace on a page; the store has all
 POSITIONS = ("passes", "time", "at_lam")
-MEASURES = ("gap", "suboptimality", "primal", "dual", "test_error", "train_error", "gap_estimate", "cache_hits", "atoms")
+MEASURES = ("gap", "suboptimality", "primal", "dual", *reversed(ERRORS), "gap_estimate", "cache_hits", "atoms")
 CELLS = ("key", "status", "dataset", "place", "task", "method", "lam", "seed", "passes", "time", "gap", "options")
 USED = ("claims", "figures")  # behind the cells of a run
 
