@@ -79,6 +79,7 @@ def test_every_option_says_what_it_accepts():
     assert [(module, field.name) for module, field in fields if not {"choices", "check"} & set(field.metadata)] == []
 
 
+OF_ALL = "validation, validation_seed"  # data sets of examples
 REFUSED = [
     ("solver bcfw", {"sampling": "gaps"}, f"sampling must be one of {', '.join(SAMPLING)}; got 'gaps' (did you mean 'gap'?)"),
     ("solver bcfw", {"step": 1}, "step must be one of fw, pairwise, away, corrective, exact; got 1"),
@@ -107,8 +108,12 @@ REFUSED = [
     ("solver approx_bcfw", {"sampling": "max"}, "sampling must be one of uniform, perm, cyclic; got 'max'"),
     *(("dataset ocr", {"split": x}, f"split must be one of ocr2, ocr; got {x}") for x in (None, ["ocr"])),
     *(("dataset ocr", {"n": x}, f"n must be an integer >= 1, got {x}") for x in (0, -1, 1.5, True)),
-    ("dataset ocr", {"spilt": "ocr"}, "unknown option 'spilt'; accepted: n, split (did you mean 'split'?)"),
-    ("dataset digits", {"split": "ocr"}, "unknown option 'split'; accepted: validation, validation_seed"),
+    (
+        "dataset ocr",
+        {"spilt": "ocr"},
+        "unknown option 'spilt'; accepted: n, split, validation, validation_seed (did you mean 'split'?)",
+    ),
+    ("dataset digits", {"split": "ocr"}, "unknown option 'split'; accepted: " + OF_ALL),
     ("dataset hansards", {"aligner": "giza"}, "aligner must be one of hmm, eflomal; got 'giza'"),
     ("dataset horses", {"loss": "area"}, "loss must be one of hamming, balanced; got 'area'"),
     ("task path", {}, "lam_min must be given, got null"),

@@ -103,9 +103,7 @@ class SVMObjective(Objective):
                 raise CertificateError(f"the oracle does not maximise: {wrong}")
             value = self._evaluate(point.w, error=self._train_error, norm_sq=point.norm_sq, stop=stop)
             columns = {"train_error": value.error}
-            for name, evaluate in self._others.items():
-                w = self._weights_of(name, point.w)
-                columns[name] = evaluate(w, hinge=False, norm_sq=value.norm_sq, stop=stop).error
+            columns |= self._errors(point.w, stop)
             columns |= self._checked_metrics()
             self._latest = np.array(point.w), value, columns
         _, value, columns = self._latest
@@ -116,13 +114,8 @@ class SVMObjective(Objective):
         hinge = self.solver.known_hinge
         if hinge is None:
             return None
-<<<<<<< HEAD
-        complete = not self._train_error and self._evaluate_test is None
-        return self._value(hinge, regulariser(self.solver, point.w), {}, complete)
-=======
         complete = not self._train_error and not self._others
-        return self._value(hinge, inner(self.solver.problem, point.w, point.w), {}, complete)
->>>>>>> 2074244 (Add validation shares of data sets and fwexp select)
+        return self._value(hinge, regulariser(self.solver, point.w), {}, complete)
 
     def _value(self, hinge: float, regularisation: float, columns: dict, complete: bool = True) -> Value:
         primal = regularisation + hinge
@@ -144,12 +137,16 @@ class SVMObjective(Objective):
 
     def errors(self, point: Point, value: Value) -> dict[str, float]:
         """Return the errors of a logged point that were asked for, by the names of their columns."""
-        complete = value if value.complete else self(point)
-        return {name: error for name, error in complete.columns.items() if name in ERRORS and is_known(error)}
+        columns = value.columns if value.complete else self._errors(point.w)
+        return {name: error for name, error in columns.items() if name in ERRORS and is_known(error)}
 
-    def _weights_of(self, name: str, w: np.ndarray) -> np.ndarray:
-        """Return internal weights as the problem of an error has them."""
-        return from_public(self._others[name].problem, to_public(self.solver.problem, w)) if name in self._reordered else w
+    def _errors(self, w: np.ndarray, stop: Callable[[], bool] | None = None) -> dict[str, float]:
+        """Return the errors of the test and the validation set at internal weights, by the names of their columns."""
+        found = {}
+        for name, evaluate in self._others.items():
+            of_set = from_public(evaluate.problem, to_public(self.solver.problem, w)) if name in self._reordered else w
+            found[name] = evaluate(of_set, hinge=False, norm_sq=np.nan, stop=stop).error  # whose norm is not needed
+        return found
 
     def _checked_metrics(self) -> dict[str, float]:
         """Return what ``metrics`` returns for the latest predictions, checked."""
