@@ -39,6 +39,8 @@ class OwnFamily:
 
 
 train, test = fwexp.load_dataset("ocr", data_dir="data", split="small")
+fewer, validation, _ = fwexp.load_dataset("ocr", validation=0.2)
+fwexp.solve(fewer, lam=0.1, validation=validation)
 first, second = halves(train)
 result = fwexp.solve(first, "bcfw", lam="1/n", test=test, metrics=errors, callback=is_enough, sampling="perm")
 again = fwexp.solve(first, lam=0.01, iterates=["last", "wavg"], iterate="wavg", schedule=[1, 2, 4], warm_start=result)
@@ -81,7 +83,7 @@ fwexp.solve(train, lam=0.1, schedule="always")  # type: ignore[arg-type]
 fwexp.solve(train, lam=0.1, callback=lambda: True)  # type: ignore[arg-type,misc]
 fwexp.regularization_path(train, 0.1)  # type: ignore[call-arg]
 fwexp.chain_problem([], [], loss="hinge")  # type: ignore[arg-type]
-fwexp.load_dataset()  # type: ignore[call-arg]
+fwexp.load_dataset()  # type: ignore[call-overload]
 assert result.weights  # type: ignore[attr-defined]
 ChainSVM(lamb=0.1)  # type: ignore[call-arg]
 ChainSVM(lam=0.1, max_passes="many")  # type: ignore[arg-type]

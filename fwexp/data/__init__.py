@@ -52,7 +52,7 @@ DATASETS = plugins.Catalogue(
 
 
 @overload
-def load_dataset(  # type: ignore[overload-overlap]
+def load_dataset(
     name: str, *, validation: float, data_dir: AnyPath | None = None, **options: Any
 ) -> tuple[SetOfExamples, SetOfExamples, SetOfExamples]: ...
 
