@@ -3,9 +3,10 @@
 ``data`` makes a tidy frame, see `fwexp.plots.frames`, and ``draw`` reads that frame and nothing else, see `fwexp.plots.drawing`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fwexp.errors import OptionError, unknown
 from fwexp.methods import of_results, variant_of
@@ -18,6 +19,29 @@ if TYPE_CHECKING:
 
 REFERENCE = "bccfw_accelerated"
 """The method of the run that presets name to bound the optimum from below."""
+
+
+NARROWEST = 2.25
+"""Width of a panel, in inches, below which fewer of them stand in a row."""
+
+
+class Problem(NamedTuple):
+    """A data set, with the options that tell it apart, and lam: what the panels of a figure are about."""
+
+    dataset: str
+    lam: float | str = ""
+    options: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def title(self) -> str:
+        """The words above a panel."""
+        options = "".join(f", {name} = {value}" for name, value in self.options.items())
+        return f"{self.dataset}{options}" + (f", λ = {self.lam}" if self.lam != "" else "")
+
+
+def _key(number: int) -> str:
+    """Return the letter of a panel; beyond z, letters with a number."""
+    return "abcdefghijklmnopqrstuvwxyz"[number % 26] + (str(number // 26) if number >= 26 else "")
 
 
 @dataclass(frozen=True)
@@ -53,6 +77,23 @@ class Chart:
     columns: int = 3
     height: float = 1.75
     width: float = style.TEXT
+
+    def resized(self, width: float) -> "Chart":
+        """Return this chart ``width`` inches wide, with fewer panels to a row if they would get narrow."""
+        columns = min(self.columns, max(1, round(width / NARROWEST)))
+        return replace(self, width=width, columns=columns)
+
+    def on(self, problems: "Iterable[Problem]") -> "Chart":
+        """Return this chart with one panel for each problem and each kind of panel, with the settings of the first of its kind."""
+        kinds: dict[tuple[str, ...], Panel] = {}
+        for panel in self.panels:
+            kinds.setdefault((panel.measure, panel.axis, panel.task, panel.method), panel)
+        chosen = []
+        for panel in kinds.values():
+            places = {str(place): place for one in problems if (place := one if panel.lam != "" else one._replace(lam=""))}
+            chosen += [replace(panel, title=place.title, **place._asdict()) for place in places.values()]
+        panels = [replace(panel, key=_key(k)) for k, panel in enumerate(chosen)]
+        return replace(self, panels=panels, columns=max(1, min(self.columns, len(panels))))
 
     def data(self, results: "pd.DataFrame") -> "pd.DataFrame":
         """Return the tidy frame: `frames.COLUMNS`, one row per panel, variant and position.

@@ -4,11 +4,16 @@ A *variant* is what a legend entry stands for: a method, by the name of its file
 looked at. The hue says the method and the dashes say the iterate: ``bcfw`` and ``bcfw-wavg`` are blue.
 """
 
+import logging
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from os import PathLike
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from fwexp.errors import ParameterError
 from fwexp.methods import variant_of
 
 COLUMN = 3.3
@@ -228,6 +233,9 @@ _RC: Any = {
 }
 
 
+_OWN: ContextVar[Any] = ContextVar("own settings of the user", default=MappingProxyType({}))
+
+
 @contextmanager
 def context() -> Iterator[None]:
     """Apply the style of all figures in a ``with`` block; the caller's settings return afterwards."""
@@ -235,5 +243,43 @@ def context() -> Iterator[None]:
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_RC)
+        matplotlib.rcParams.update({**_RC, **_OWN.get()})
         yield
+
+
+@contextmanager
+def using(own: str | PathLike[str] | None) -> Iterator[None]:
+    """Add a style file of matplotlib, or a style by its name, to the style of all figures in a ``with`` block.
+
+    Raises
+    ------
+    ParameterError
+        If the style is neither a name that matplotlib knows nor a style file.
+    """
+    token = _OWN.set(_settings(own) if own is not None else {})
+    try:
+        yield
+    finally:
+        _OWN.reset(token)
+
+
+def _settings(own: str | PathLike[str]) -> Any:
+    """Return the settings of a style, by its name or file."""
+    import matplotlib
+    import matplotlib.style
+
+    if own in matplotlib.style.library:
+        return matplotlib.style.library[str(own)]
+    lines: list[str] = []
+    logger, handler = logging.getLogger("matplotlib"), logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    try:
+        settings = matplotlib.rc_params_from_file(own, fail_on_error=True, use_default_template=False)
+    except (OSError, ValueError, KeyError) as error:
+        lines.append(str(error))
+    finally:
+        logger.removeHandler(handler)
+    if lines:
+        raise ParameterError(f"style must be a style file of matplotlib or the name of a style, got {str(own)!r}: {lines[0]}")
+    return settings

@@ -4,18 +4,20 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
 from fwexp.driver.progress import print_line
-from fwexp.errors import RunsFailed, UserError
+from fwexp.errors import OptionError, RunsFailed, UserError
 from fwexp.run.config import LAUNCHERS, PRESETS
 from fwexp.store.keys import GROUPS
 
 USAGE = """\
 usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
                     [hydra/launcher=basic|joblib|dask] [hydra.launcher.KEY=VALUE ...] [force=stale|true]
+                    [dataset=NAME] [dataset.KEY=VALUE ...] [lam=LAM,LAM] [--format FORMATS] [--style FILE] [--width WIDTH]
+       fwexp figure --from 'KEY=VALUE[,VALUE] ...' [--x passes|time] [--y gap|primal|test_error|...] [--format ...]
 
   NAME              a figure, or a paper for all of its figures; without it, a list of all figures
   --dry-run         only say which runs are missing
@@ -23,6 +25,12 @@ usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [results_dir=DI
   hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and
                     the figure shows no seconds, or is a quick look; dask: on a cluster (docs/tutorials/cluster.md)
   force=stale       run again what another version of the code has made; force=true: all
+  dataset, lam      draw the same kinds of curves for other data sets or lam, into files NAME-dataset=...
+  --format FORMATS  formats with commas between: png and svg are always written, pdf and pgf (needs TeX) on request
+  --style FILE      a style file of matplotlib, or the name of a style, on top of the style of all figures
+  --width WIDTH     width of a figure of curves, such as 3.25in, 8cm or 240pt
+  --from FILTERS    draw the stored runs that match, as of fwexp ls, a panel for each data set and lam; nothing is run
+  --x, --y          what --from draws: columns of the trace (default: gap against passes)
 
 Runs what is missing, then writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (where they come
 from: commit, versions, runs); a table: .md instead of the pictures. Of several figures, all runs that go side by side are made
@@ -30,8 +38,10 @@ before the first is drawn, each once; those of the other figures when their turn
 rest is drawn.
 """
 FORCE = {"stale": "stale", "true": True, "false": False}
+OVERRIDES = ("dataset", "dataset.", "lam")
 LAUNCHED = {"hydra/launcher": LAUNCHERS, "hydra.launcher.": ()}
-ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": {**LAUNCHED, "force": FORCE}}
+FLAGS = {"--preset": PRESETS} | dict.fromkeys(("--format", "--style", "--width", "--from", "--x", "--y"), ())
+ACCEPTED = {"switches": ("--dry-run",), "flags": FLAGS, "keys": {**LAUNCHED, "force": FORCE, **dict.fromkeys(OVERRIDES, ())}}
 
 
 def _papers() -> list[str]:
@@ -73,6 +83,10 @@ def main(given: Arguments) -> int:
     from fwexp.papers.declarations import FIGURES
 
     words, flags, keys = given
+    if "--from" in flags:
+        return _draw_stored(given)
+    for flag in flags.keys() & {"--x", "--y"}:
+        raise OptionError(f"{flag} belongs to --from, because a figure of the catalogue has its own")
     if not words:
         FIGURES.load_all()
         width = max(map(len, FIGURES))
@@ -80,11 +94,13 @@ def main(given: Arguments) -> int:
         return 0
     names = _chosen(words)
     places = {"results_dir": keys.get("results_dir", "results"), "preset": flags.get("--preset", "full")}
+    overrides = {key: value for key, value in keys.items() if key in OVERRIDES or key.startswith("dataset.")}
+    look = _look(flags)
     if "--dry-run" in flags:
         for name in names:
-            _list_missing(name, **places)
+            _list_missing(name, overrides=overrides, **places)
         return 0
-    options = launched(given) | {"force": FORCE[keys.get("force", "false")]}
+    options = launched(given) | {"force": FORCE[keys.get("force", "false")], "overrides": overrides, "look": look}
     from fwexp.papers.figure_pipeline import makers
 
     made = makers(names, data_dir=keys.get("data_dir"), **options, **places)
@@ -92,6 +108,31 @@ def main(given: Arguments) -> int:
         print_files(*made.values())
     elif failed := attempt([(name, name, functools.partial(print_files, make)) for name, make in made.items()]):
         raise RunsFailed(f"{len(failed)} of {len(names)} figures failed: {', '.join(failed)}; repeat the command to try again")
+    return 0
+
+
+def _look(flags: Mapping[str, str]):
+    from fwexp.papers.figure_variants import Look
+
+    return Look.read(flags.get("--format", ""), flags.get("--style"), flags.get("--width"))
+
+
+def _draw_stored(given: Arguments) -> int:
+    """Draw stored runs without a declaration."""
+    from fwexp.commands.filters import read_filters
+    from fwexp.papers.figure_variants import stored_figure
+
+    words, flags, keys = given
+    others = [*words, *sorted(flags.keys() & {"--preset", "--dry-run"}), *sorted(keys.keys() - {"results_dir", "data_dir"})]
+    if others:
+        raise OptionError(f"--from takes only --x, --y, --format, --style, --width and results_dir=, got {others[0]}")
+    pairs = [word.partition("=") for word in flags["--from"].split()]
+    if not pairs or not all(key and value for key, _, value in pairs):
+        raise OptionError(f"--from must be KEY=VALUE with spaces between, got {flags['--from']!r}")
+    results_dir = keys.get("results_dir", "results")
+    filters = read_filters({key: value for key, _, value in pairs}, results_dir)
+    axes = flags.get("--x", "passes"), flags.get("--y", "gap")
+    print(*stored_figure(filters, flags["--from"], *axes, _look(flags), results_dir), sep="\n")
     return 0
 
 

@@ -18,6 +18,7 @@ from fwexp.files.checksums import sha256
 from fwexp.methods import ALIASES, flat_options, methods, of_results, read_method, stated
 from fwexp.papers.claims.runs import first
 from fwexp.papers.significance import LEAST, median_interval
+from fwexp.store.problem_names import problem_names
 
 GAPS = (0.1, 0.01, 0.001)
 MEASURES = {"gap": "gap {:g}", "primal": "primal within {:g}"}
@@ -25,7 +26,6 @@ MEASURES = {"gap": "gap {:g}", "primal": "primal within {:g}"}
 AXES = ("passes", "time")
 TASKS = ("train", "convex")  # whose traces are of one problem
 TRACED = ("oracle_calls", *AXES, "primal", "dual")  # of results, those that rows differ in
-USUAL = {"objective": "hinge", "temperature": 1.0}  # which the name of a problem leaves out
 READ_COLUMNS = ("problem", "method", "seed", "key", *TRACED, "highest")
 SEED_COLUMNS = ["side", "place", "measure", "gap", "seed", "key", *AXES]
 COLUMNS = ["side", "problem", "place", "gap", "seeds", "reached"]
@@ -145,39 +145,8 @@ def comparable(results: pd.DataFrame, tasks: Sequence[str] = ("train",)) -> pd.D
     if "task" in results:
         results = results[results["task"].fillna("train").isin(tasks)]
     heads = results.drop_duplicates("key").set_index("key", drop=False)
-    results = results.assign(method=of_results(results), problem=results["key"].map(problems(heads)))
+    results = results.assign(method=of_results(results), problem=results["key"].map(problem_names(heads)))
     return results.assign(highest=results.groupby("problem")["dual"].transform("max"))
-
-
-def problems(results: pd.DataFrame) -> pd.Series:
-    """Return the problem of each row: the data set with its options, a kernel, the objective unless it is the hinge, and lam.
-
-    Data of several contents, which a column ``content`` tells apart, are several problems.
-    """
-    said = {name: name.removeprefix("dataset.") for name in results if name.startswith("dataset.") and name != "dataset.split"}
-    said |= {name: name for name in USUAL if name in results}
-    names = results["dataset"] + results["split"].map(lambda split: f" {split}" if isinstance(split, str) else "")
-    for column, name in said.items():
-        names += results[column].map(lambda value, name=name: _said(name, value)).astype(str)
-    if "solver.kernel" in results:  # which changes the objective as data do
-        options = [name for name in ("kernel", "degree", "gamma", "coef0") if f"solver.{name}" in results]
-        kernels = pd.Series("", index=results.index)
-        for name in options:
-            kernels += results[f"solver.{name}"].map(lambda value, name=name: _said(name, value)).astype(str)
-        names += kernels.where(results["solver.kernel"].notna() & (results["solver.kernel"] != "linear"), "")
-    if "content" in results:
-        several = results["content"].groupby(names).transform(lambda contents: len({*contents} - {""}) > 1).astype(bool)
-        names += results["content"].map(lambda content: f", data {content or 'unknown'}").where(several, "")
-    return names + results["lam_spec"].map(lambda lam: f", lam={lam}" if lam else "").astype(str)
-
-
-def _said(option: str, value) -> str:
-    """Return an option for the name of a problem; empty for NaN or None, if the data set lacks it, and for usual values."""
-    if option in USUAL and value == USUAL[option]:
-        return ""
-    if isinstance(value, str):
-        return f", {option}={value}"
-    return f", {option}={value:g}" if isinstance(value, int | float) and np.isfinite(value) else ""
 
 
 def by_side(sides: Sequence[Side], results: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -7,7 +7,7 @@ or mixed with another figure, or that a killed process left incomplete, are not 
 import io
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -20,6 +20,8 @@ from fwexp.store.records import Damaged
 PICTURE = (".png", ".svg", ".csv", ".json")
 TABLE = (".md", ".csv", ".json")
 """The suffixes of the files of a figure and of a table."""
+MORE = (".pdf", ".pgf")
+"""Suffixes of further pictures, which are drawn on request."""
 
 KIND = "figures"
 LARGEST = 2**28  # bytes of one of them: ten times what any has
@@ -78,7 +80,9 @@ def read_file(stem: Path, suffix: str, record: Mapping) -> bytes:
     return content
 
 
-def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, note: str = "") -> list[Path]:
+def save_figure(
+    picture, frame, stem: Path, origin: Origin | None = None, *, note: str = "", more: Sequence[str] = ()
+) -> list[Path]:
     """Save a matplotlib Figure as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON.
 
     Parameters
@@ -93,6 +97,8 @@ def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, not
         Where it comes from; every file says so.
     note : str
         A reservation to print in the picture's corner, or below the table.
+    more : sequence of str
+        Those of `MORE` to write as well.
     """
     origin = origin or Origin(figure=stem.name)
     if isinstance(picture, str):
@@ -103,13 +109,13 @@ def save_figure(picture, frame, stem: Path, origin: Origin | None = None, *, not
         panels = _panels(picture)
         description = _describe(panels, frame, origin, note)
         axes = {key: {"title": title, "x": _axis(ax.xaxis), "y": _axis(ax.yaxis)} for key, (title, ax) in panels.items()}
-        drawn = _drawn(picture, origin, description, note)
+        drawn = _drawn(picture, origin, description, note, more)
     marks = {"preset": origin.preset} if origin.preset else {}
     if origin.runs:
         marks["commit"] = [origin.commits(keys) if isinstance(keys, str) else "" for keys in frame["keys"]]
     numbers = frame.assign(**marks).to_csv(index=False, lineterminator="\n").encode()
-    suffixes = TABLE if isinstance(picture, str) else PICTURE
-    contents = dict(zip(suffixes[:-1], [*drawn, numbers], strict=True))
+    suffixes = TABLE[:1] if isinstance(picture, str) else (*PICTURE[:2], *more)
+    contents = dict(zip((*suffixes, ".csv"), [*drawn, numbers], strict=True))
     return write(stem, contents, origin.record(description=description, note=note, axes=axes))
 
 
@@ -131,8 +137,8 @@ def _describe(panels, frame, origin, note):
     return ". ".join(filter(None, [origin.title, note, words]))
 
 
-def _drawn(picture, origin, description, note) -> list[bytes]:
-    """Return the PNG and the SVG."""
+def _drawn(picture, origin, description, note, more=()) -> list[bytes]:
+    """Return the PNG, the SVG and further pictures."""
     from fwexp.plots import style
 
     about = {"Title": origin.title or origin.figure, "Description": description, "Source": origin.source}
@@ -144,7 +150,12 @@ def _drawn(picture, origin, description, note) -> list[bytes]:
         picture.savefig(png, format="png", metadata=about | software)
         picture.set_layout_engine(None)  # what was found for the one holds for the other, and takes as long as drawing
         picture.savefig(svg, format="svg", metadata=about | {"Creator": origin.software, "Date": None})
-    return [png.getvalue(), _accessible(svg.getvalue(), origin.figure, about["Title"], description).encode()]
+        others = [io.BytesIO() for _ in more]
+        for suffix, content in zip(more, others, strict=True):
+            facts = {"Title": about["Title"], "Subject": description, "Creator": origin.software, "CreationDate": None}
+            picture.savefig(content, format=suffix[1:], **({"metadata": facts} if suffix == ".pdf" else {}))
+    svg = _accessible(svg.getvalue(), origin.figure, about["Title"], description).encode()
+    return [png.getvalue(), svg, *(content.getvalue() for content in others)]
 
 
 def _write_note(picture, note):

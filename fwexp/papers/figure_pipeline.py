@@ -1,9 +1,10 @@
 """From the name of a figure to its files: run what is missing, read exactly the figure's runs, draw, save."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from fwexp.driver.clock import uninterrupted
 from fwexp.driver.progress import print_line
@@ -11,6 +12,7 @@ from fwexp.errors import RunsFailed, UserError
 from fwexp.files.folders import check_folder
 from fwexp.papers.declarations import FIGURES, Figure
 from fwexp.papers.figure_files import PICTURE, TABLE, check_writable, paths, read_record, save_figure
+from fwexp.papers.figure_variants import Look, on_other_data
 from fwexp.papers.origin import Origin, facts, reservations
 from fwexp.store.records import Damaged
 
@@ -69,6 +71,8 @@ def makers(
     launcher: str | None = None,
     settings: Sequence[str] = (),
     force: bool | str = False,
+    overrides: Mapping[str, str] = MappingProxyType({}),
+    look: Look = Look(),  # noqa: B008  frozen
 ) -> dict[str, Callable[[], list[Path]]]:
     """Run, as one sweep, what figures need that run side by side; return what does the rest for each figure.
 
@@ -82,6 +86,10 @@ def makers(
         As in `make_figure`. What figures share is run once, even if it fails or is forced.
     settings : sequence of str
         Of the launcher, as in `fwexp.run.sweep.execute`.
+    overrides : mapping
+        Other data sets and lam, see `fwexp.papers.figure_variants.on_other_data`.
+    look : Look
+        Further formats, style and width.
 
     Returns
     -------
@@ -93,11 +101,11 @@ def makers(
     run = functools.partial(_run, **where, settings=settings, force=force, tried={})
     for name in names:
         try:
-            plan = _Plan.of(name, results_dir, preset, launcher)
+            plan = _Plan.of(name, results_dir, preset, launcher, overrides, look)
         except UserError as error:  # its turn will come
             made[name] = functools.partial(_fail, error)
         else:
-            check_writable(plan.stem, plan.figure.suffixes)
+            check_writable(plan.stem, (*plan.figure.suffixes, *look.more))
             plans += [plan] if plan.side_by_side else []
             made[name] = functools.partial(_make, plan, run, **where)
     if plans:
@@ -114,18 +122,22 @@ class _Plan:
     stem: Path
     configs: list[dict]
     launcher: str
+    look: Look
     error: UserError | RunsFailed | None = None
 
     @classmethod
-    def of(cls, name: str, results_dir, preset: str | None, launcher: str | None = None) -> "_Plan":
+    def of(cls, name: str, results_dir, preset: str | None, launcher=None, overrides=(), look: Look | None = None) -> "_Plan":
         figure, preset = FIGURES.find(name), preset or "full"
-        configs = configs_of(figure, preset)
-        stem = check_folder("results_dir", results_dir) / "figures" / (name if preset == "full" else f"{name}-{preset}")
-        return cls(figure, preset, stem, configs, launcher or figure.launcher(preset))
+        figure, configs = on_other_data(figure, overrides, preset) if overrides else (figure, configs_of(figure, preset))
+        name = figure.name if preset == "full" else f"{figure.name}-{preset}"
+        stem = check_folder("results_dir", results_dir) / "figures" / name
+        look = look or Look()
+        return cls(look.of(figure), preset, stem, configs, launcher or figure.launcher(preset), look)
 
     @property
     def paths(self) -> list[Path]:
-        return paths(self.stem, self.figure.suffixes)
+        *pictures, numbers, record = self.figure.suffixes
+        return paths(self.stem, [*pictures, *self.look.more, numbers, record])
 
     @property
     def side_by_side(self) -> bool:
@@ -177,8 +189,8 @@ def _draw(plan: _Plan, results_dir, data_dir) -> None:
     notes += reservations(runs.values())
     origin = Origin(figure.name, figure.title, preset, runs)
     if not (lacking and _shows_more(plan, {store.key_of(c) for c in configs}, set(runs))):
-        with uninterrupted():  # matplotlib's C code does not bear an interrupt
-            save_figure(figure.draw(frame, *shown), frame, plan.stem, origin, note=", ".join(notes))
+        with uninterrupted(), plan.look.applied():  # matplotlib's C code does not bear an interrupt
+            save_figure(figure.draw(frame, *shown), frame, plan.stem, origin, note=", ".join(notes), more=plan.look.more)
 
 
 def _shows_more(plan: _Plan, wanted: set[str], drawn: set[str]) -> bool:
@@ -199,11 +211,13 @@ def configs_of(figure: Figure, preset: str) -> list[dict]:
     return sweep.expand([f"+experiment={figure.preset}"], preset=preset) if figure.has_runs else []
 
 
-def missing_runs(name: str, results_dir="results", preset: str | None = None) -> tuple[list[dict], int]:
+def missing_runs(
+    name: str, results_dir="results", preset: str | None = None, overrides: Mapping[str, str] = MappingProxyType({})
+) -> tuple[list[dict], int]:
     """Return the configurations of a figure whose runs are not stored, and the number of all its runs."""
     from fwexp import store
 
-    configs = configs_of(FIGURES.find(name), preset or "full")
+    configs = _Plan.of(name, results_dir, preset, overrides=overrides).configs
     return [config for config in configs if not store.is_stored(results_dir, config)], len(configs)
 
 

@@ -66,7 +66,7 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
     configs, where, points = {}, {}, 0
     for preset in given.pop("+experiment", [None]):
         config = _with_hydra(loader, config_name, common, preset)
-        grids = list(_grids(config, parser))
+        grids = [_without_old_data(axes, given) for axes in _grids(config, parser)]
         compose = _Composer(loader, config_name, common, preset, parser, config)
         points += sum(math.prod(map(len, (axes | given).values())) for axes in grids)
         _check_count(points)
@@ -79,6 +79,11 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
     if any(other != next(iter(where.values())) for other in where.values()):
         raise OptionError(f"experiments that disagree on {', '.join(EXECUTION_KEYS)} cannot be run together")
     return list(configs.values()), next(iter(where.values()), dict(EXECUTION_KEYS))
+
+
+def _without_old_data(axes: Axes, given: Axes) -> Axes:
+    """Return a grid without options of its data sets if the command line chooses others, which need not have them."""
+    return {key: values for key, values in axes.items() if "dataset" not in given or not key.startswith("dataset.")}
 
 
 @functools.lru_cache(maxsize=1)

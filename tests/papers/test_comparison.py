@@ -14,6 +14,7 @@ from fwexp.papers.comparison import Side, by_seed, by_side, compare, parse
 from fwexp.plots import profiles, rank_diagram
 from fwexp.run.config import canonical
 from fwexp.store import traces
+from fwexp.store.problem_names import problem_names
 from tests.plots.synthetic_results import concat, make_run
 from tests.run.conftest import make_result  # noqa: F401 (a fixture)
 
@@ -21,7 +22,7 @@ from tests.run.conftest import make_result  # noqa: F401 (a fixture)
 def stored(*runs):
     """Results as `comparison.load` gives them."""
     found = concat(*runs).assign(store="results")
-    found = found.assign(problem=comparison.problems(found))
+    found = found.assign(problem=problem_names(found))
     return found.assign(highest=found.groupby("problem")["dual"].transform("max"))
 
 
@@ -94,14 +95,14 @@ def test_half_of_an_even_number_of_seeds_is_no_median():
 def test_problems_differ_in_the_objective_the_kernel_and_the_content_of_files():
     frame = pd.DataFrame({"dataset": "d", "split": None, "lam_spec": "1", "objective": ["hinge", "log", "log"]})
     frame = frame.assign(temperature=[np.nan, 1.0, 2.0])
-    assert list(comparison.problems(frame)) == ["d, lam=1", "d, objective=log, lam=1", "d, objective=log, temperature=2, lam=1"]
+    assert list(problem_names(frame)) == ["d, lam=1", "d, objective=log, lam=1", "d, objective=log, temperature=2, lam=1"]
     kernels = frame.iloc[:2].assign(objective="hinge", **{"solver.kernel": ["rbf", "linear"], "solver.gamma": [0.5, np.nan]})
-    assert list(comparison.problems(kernels)) == ["d, kernel=rbf, gamma=0.5, lam=1", "d, lam=1"]
+    assert list(problem_names(kernels)) == ["d, kernel=rbf, gamma=0.5, lam=1", "d, lam=1"]
     same, other = ({"data": {"file": digest * 64}} for digest in "ab")
     contents = [comparison._content(record) for record in (same, same, other)]
     frame = frame.assign(objective="hinge", temperature=np.nan)
-    assert len(set(comparison.problems(frame.assign(content=contents)))) == 2
-    assert set(comparison.problems(frame.assign(content=contents[0]))) == {"d, lam=1"}
+    assert len(set(problem_names(frame.assign(content=contents)))) == 2
+    assert set(problem_names(frame.assign(content=contents[0]))) == {"d, lam=1"}
 
 
 def seeded(count, *names, lams=(0.01,)):
@@ -192,7 +193,7 @@ def test_problems_that_differ_in_any_option_of_their_data_are_not_mixed():
     options = {"size": ["small", "large", None], "n": [np.nan, 40.0, np.nan], "pairwise": [True, np.nan, np.nan]}
     frame = pd.DataFrame({f"dataset.{name}": values for name, values in options.items()})
     frame = frame.assign(dataset="d", split=[None, None, "ocr"], lam_spec="1/n")
-    assert list(comparison.problems(frame)) == [
+    assert list(problem_names(frame)) == [
         "d, size=small, pairwise=1, lam=1/n",
         "d, size=large, n=40, lam=1/n",
         "d ocr, lam=1/n",

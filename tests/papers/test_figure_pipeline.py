@@ -251,7 +251,7 @@ def test_failed_runs_are_said_in_the_picture_and_raised(made, tmp_path, monkeypa
     monkeypatch.setattr(store, "load_results", lambda where, key: load(where, key=[k for k in key if k != keys[0]]))
     monkeypatch.setattr(sweep, "execute_together", _fail)
     notes = []
-    monkeypatch.setattr("fwexp.papers.figure_pipeline.save_figure", lambda *_, note: notes.append(note))
+    monkeypatch.setattr("fwexp.papers.figure_pipeline.save_figure", lambda *_, note, **__: notes.append(note))
     with pytest.raises(sweep.RunsFailed):
         make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
     assert notes == [f"smoke preset, 1 of {len(keys)} runs failed"]

@@ -12,11 +12,11 @@ import pandas as pd
 
 from fwexp.driver.trace import ERRORS, Status
 from fwexp.methods import variant_of
-from fwexp.papers import comparison
 from fwexp.papers.origin import commit_of
 from fwexp.papers.report.figures import Drawn, looks
 from fwexp.plots.frames import FLOOR
 from fwexp.store.keys import task_of
+from fwexp.store.problem_names import problem_names
 
 DIGITS = 12  # of a key
 POINTS = 40  # of a trace on a page; the store has all
@@ -90,7 +90,7 @@ def _using(keys: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 def _places(runs: Sequence) -> dict[str, str]:
     """Return, by key, the data set with its options, as far as that is known."""
     heads = pd.DataFrame([run.columns() for run in runs if run.config])
-    known = dict(zip(heads["key"], comparison.problems(heads).str.partition(", lam=")[0], strict=True)) if len(heads) else {}
+    known = dict(zip(heads["key"], problem_names(heads).str.partition(", lam=")[0], strict=True)) if len(heads) else {}
     return {run.key: known.get(run.key, run.columns()["dataset"]) for run in runs}
 
 

@@ -1,0 +1,99 @@
+"""Curves of stored runs, without a declared figure: a panel for each problem, a line for each method."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fwexp.errors import ParameterError, unknown
+from fwexp.methods import of_results
+from fwexp.plots import drawing, style
+from fwexp.plots.curves import Chart, Problem
+from fwexp.plots.frames import AXES, MEASURES, Panel
+from fwexp.store.problem_names import problem_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+def chart_of(results: "pd.DataFrame", x: str = "passes", y: str = "gap") -> tuple[Chart, "pd.DataFrame"]:
+    """Return a chart of all problems in results, and the results that it shows: the longest run of each method and seed.
+
+    Raises
+    ------
+    ParameterError
+        If x or y is no column that figures know, or none of the results has it.
+    """
+    for name, value, known in (("x", x, AXES), ("y", y, MEASURES)):
+        if value not in known:
+            raise ParameterError(unknown(name, value, known))
+    heads = results.drop_duplicates("key").set_index("key", drop=False)
+    names = results["key"].map(problem_names(heads)) if len(heads) else results["key"]
+    results = results.assign(dataset=names, figure_method=of_results(results) if len(heads) else names)
+    ends = results.groupby(["dataset", "figure_method", "seed", "key"], dropna=False)["passes"].max().reset_index()
+    longest = ends.sort_values(["passes", "key"]).drop_duplicates(["dataset", "figure_method", "seed"], keep="last")
+    results = results[results["key"].isin(longest["key"])].drop(columns="figure_method")
+    for name in (x, y):
+        if name != "suboptimality" and (name not in results or not results[name].notna().any()):
+            raise ParameterError(f"{name} must be in the traces of the runs, which have it nowhere")
+    problems = [Problem(name) for name in sorted(set(results["dataset"]))]
+    chart = Chart([Panel("a", "", "", measure=y, axis=x, task="")], width=style.COLUMN if len(problems) == 1 else style.TEXT)
+    return chart.on(problems), results
+
+
+def draw_results(
+    results: "pd.DataFrame",
+    x: str = "passes",
+    y: str = "gap",
+    *,
+    ax: "Axes | None" = None,
+    width: float | None = None,
+    style_file: str | Path | None = None,
+) -> "Sequence[Axes]":
+    """Draw the traces of stored runs against passes or time, one panel for each problem; matplotlib's settings stay as they are.
+
+    Lines are medians over the seeds, bands go from the best to the worst seed. If a method has several runs with one seed on a
+    problem, the longest one is drawn.
+
+    Parameters
+    ----------
+    results : DataFrame
+        From `fwexp.load_results`.
+    x : str, default "passes"
+        Column for the horizontal axis: ``passes`` or ``time``.
+    y : str, default "gap"
+        Column for the vertical axis, such as ``gap``, ``primal`` or ``test_error``; ``suboptimality`` is the primal objective
+        minus the highest dual objective of all runs on the same problem.
+    ax : Axes, optional
+        Axes to draw the only problem on; by default a new figure, whose ``figure.savefig`` writes it.
+    width : float, optional
+        Width of the new figure in inches; by default 3.3 for one problem and 6.75 for several.
+    style_file : str or Path, optional
+        Style file of matplotlib, or the name of a style, that is added to the style of all figures.
+
+    Returns
+    -------
+    list of Axes
+        The axes, one for each problem in the order of their names.
+
+    Raises
+    ------
+    ParameterError
+        If a column does not exist, or ``ax`` is given for several problems.
+
+    Examples
+    --------
+    >>> import fwexp
+    >>> from fwexp.plots import draw_results
+    >>> axes = draw_results(fwexp.load_results(solver=["bcfw", "ssg"]), x="time", y="primal")  # doctest: +SKIP
+    >>> axes[0].figure.savefig("mine.pdf")  # doctest: +SKIP
+    """
+    chart, results = chart_of(results, x, y)
+    frame = chart.data(results)
+    with style.using(style_file):
+        if ax is None:
+            return chart.resized(width or chart.width).draw(frame).axes
+        if len(chart.panels) != 1:
+            raise ParameterError(f"ax must be given for one problem, got {len(chart.panels)}; filter the results")
+        (panel,) = chart.panels
+        return [drawing.draw_panel(frame, panel, ax)]

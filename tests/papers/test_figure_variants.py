@@ -1,0 +1,190 @@
+"""Figures on other data, in other looks, and of stored runs without a declaration."""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from fwexp import store
+from fwexp.cli import main
+from fwexp.errors import OptionError, ParameterError
+from fwexp.experiments import FIGURES
+from fwexp.papers import figure_pipeline
+from fwexp.papers.figure_variants import Look, label, on_other_data
+from fwexp.plots import draw_results, style
+from fwexp.plots.curves import Chart, Panel, Problem
+from fwexp.run import sweep
+from tests.plots.synthetic_results import concat, make_results, make_run
+from tests.run.conftest import config, make_result  # noqa: F401 (fixtures)
+
+
+def panels_of(figure):
+    return [(panel.key, panel.dataset, panel.lam, panel.measure) for panel in figure.chart.panels]
+
+
+def test_a_figure_is_drawn_on_other_data():
+    figure, configs = on_other_data(FIGURES["icml2013/fig1"], {"dataset": "digits", "lam": "0.1,1/n"}, "smoke")
+    kinds = [("suboptimality", 0.1), ("suboptimality", "1/n"), ("test_error", 0.1), ("test_error", "1/n")]
+    assert panels_of(figure) == [(key, "digits", lam, measure) for key, (measure, lam) in zip("abcd", kinds, strict=True)]
+    assert figure.name == "icml2013/fig1-dataset=digits,lam=0.1,1_n"
+    seen = [(str(one["solver"]), one["lam"], one["seed"]) for one in configs]
+    assert len(seen) == len(set(seen)) == 20  # grids for three data sets of the paper, once each
+    frame = figure.data(make_results(configs))
+    assert set(frame["panel"]) == set("abcd")
+    assert len(figure.draw(frame).axes) >= 4
+
+
+def test_options_of_replaced_data_are_dropped_from_grids():
+    figure, configs = on_other_data(FIGURES["icml2016/fig3"], {"dataset": "digits"}, "smoke")
+    assert {str(one["dataset"]) for one in configs} == {"{'name': 'digits'}"}
+    assert [panel.lam for panel in figure.chart.panels[:3]] == [1.0, 0.001, 0.1]
+    (one,) = sweep.expand(["+experiment=icml2016/fig3", "dataset=ocr", "dataset.split=ocr", "lam=1", "seed=0", "solver=bcfw"])[:1]
+    assert one["dataset"]["split"] == "ocr"  # what is given stays
+
+
+def test_data_sets_that_differ_in_options_are_told_apart():
+    figure, _ = on_other_data(FIGURES["icml2013/fig2"], {"dataset": "ocr", "dataset.split": "ocr,ocr2", "lam": "0.1"}, "smoke")
+    assert [panel.title for panel in figure.chart.panels] == ["ocr, split = ocr, λ = 0.1", "ocr, split = ocr2, λ = 0.1"]
+
+
+def test_a_panel_for_each_kind_and_problem():
+    chart = Chart(
+        [Panel("a", "", "x", 1), Panel("b", "", "y", 2), Panel("c", "", "x", axis="at_lam"), Panel("d", "", "x", 1, "gap")]
+    )
+    problems = [Problem("m", lam) for lam in range(20)]
+    found = chart.on(problems).panels
+    assert len(found) == 20 + 1 + 20
+    assert len({panel.key for panel in found}) == len(found)
+    assert (chart.columns, chart.on(problems[:1]).columns, chart.resized(3.25).columns, chart.resized(20).columns) == (3, 3, 1, 3)
+
+
+def test_the_command_draws_other_data_in_another_look(tmp_path, monkeypatch, capsys):
+    """From runs that are made up; `stored_results` finds none of this store."""
+    monkeypatch.setattr(sweep, "execute_together", lambda groups, **_: [None] * len(groups))
+    monkeypatch.setattr(figure_pipeline, "stored_results", lambda configs, _: make_results(configs))
+    monkeypatch.setattr(figure_pipeline, "_runs", lambda *_: [])
+    (tmp_path / "my.mplstyle").write_text("axes.facecolor: ffff00\n")
+    look = ["--format", "pdf", "--style", str(tmp_path / "my.mplstyle"), "--width", "3.25in", "--preset", "smoke"]
+    before = matplotlib.rcParams.copy()
+    assert main(["figure", "quickstart", "lam=0.5", *look, f"results_dir={tmp_path}"]) == 0
+    stem = "quickstart-lam=0.5-smoke"
+    files = [tmp_path / "figures" / f"{stem}.{suffix}" for suffix in ("png", "svg", "pdf", "csv", "json")]
+    assert capsys.readouterr().out.splitlines() == [str(path) for path in files]
+    assert files[2].read_bytes().startswith(b"%PDF")
+    svg = files[1].read_text()
+    assert f'width="{3.25 * 72:g}pt"' in svg
+    assert "#ffff00" in svg
+    assert set(pd.read_csv(files[3])["lam"]) == {0.5}
+    assert matplotlib.rcParams == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["icml2013/table1", "dataset=digits"], "icml2013/table1 takes no dataset, because it is no chart of curves"),
+        (["icml2013/table1", "--format", "pdf"], "icml2013/table1 takes no --format, because it is a table"),
+        (["icml2013/table1", "--width", "3in"], "icml2013/table1 takes no --width, because it is no chart of curves"),
+        (["quickstart", "dataset=digit"], "unknown dataset 'digit'; accepted: "),
+        (["quickstart", "lam=-1"], "lam must be "),
+        (["quickstart", "seed=1"], "unknown key of fwexp figure 'seed'; accepted: "),
+        (["quickstart", "--format", "jpg"], "unknown format 'jpg'; accepted: "),
+        (["quickstart", "--width", "3ft"], "--width must be a width from 1 to 50 inches, such as 3.25in, 8cm or 240pt"),
+        (["quickstart", "--width", "0.1in"], "--width must be a width from 1 to 50 inches"),
+        (["quickstart", "--style", "none.mplstyle"], "style must be a style file of matplotlib or the name of a style"),
+        (["quickstart", "--style", "bad.mplstyle"], "style must be a style file of matplotlib or the name of a style"),
+        (["quickstart", "--x", "time"], "--x belongs to --from"),
+        (
+            ["quickstart", "--from", "solver=bcfw"],
+            "--from takes only --x, --y, --format, --style, --width and results_dir=, got quick",
+        ),
+        (["--from", "bcfw"], "--from must be KEY=VALUE with spaces between, got 'bcfw'"),
+        (["--from", "solver=bcfx"], "unknown solver 'bcfx'; accepted: "),
+        (["--from", "solver=bcfw"], "--from must match stored runs, got none in results for 'solver=bcfw'"),
+    ],
+)
+def test_what_a_figure_does_not_accept_is_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.mplstyle").write_text("font.sizes: 3\n")
+    assert main(["figure", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.mplstyle"]
+
+
+def test_pgf_needs_tex(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(ParameterError, match="--format pgf needs xelatex"):
+        Look.read("pgf")
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    assert Look.read("svg,pgf,pdf", width="72.27pt") == Look((".pdf", ".pgf"), None, 1.0)
+
+
+def test_stored_runs_are_drawn_without_a_declaration(tmp_path, config, make_result, capsys):  # noqa: F811
+    for seed in range(2):
+        store.save(make_result(), config | {"seed": seed}, tmp_path)
+    where = f"results_dir={tmp_path}"
+    chosen = ["figure", "--from", "solver=bcfw dataset=digits", "--x", "time", where]
+    assert main([*chosen, "--y", "primal", "--format", "png"]) == 0
+    files = capsys.readouterr().out.splitlines()
+    stem = tmp_path / "figures" / "from" / "solver=bcfw_dataset=digits_time_primal"
+    assert files == [f"{stem}.{suffix}" for suffix in ("png", "svg", "csv", "json")]
+    frame = pd.read_csv(files[2])
+    assert frame[["variant", "measure", "axis", "runs"]].drop_duplicates().to_numpy().tolist() == [
+        ["bcfw", "primal", "time", 2],
+        ["bcfw-wavg", "primal", "time", 2],
+    ]
+    assert main([*chosen, "--y", "suboptimalty"]) == 2
+    assert "(did you mean 'suboptimality'?)" in capsys.readouterr().err
+    assert main([*chosen, "--y", "gap_ratio"]) == 2
+    assert "gap_ratio must be in the traces of the runs" in capsys.readouterr().err
+    (stem.with_name(f"{stem.name}.pdf")).write_bytes(b"mine")
+    assert main([*chosen, "--y", "primal", "--format", "pdf"]) == 2
+    assert "must be a file that fwexp wrote" in capsys.readouterr().err
+
+
+def test_results_are_drawn_from_python():
+    from matplotlib.figure import Figure
+
+    results = concat(*(make_run(name, lam, seed) for name in ("bcfw", "fw") for lam in (0.1, 0.01) for seed in range(2)))
+    before = matplotlib.rcParams.copy()
+    axes = draw_results(results, x="time", y="gap", width=5)
+    assert [ax.get_title(loc="left") for ax in axes] == ["(a) ocr ocr2, lam=0.01", "(b) ocr ocr2, lam=0.1"]
+    assert axes[0].figure.get_size_inches()[0] == 5
+    mine = Figure().subplots()
+    assert draw_results(results[results["lam"] == 0.1], y="suboptimality", ax=mine) == [mine]
+    assert len(mine.lines) == 2
+    assert matplotlib.rcParams == before
+    with pytest.raises(ParameterError, match="ax must be given for one problem, got 2"):
+        draw_results(results, ax=mine)
+    with pytest.raises(ParameterError, match="unknown x 'times'"):
+        draw_results(results, x="times")
+    with pytest.raises(ParameterError, match="passes must be in the traces"):
+        draw_results(results.iloc[:0])
+
+
+def test_of_several_runs_of_a_method_and_seed_the_longest_is_drawn():
+    long, short = make_run("bcfw"), make_run("bcfw")
+    short = short[short["passes"] <= 2].assign(key="short")
+    (ax,) = draw_results(concat(long, short))
+    assert ax.lines[0].get_xdata().max() == np.max(long["passes"])
+
+
+def test_a_style_holds_in_its_block_only():
+    with style.using("ggplot"), style.context():
+        inside = matplotlib.rcParams["axes.facecolor"]
+    with style.context():
+        assert matplotlib.rcParams["axes.facecolor"] != inside
+    with pytest.raises(ParameterError, match="style must be"):
+        Look.read(style="/")
+
+
+def test_labels_are_names_of_files():
+    assert label("solver=bcfw,auto dataset=mine/../x") == "solver=bcfw,auto_dataset=mine_.._x"
+    assert len(label("x" * 500)) == 60
+    assert label("x" * 500) != label("x" * 501)
+
+
+def test_a_figure_that_is_no_chart_has_no_width():
+    with pytest.raises(OptionError, match="takes no --width"):
+        Look(width=3.0).of(FIGURES["horses/overlays"])
