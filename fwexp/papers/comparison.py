@@ -21,6 +21,7 @@ from fwexp.papers.significance import LEAST, median_interval
 from fwexp.store.problem_names import problem_names
 
 GAPS = (0.1, 0.01, 0.001)
+FLOOR = 1e-12  # of levels, relative to the start
 MEASURES = {"gap": "gap {:g}", "primal": "primal within {:g}"}
 """How a level is said: of certified gaps, and of primals above the best dual known."""
 AXES = ("passes", "time")
@@ -270,8 +271,8 @@ def levels_of(sides: Sequence[Sequence[np.ndarray]]) -> list[float]:
     least = least[np.isfinite(least)]
     start = min((run[np.isfinite(run)][0] for side in sides for run in side if np.isfinite(run).any()), default=0.0)
     if not (len(least) and start > 0):
-        return []
-    least = np.maximum(least, 1e-12 * start)  # below are rounding errors
+        return [FLOOR] if len(least) else []  # all of them start at the optimum
+    least = np.maximum(least, FLOOR * start)  # below are rounding errors
     levels = {_rounded_up(level) for level in (np.sqrt(start * least.max()), least.max(), least.min())}
     return sorted({level for level in levels if level < start} or levels, reverse=True)
 

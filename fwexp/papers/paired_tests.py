@@ -42,7 +42,7 @@ def paired(seeds: pd.DataFrame, levels: pd.Series, solvers: Mapping[str, str], c
     table = rows.pivot(index=["place", "seed"], columns="side", values=cost)[list(dict.fromkeys(seeds["side"]))]
     places = table.index.get_level_values("place")
     for (place, side), run in rows.groupby(["place", "side"]):
-        if len(run) == 1 and _is_deterministic(solvers[run["key"].iloc[0]]):
+        if len(run) == 1 < (places == place).sum() and _is_deterministic(solvers[run["key"].iloc[0]]):
             table.loc[places == place, side] = run[cost].iloc[0]
     return table.dropna()
 
@@ -101,10 +101,11 @@ def shortages(seeds: pd.DataFrame, tests: pd.DataFrame, solvers: Mapping[str, st
         .groupby("side", sort=False)
         .agg(lambda keys: min(keys, key=len))
     )
+    several = max(map(len, counts)) > 1  # else there is no need to import all solvers
     few = [
         f"{side} ({len(keys)})"
         for side, keys in counts.items()
-        if len(keys) < LEAST and not all(_is_deterministic(solvers[key]) for key in keys)
+        if len(keys) < LEAST and not (several and all(_is_deterministic(solvers[key]) for key in keys))
     ]
     said = []
     if few:

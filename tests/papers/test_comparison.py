@@ -89,6 +89,7 @@ def test_half_of_an_even_number_of_seeds_is_no_median():
     assert comparison.levels_of(ends) == [0.5, 0.2]
     assert comparison.levels_of([[np.array([np.nan, np.inf])]]) == []
     assert comparison.levels_of([[np.array([1.0, 1.0])]]) == [1.0]
+    assert comparison.levels_of([[np.array([0.0, 0.0])]]) == [1e-12]
     assert comparison.levels_of([[np.array([1.0, 1e-16])]]) == [1e-6, 1e-12]
 
 

@@ -435,8 +435,8 @@ def test_a_paper_stands_for_its_figures(paper, tmp_path, monkeypatch, capsys):
     [
         (["quickstar"], "unknown figure 'quickstar'; accepted: crf, crf/fig1, horses, horses/overlays, icml2013, "),
         ([NAME, "--preset", "smok"], "unknown preset 'smok'; accepted: full, smoke (did you mean 'smoke'?)"),
-        ([NAME, "--dry"], "unknown flag of fwexp figure '--dry'; accepted: --dry-run, --preset"),
-        ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir'; accepted: data_dir, force, hydra.launcher., "),
+        ([NAME, "--dry"], "unknown flag of fwexp figure '--dry'; accepted: --dry-run, --format, --from, --preset"),
+        ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir'; accepted: data_dir, dataset, dataset., force, "),
         ([NAME, "results_dir="], "results_dir must not be empty"),
         ([NAME, "icml2031"], "unknown figure 'icml2031'; accepted: crf, crf/fig1, horses, horses/overlays, icml2013, "),
         ([NAME, "/"], "unknown figure '/'; accepted: "),
