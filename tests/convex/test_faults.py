@@ -112,7 +112,7 @@ def test_no_certificate_is_false_whatever_errs(data):
     method = data.draw(st.sampled_from([*WHOLE, "block"]))
     oracle = Oracle(lmo, d)
     asked = Product([oracle]) if method == "block" else oracle
-    start, tol = time.monotonic(), data.draw(st.sampled_from([1e-6, 1e-2]))
+    start, tol = time.thread_time(), data.draw(st.sampled_from([1e-6, 1e-2]))
     options = {"step": "auto"} if method == "momentum" else {}
     try:
         fun = squares(A, b, precision, as_float64=data.draw(st.booleans()))
@@ -122,7 +122,7 @@ def test_no_certificate_is_false_whatever_errs(data):
             raise
         return
     finally:
-        assert time.monotonic() - start < 30.0
+        assert time.thread_time() - start < 30.0
     assert result.status in ("converged", "stalled", "max_passes")
     if result.status == "converged":
         assert result.gap <= tol

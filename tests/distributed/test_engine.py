@@ -127,12 +127,24 @@ def processes(tmp_path):
     where = ["--scheduler-file", file, "--no-dashboard"]
     scheduler = subprocess.Popen([*dask, "scheduler", *where, "--port", "0"], **options)
     workers = [subprocess.Popen([*dask, "worker", *where, "--nthreads", "1", "--no-nanny"], **options) for _ in range(2)]
-    while not file.exists():
+    while not (file.exists() and file.read_text().endswith("}")):  # Dask writes it piece by piece.
         time.sleep(0.1)
     yield scheduler, workers, file
     for process in (*workers, scheduler):
         process.kill()
         process.wait()
+
+
+def check_waiting(lines, gone, setting) -> None:
+    """Check the lines about a cluster without workers, or without a scheduler, which Dask may give up first.
+
+    On a busy machine, a scheduler that lives may not answer in time, and is then reported instead.
+    """
+    waiting = f"; waiting for 6 s at most ({setting})"
+    said = {"workers": {f"the cluster has no worker{waiting}"}, "scheduler": set()}[gone]
+    said.add(f"the scheduler of the cluster does not answer{waiting}")
+    assert set(lines) <= said
+    assert lines or gone == "scheduler"
 
 
 @pytest.mark.slow
@@ -147,9 +159,7 @@ def test_a_cluster_that_dies_ends_the_run_in_one_line(tmp_path, processes, schem
         killed.kill()
     lines = [line for line in ended(process) if ": pass " not in line]
     assert process.returncode == 1, lines
-    what = "the cluster has no worker" if gone == "workers" else "the scheduler of the cluster does not answer"
-    waiting = f"{what}; waiting for 6 s at most (engine.patience)"
-    assert lines[:-1] in ([[waiting]] if gone == "workers" else [[], [waiting]])  # Dask gives up a scheduler by itself
+    check_waiting(lines[:-1], gone, "engine.patience")
     assert re.match(
         r"fwexp: failed: WorkersLost: part \d of 2 is lost: (no worker came to|the scheduler of) the cluster ", lines[-1]
     )
@@ -171,9 +181,7 @@ def test_a_cluster_that_dies_ends_the_sweep_which_goes_on_elsewhere(tmp_path, pr
     assert process.returncode == 1, lines
     assert lines[0] == "4 runs: 0 stored, 4 to run"
     assert re.match(r"fwexp: the sweep broke off: .* the cluster .*; repeat the command to go on$", lines[-1])
-    waiting = "the cluster has no worker; waiting for 6 s at most (hydra.launcher.patience)"
-    busy = "the scheduler of the cluster does not answer; waiting"  # on a busy machine
-    assert [line for line in lines[1:-1] if not line.startswith(busy)] == [waiting] * (gone == "workers"), lines
+    check_waiting(lines[1:-1], gone, "hydra.launcher.patience")
     for killed in workers:
         killed.kill()
         killed.wait()

@@ -68,7 +68,7 @@ def test_a_worker_that_hangs(cluster, scheme, monkeypatch):
 
     def call(part, name, *args):
         if name in ("round", "answers") and next(calls) == 10:
-            hung.append(release.wait(60))
+            hung.append(release.wait(600))
         return original(part, name, *args)
 
     monkeypatch.setattr(worker.Part, "call", call)

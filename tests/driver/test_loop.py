@@ -380,13 +380,22 @@ def test_any_other_answer_of_a_callback_does_not(problem, answer):
 def test_interrupt_from_outside_while_steps_are_taken():
     _, problem = chain("dense", 0)
     fwexp.solve(problem, "bcfw", lam=LAM, max_passes=1)  # compiles
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    before, is_over = signal.getsignal(signal.SIGINT), threading.Event()
+
+    def interrupt():
+        while not is_over.wait(0.01):
+            if signal.getsignal(signal.SIGINT) is not before:  # The run listens, so the signal ends it instead of the tests.
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
     try:
         with pytest.warns(RuntimeWarning, match="Ctrl-C ended the run at pass"):
             result = fwexp.solve(problem, "bcfw", lam=LAM, gap_tol=0, max_passes=1e9, schedule=())
     finally:
-        timer.join()
+        is_over.set()
+        thread.join()
     assert result.status == "interrupted"
     assert len(result.trace) == 4  # start and end, last and wavg
 

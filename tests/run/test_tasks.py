@@ -1,13 +1,14 @@
 """Runs that do something else than train at one lam: what is stored is what the functions of Python return."""
 
+import itertools
 import signal
-import threading
 
 import numpy as np
 import pytest
 
 import fwexp
 from fwexp import store
+from fwexp.driver.log import Log
 from fwexp.errors import OptionError, ParameterError
 from fwexp.run import runner, sweep
 from fwexp.run.config import canonical, run_key
@@ -158,12 +159,16 @@ def test_a_sweep_does_not_start_with_what_its_task_cannot_do(task, tmp_path):
         ("improvement", {}, {"lam": 1e-5, "schedule": 1, "gap_tol": 0}),
     ],
 )
-def test_an_interrupted_task_keeps_what_it_has(task, options, settings, train):
-    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
-    runner.solve(config(task, options, **settings, max_passes=1e-12), (train, None))  # compiles
-    timer.start()
+def test_an_interrupted_task_keeps_what_it_has(task, options, settings, train, monkeypatch):
+    write, rows = Log.write, itertools.count(1)
+
+    def write_and_interrupt(log, seconds):
+        write(log, seconds)
+        if next(rows) == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Log, "write", write_and_interrupt)
     result = runner.solve(config(task, options, **settings, max_passes=1e7, seed=1), (train, None))
-    timer.cancel()
     assert result.status == "interrupted"
     assert len(result.trace) > 0
     assert np.isfinite(result.w).all()

@@ -123,7 +123,7 @@ def test_a_holder_touches_its_claim(final, monkeypatch):
     claim = locks.take(final)
     (path,) = final.parent.iterdir()
     os.utime(path, (0, 0))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 600
     while path.stat().st_mtime == 0 and time.monotonic() < deadline:
         time.sleep(0.05)
     assert path.stat().st_mtime > 0
@@ -136,7 +136,7 @@ def test_a_killed_process_is_gone_also_while_nobody_has_waited_for_it():
     token = child.stdout.readline().strip()
     assert not processes.is_gone(token)
     child.kill()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 600
     while not processes.is_gone(token) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert processes.is_gone(token)
