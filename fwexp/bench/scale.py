@@ -286,6 +286,8 @@ def machine_of(costs: Costs, load: Load, row, known: pd.DataFrame) -> Machine:
     machine, names = Machine(int(row["cores"]), row["idle"]), ("alone", "crowded", "turns")
     for number, (workers, rate) in enumerate(zip(known["workers"][:3], known["calls_per_second"], strict=False)):
         low, high = machine.turns, 4.0
+        if simulate(costs, load, int(workers), machine).calls_per_second <= (1 + CLOSE) * rate:
+            continue  # The more cores share, the slower: nothing more is to be found.
         for _ in range(10):
             middle = (low + high) / 2
             slow = machine._replace(**dict.fromkeys(names[number:], middle))
