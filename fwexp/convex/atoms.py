@@ -61,6 +61,8 @@ class ActiveSet:
     values : float64 array (capacity, support)
     indices : int64 array (capacity, support) or None
         None where atoms are dense.
+    lengths : int64 array (capacity,)
+        How many of ``support`` entries each sparse atom has; the rest is 0.
     start : ndarray or None
         The start of the iteration, an atom that may have more nonzeros than the others: row ``start_at``.
     """
@@ -70,6 +72,7 @@ class ActiveSet:
     weights: np.ndarray
     values: np.ndarray
     indices: np.ndarray | None
+    lengths: np.ndarray
     start: np.ndarray | None = None
     start_at: int = -1
 
@@ -77,7 +80,7 @@ class ActiveSet:
     def of_atom(cls, atom: Atom, dim: int) -> "ActiveSet":
         """Return the active set of one atom."""
         indices = None if atom.indices is None else np.zeros((8, len(atom.values)), dtype=np.int64)
-        new = cls(dim, 0, np.zeros(8), np.zeros((8, len(atom.values))), indices)
+        new = cls(dim, 0, np.zeros(8), np.zeros((8, len(atom.values))), indices, np.zeros(8, dtype=np.int64))
         new.weights[new.row(atom)] = 1.0
         return new
 
@@ -99,7 +102,10 @@ class ActiveSet:
         """Return an atom."""
         if k == self.start_at:
             return Atom(None, self.start)
-        return Atom(None if self.indices is None else self.indices[k], self.values[k])
+        if self.indices is None:
+            return Atom(None, self.values[k])
+        length = self.lengths[k]
+        return Atom(self.indices[k, :length], self.values[k, :length])
 
     def copy_of(self, k: int) -> Atom:
         """Return an atom that stays as it is when rows move."""
@@ -110,13 +116,21 @@ class ActiveSet:
         """Return the row of an atom, which enters with weight 0 if it is new."""
         if self.start is not None and atom.values is self.start:
             return self.start_at
+        if (atom.indices is None) != (self.indices is None):  # an oracle of a user may return both kinds
+            dense = atom.dense(self.dim)
+            atom = Atom(None, dense) if self.indices is None else Atom(where := np.flatnonzero(dense), dense[where])
         k = self._rows.setdefault(atom.key, self.size)
         if k == self.size:
             if k == len(self.weights):
                 self._grow()
-            self.weights[k], self.values[k] = 0.0, atom.values
+            length = len(atom.values)
+            if length > self.values.shape[1]:
+                self._widen(length)
+            self.weights[k], self.values[k], self.lengths[k] = 0.0, 0.0, length
+            self.values[k, :length] = atom.values
             if self.indices is not None:
-                self.indices[k] = atom.indices
+                self.indices[k] = 0
+                self.indices[k, :length] = atom.indices
             self.size += 1
         return k
 
@@ -132,7 +146,7 @@ class ActiveSet:
                 self.start_at = k
             else:
                 self._rows[self.atom(last).key] = k
-            self.weights[k], self.values[k] = self.weights[last], self.values[last]
+            self.weights[k], self.values[k], self.lengths[k] = self.weights[last], self.values[last], self.lengths[last]
             if self.indices is not None:
                 self.indices[k] = self.indices[last]
         self.size = last
@@ -200,7 +214,12 @@ class ActiveSet:
         return scipy.sparse.csr_array((values, np.concatenate(indices), ends), shape=(self.size, self.dim)), weights
 
     def _grow(self) -> None:
-        for name in ("weights", "values", "indices"):
+        for name in ("weights", "values", "indices", "lengths"):
             array = getattr(self, name)
             if array is not None:
                 setattr(self, name, np.concatenate((array, np.zeros_like(array))))
+
+    def _widen(self, length: int) -> None:
+        """Make room for sparse atoms with more nonzeros than all before."""
+        more = ((0, 0), (0, max(length, 2 * self.values.shape[1]) - self.values.shape[1]))
+        self.values, self.indices = np.pad(self.values, more), np.pad(self.indices, more)

@@ -167,7 +167,7 @@ class Block(BlockMethod):
             d = atom.dense(len(g)) - state.x[block]
         dz = f.image_at(d, block)
         if self.options.step == "open_loop":
-            gamma = self._open_loop(n)
+            gamma = self._inside(self._open_loop(n), lambda: d, block)
         else:
             value = 0.0 if self.line_search else f.value(state.x, state.z)
             gamma = self._gamma(-float(g @ d), most, lambda: d, dz, View(value, g, 0.0, atom, 0.0), block)
@@ -192,6 +192,8 @@ class BlockDescent(BlockMethod):
 
     def __init__(self, *args, **named):
         super().__init__(*args, **named)
+        if self.f.domain is not None:
+            raise OptionError("method block_descent takes no domain; accepted: block")
         self._lipschitz = [self.f.lipschitz(block) for block in self.set.blocks]
         for factor in self.set.factors:
             factor.project(factor.random(np.random.default_rng(0)))  # says where there is no projection

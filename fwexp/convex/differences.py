@@ -149,6 +149,8 @@ def _at_point(f: Function, x: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def _value_or_nan(f: Function, x: np.ndarray) -> float:
+    if not f.is_defined(x):
+        return math.nan
     try:
         return f.value(x, f.image(x))
     except (ValueError, ArithmeticError):  # too large for a float there, for example

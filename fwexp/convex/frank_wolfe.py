@@ -10,8 +10,9 @@ from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import Product
 from fwexp.convex.method import IDLE, PROGRESS, Method, OpenLoopOptions, StepOptions, View
 from fwexp.convex.objectives import EVERYWHERE
+from fwexp.convex.steps import STEPS
 from fwexp.driver.iteration import Reason, Stop
-from fwexp.options import check_number, option
+from fwexp.options import check_number, choice, option
 from fwexp.solvers.growing_qp import SimplexQP
 
 
@@ -71,15 +72,29 @@ class LinearMinimisation(Method):
             state.z += gamma * image
 
 
+@dataclass(frozen=True)
+class FrankWolfeOptions(OpenLoopOptions):
+    """Options of `FrankWolfe`.
+
+    Attributes
+    ----------
+    step : str or callable
+        ``auto``, ``line_search``, ``adaptive``, ``open_loop``, ``monotonic``, or a function of a `Line`.
+    """
+
+    step: str = choice(*STEPS, function=True)
+
+
 class FrankWolfe(LinearMinimisation):
     """Algorithm 1: x <- (1 - gamma) x + gamma s, s a minimiser of <f'(x), s> over the set."""
 
     name, title = "frank_wolfe", "Frank-Wolfe"
-    Options = OpenLoopOptions
+    Options = FrankWolfeOptions
 
     def _take_step(self, view):
         if self.options.step == "open_loop":
-            self._mix(view.atom, self.f.image_of(view.atom) if self.keeps_image else None, self._open_loop())
+            gamma = self._inside(self._open_loop(), lambda: view.atom.direction_from(self.state.x))
+            self._mix(view.atom, self.f.image_of(view.atom) if self.keeps_image else None, gamma)
         else:
             self._towards(view.atom, view.gap, view)
 
@@ -172,7 +187,7 @@ class Corrective(Active):
         qp.solve()
 
     def _take_step(self, view):
-        if self.f.quadratic and self.line_search:
+        if self.f.quadratic and self.line_search and self.f.domain is None:
             self._solve(view)
         else:
             self._correct(view)

@@ -6,6 +6,7 @@ gap is a lower bound, which is logged as the dual objective.
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
@@ -53,12 +54,13 @@ class OpenLoopOptions:
     Attributes
     ----------
     step : str or callable
-        ``auto``, ``line_search``, ``adaptive`` or ``open_loop``: l/(t+l), for n blocks nl/(t+nl); or a function of a `Line`.
+        ``auto``, ``line_search``, ``adaptive`` or ``open_loop``: l/(t+l), for n blocks nl/(t+nl); or a function of a `Line`. Of
+        ``frank_wolfe`` also ``monotonic``: 2/(t+2), without the steps that increase f.
     ell : float
         The l of ``open_loop``.
     """
 
-    step: str = choice(*steps.STEPS, function=True)
+    step: str = choice(*steps.STEPS[:4], function=True)
     ell: float = option(2.0, check_number, "a finite number >= 1", least=1.0, added_later=True)
 
 
@@ -146,6 +148,9 @@ class Method(Iteration):
             x = vector("x0", x0, convex_set.dim, convex_set.shape).copy()
             if not convex_set.contains(x):
                 raise ParameterError(f"x0 must lie in the set, got {shown(x.tolist())}")
+        if not f.is_defined(x):
+            where = "x0 must lie in the domain of f" if x0 is not None else "the start must lie in the domain of f"
+            raise ParameterError(f"{where}, got {shown(x.tolist())}; pass a point of the domain as x0")
         self.starts_at_atom = x0 is None
         self.state = State(x, f.image(x), rng=np.random.default_rng(seed))
         if self.keeps_atoms:
@@ -285,19 +290,35 @@ class Method(Iteration):
         """Return the predefined step, of one block of n."""
         return self.options.ell * n / (self.state.step + self.options.ell * n)
 
+    def _inside(self, gamma: float, d: Callable[[], np.ndarray], block: slice | None = None) -> float:
+        """Return a step along ``d()`` halved until it ends in the domain of f."""
+        if self.f.domain is None:
+            return gamma
+        direction = self._whole(d(), block)
+        return steps.inside(gamma, lambda gamma: self.f.is_defined(self.state.x + gamma * direction))
+
+    def _whole(self, d: np.ndarray, block: slice | None) -> np.ndarray:
+        """Return a direction that is 0 outside of its block."""
+        if block is None:
+            return d
+        whole = np.zeros(self.f.dim)
+        whole[block] = d
+        return whole
+
     def _gamma(self, slope: float, most: float, d, dz: np.ndarray, view: View, block: slice | None = None) -> float:
         """Return the step along a direction, by line search or adaptively; ``d()`` returns the direction."""
         f, state = self.f, self.state
         if self.line_search:
             direction = d() if f.needs_direction else None
             where = () if block is None else (block,)
-            return steps.exact(slope, f.curvature(direction, dz, *where), most)
-        direction, x, z = d(), state.x, state.z
-        if block is not None:
-            direction, inside = np.zeros(f.dim), direction
-            direction[block] = inside
+            gamma = self._inside(best := steps.exact(slope, f.curvature(direction, dz, *where), most), d, block)
+            state.idle += gamma < best  # at the border of the domain steps may shrink for ever
+            return gamma
+        direction, x, z = self._whole(d(), block), state.x, state.z
 
         def value_at(gamma: float) -> float:
+            if not f.is_defined(x + gamma * direction):
+                return math.inf
             return f.value(x + gamma * direction if f.reads_point else x, z + gamma * dz)
 
         def slope_at(gamma: float) -> float:
@@ -306,8 +327,15 @@ class Method(Iteration):
         line = steps.Line(state.step, x, direction, slope, most, None, value_at)
         if callable(rule := self.options.step):
             curvature = f.curvature(direction, dz) if f.quadratic else None
-            return steps.asked(rule, replace(line, x=x.copy(), curvature=curvature)) if direction.any() else 0.0
-        rounding = steps.ROUNDINGS * f.epsilon * float(np.abs(view.g) @ np.abs(direction if block is None else inside))
+            gamma = steps.asked(rule, replace(line, x=x.copy(), curvature=curvature)) if direction.any() else 0.0
+            return self._inside(gamma, lambda: direction)
+        if rule == "monotonic":
+            waited = state.more.get("waited", 0)
+            gamma, longer = steps.monotonic(state.step + waited, view.value, value_at)
+            state.more["waited"] = waited + longer
+            self._stalled = gamma == 0.0
+            return gamma
+        rounding = steps.ROUNDINGS * f.epsilon * float(np.abs(view.g) @ np.abs(direction[block or slice(None)]))
         gamma, measured = 0.0, False
         if slope > rounding:
             noise = math.inf if f.gradient_is_free else NEAR * abs(view.value)

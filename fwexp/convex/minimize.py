@@ -22,7 +22,7 @@ from fwexp.driver.settings import RunSettings
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import ParameterError, shown
 from fwexp.methods import ALIASES
-from fwexp.options import check_choice, check_positive, make_options
+from fwexp.options import check_choice, check_function, check_positive, make_options
 from fwexp.plugins import CONVEX, SADDLE, takes_options
 from fwexp.solvers import of_kind
 from fwexp.types import Callback, Schedule
@@ -90,6 +90,7 @@ def minimize(
     *,
     method: str = "pairwise",
     x0: ArrayLike | None = None,
+    domain: Callable[[np.ndarray], bool] | None = None,
     gap_tol: float = 1e-6,
     max_iter: float = 1000,
     time_limit: float | None = None,
@@ -115,6 +116,10 @@ def minimize(
         numbered atoms, and on products of such sets), ``block`` or ``block_descent`` (on a `Product`).
     x0 : sequence of float, optional
         The start, a member of the set; by default an atom.
+    domain : callable, optional
+        ``domain(x)`` returns whether f is defined at x, for functions with logarithms, for example; by default f is defined on the
+        whole set. Steps that end outside are cut back: halved, or by ``adaptive`` and ``monotonic`` as if f were infinite there.
+        The domain has to be convex and to contain the start.
     gap_tol : float
         Stop where f(x) is certified to be within this of the minimum; 0 runs to ``max_iter``.
     max_iter : float
@@ -136,7 +141,8 @@ def minimize(
         See `fwexp.solve`.
     **options
         ``step``: ``auto``, ``line_search``, ``adaptive`` (with backtracking), or ``step(line) -> gamma`` for a `Line`, cut to what
-        stays in the set; for ``frank_wolfe``, ``momentum`` and ``block`` also ``open_loop``, l/(t+l) with l = ``ell``. ``K`` of
+        stays in the set; for ``frank_wolfe``, ``momentum`` and ``block`` also ``open_loop``, l/(t+l) with l = ``ell``; for
+        ``frank_wolfe`` also ``monotonic``, 2/(t+2) without the steps that increase f. ``K`` of
         ``lazy``; ``momentum`` of the method of that name; ``batch`` of ``stochastic`` and ``variance_reduced``, and ``variant`` of
         the latter; ``eta`` of ``random_away``; ``rule`` of block methods, and ``direction`` and ``refresh`` of ``block``.
 
@@ -166,7 +172,10 @@ def minimize(
     """
     if not isinstance(set, ConvexSet):
         raise ParameterError(f"set must be a convex set of fwexp.convex, got {shown(set)}")
-    iteration = new_method(as_function(f, set.dim, set.shape), set, method, x0, settings.check("seed", seed), gap_tol, options)
+    function = as_function(f, set.dim, set.shape)
+    if check_function("domain", domain, optional=True) is not None:
+        function = function.on_domain(domain, set.shape)
+    iteration = new_method(function, set, method, x0, settings.check("seed", seed), gap_tol, options)
     iteration.check_start()
     log, status = _run(iteration, Evaluation(iteration), max_iter, time_limit, schedule, callback, verbose, checkpoint)
     return as_minimum(iteration, log, status)
@@ -191,7 +200,7 @@ def as_minimum(iteration: Method, log: Log, status: Status) -> Minimum:
     if active is not None:
         active.drop_zeros()
         mixture = active.point()
-        last = iteration.f.value(mixture, iteration.f.image(mixture))
+        last = iteration.f.value(mixture, iteration.f.image(mixture)) if iteration.f.is_defined(mixture) else math.inf
         enough = status is not Status.CONVERGED or last - dual <= max(value - dual, iteration.gap_tol)
         if last <= value + ROUNDING_SHARE * abs(value) and enough:  # zeros are zeros there
             x, value = mixture, last

@@ -5,6 +5,7 @@ which costs O(rows) if atoms are sparse, and the only product of an iteration is
 ``A`` is an array, a scipy sparse matrix or a `scipy.sparse.linalg.LinearOperator`.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -55,6 +56,8 @@ class Function(ABC):
         The precision of values and gradients.
     precision : tuple
         The observations behind ``epsilon``, if a run collects them.
+    domain : callable or None
+        ``domain(x)`` returns whether f is defined at x; None if f is defined on the whole set.
     """
 
     dim: int
@@ -67,6 +70,18 @@ class Function(ABC):
     gradient_is_free: bool = False
     epsilon: float = EPSILON
     precision: tuple = ()
+    domain: Callable[[np.ndarray], bool] | None = None
+    _domain_shape: tuple[int, ...] = ()
+
+    def on_domain(self, domain: Callable[[np.ndarray], bool], shape: tuple[int, ...]) -> "Function":
+        """Return this function with a domain outside of which it is infinite; ``domain`` gets points of a shape."""
+        new = copy.copy(self)
+        new.domain, new._domain_shape = domain, shape
+        return new
+
+    def is_defined(self, x: np.ndarray) -> bool:
+        """Return whether x lies in the domain."""
+        return self.domain is None or bool(plain(self.domain(x.reshape(self._domain_shape).copy())))
 
     @abstractmethod
     def image(self, x: np.ndarray) -> np.ndarray:

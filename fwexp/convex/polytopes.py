@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import scipy.sparse
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import REAL, ROUNDING, ConvexSet, Sized, epsilon, vector
@@ -137,15 +137,14 @@ class Oracle(ConvexSet):
     Parameters
     ----------
     lmo : callable
-        ``lmo(g)`` returns a minimiser of <g, s> over the set: vectors, unless the set is `shaped`.
+        ``lmo(g)`` returns a minimiser of <g, s> over the set: a vector, unless the set is `shaped`, or a sparse array of scipy with
+        the same entries. Methods keep sparse answers sparse.
     dim : int
     contains : callable, optional
         ``contains(x)`` says whether x lies in the set; then everything that ``lmo`` returns is tested.
     """
 
-    def __init__(
-        self, lmo: Callable[[np.ndarray], ArrayLike], dim: int, contains: Callable[[np.ndarray], bool] | None = None
-    ) -> None:
+    def __init__(self, lmo: Callable[[np.ndarray], Any], dim: int, contains: Callable[[np.ndarray], bool] | None = None) -> None:
         self._lmo = check_function("lmo", lmo)
         self.dim = check_integer("dim", dim, 1)
         self._contains = check_function("contains", contains, optional=True)
@@ -154,11 +153,30 @@ class Oracle(ConvexSet):
 
     def atom(self, g: np.ndarray) -> Atom:
         answer = self._lmo(g.reshape(self.shape).copy())
-        s = vector("what lmo(g) returns", answer, self.dim, self.shape).copy()
-        self.epsilon = max(self.epsilon, epsilon(answer))
-        if not self.contains(s):
+        if scipy.sparse.issparse(answer):
+            atom, numbers = self._sparse(answer), answer.dtype.type(0)
+        else:
+            atom, numbers = Atom(None, vector("what lmo(g) returns", answer, self.dim, self.shape).copy()), answer
+        self.epsilon = max(self.epsilon, epsilon(numbers))
+        if self._contains is not None and not self.contains(s := atom.dense(self.dim)):
             raise ParameterError(f"what lmo(g) returns must lie in the set, got {shown(s.tolist())}")
-        return Atom(None, s)
+        return atom
+
+    def _sparse(self, answer) -> Atom:
+        """Return the atom of a sparse answer; zeros, repetitions and the order of entries do not count."""
+        shapes = ((self.dim,), (1, self.dim), (self.dim, 1), self.shape)
+        if answer.shape not in shapes or answer.dtype.kind not in REAL:
+            wanted = f"real numbers of shape {self.shape}, ({self.dim},) or (1, {self.dim})"
+            raise ParameterError(f"what lmo(g) returns must hold {wanted}, got {answer.dtype} of shape {answer.shape}")
+        entries = answer.tocoo(copy=True)
+        entries.sum_duplicates()
+        coordinates = getattr(entries, "coords", None) or (entries.row, entries.col)
+        where, values = np.ravel_multi_index(coordinates, answer.shape), entries.data.astype(np.float64)
+        if not np.isfinite(values).all():
+            raise ParameterError("what lmo(g) returns must hold finite numbers, got NaN or infinity")
+        order = np.argsort(where)
+        order = order[values[order] != 0.0]
+        return Atom(where[order].astype(np.int64), values[order])
 
     def contains(self, x: Any) -> bool:
         x = self._in(x)

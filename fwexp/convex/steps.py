@@ -4,9 +4,12 @@
 * ``adaptive``: the largest step whose decrease a quadratic model with Lipschitz constant M promises, M estimated as the run goes
   (Pedregosa, Negiar, Askari & Jaggi 2020, algorithm 2, tau = 2, eta = 0.9: their backtracking, which has no other name here);
 * ``open_loop``: l/(t+l), l = ``ell``, of methods that go towards atoms alone (nl/(t+nl) for n blocks);
+* ``monotonic``: 2/(t+2), of methods that go towards atoms alone; iterations whose step would leave the domain of f or increase f
+  make none (Carderera, Besancon & Pokutta 2021, algorithm 1; ``adaptive`` is their backtracking);
 * a function of a `Line`: a rule of your own.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -17,8 +20,9 @@ from fwexp.options import as_real, plain
 
 TAU, ETA = 2.0, 0.9
 ROUNDINGS = 4.0  # rounding errors of a sum, relative to its terms, by which it may be wrong
+PATIENCE = 1000  # iterations that `monotonic` waits at least
 TRIALS = 100  # more doublings than there are between the smallest and the largest number that matter
-STEPS = ("auto", "line_search", "adaptive", "open_loop")
+STEPS = ("auto", "line_search", "adaptive", "open_loop", "monotonic")
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,26 @@ def asked(rule: Callable[[Line], float], line: Line) -> float:
     return min(as_real(answer), line.most)
 
 
+def inside(gamma: float, is_defined: Callable[[float], bool]) -> float:
+    """Return a step halved until it ends in the domain; 0 if none does."""
+    for _ in range(TRIALS):
+        if is_defined(gamma):
+            return gamma
+        gamma /= 2.0
+    return 0.0
+
+
+def monotonic(t: int, value: float, value_at: Callable[[float], float]) -> tuple[float, int]:
+    """Return the first step 2/(k+2), k >= t, that does not increase f, and the iterations t, ..., k-1 that make no step.
+
+    The step is 0 if there is none up to k = 2t + 1000: to rounding f has its minimum along the direction at x.
+    """
+    for k in range(t, 2 * t + PATIENCE):
+        if value_at(gamma := 2.0 / (k + 2.0)) <= value:
+            return gamma, k - t
+    return 0.0, PATIENCE + t
+
+
 def exact(slope: float, curvature: float, most: float) -> float:
     """Return the step in [0, most] that minimises a quadratic with the derivative ``-slope`` at 0."""
     if slope <= 0.0:
@@ -85,6 +109,8 @@ def adaptive(
     line: Line, value: float, M: float, slope_at: Callable[[float], float], noise: float, epsilon: float
 ) -> tuple[float, float, bool]:
     """Return a step, the estimate of the Lipschitz constant that goes with it, and whether the decrease is measurable.
+
+    Outside of its domain f is infinite, which keeps no promise.
 
     A decrease below the rounding errors of the values cannot be measured. Then the slope decides: if it is still at least
     slope - gamma M ||d||^2 / 2 at the end of a step, a convex function has decreased as the model promises.
@@ -115,7 +141,10 @@ def adaptive(
         return 0.0, M, False
     if M == 0.0:
         eps = 1e-3 * most
-        M = 2.0 * (line.value(eps) - value + eps * slope) / (eps * eps * norm_sq)
+        while (after := line.value(eps)) == math.inf:
+            if (eps := eps / TAU) == 0.0:
+                return 0.0, 0.0, False
+        M = 2.0 * (after - value + eps * slope) / (eps * eps * norm_sq)
         M = max(M, 1e-3 * slope / (most * norm_sq))
     M *= ETA
     rounding = ROUNDINGS * epsilon * abs(value)
@@ -123,6 +152,9 @@ def adaptive(
         gamma = min(slope / (M * norm_sq), most)
         promised = value - gamma * slope + 0.5 * gamma * gamma * M * norm_sq
         after = line.value(gamma)
+        if after == math.inf:
+            M *= TAU
+            continue
         if value - promised > rounding and after <= promised + rounding:
             return gamma, M, after < value - rounding
         if after - promised <= noise and slope_at(gamma) >= slope - 0.5 * gamma * M * norm_sq:

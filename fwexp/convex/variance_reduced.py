@@ -96,7 +96,7 @@ class VarianceReduced(Uncertified, FrankWolfe):
         return View(0.0, g, 0.0, atom, 0.0)
 
     def _take_step(self, view):
-        self._mix(view.atom, None, self._lengths()[0])
+        self._mix(view.atom, None, self._inside(self._lengths()[0], lambda: view.atom.direction_from(self.state.x)))
 
     def _lengths(self) -> tuple[float, float]:
         """Return gamma and rho."""
