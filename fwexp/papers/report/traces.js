@@ -4,8 +4,8 @@
 const AXES = { passes: "passes (oracle calls / n)", time: "solver time (s)", calls: "oracle calls", at_lam: "lam" };
 const MEASURES = {
   gap: "duality gap", suboptimality: "primal suboptimality", primal: "primal objective", dual: "dual objective",
-  test_error: "test error", train_error: "training error", gap_estimate: "gap, as the method estimates it",
-  cache_hits: "share of steps answered by the cache", atoms: "stored labelings",
+  test_error: "test error", validation_error: "validation error", train_error: "training error",
+  gap_estimate: "gap, as the method estimates it", cache_hits: "share of steps answered by the cache", atoms: "stored labelings",
 };
 
 function column(trace, name, n) {
