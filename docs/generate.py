@@ -1,4 +1,4 @@
-"""The pages that nobody writes: what can be chosen, from its declarations; the API, from ``__all__``; what is published."""
+"""Generated pages: options from their declarations, the API from ``__all__``, and the published results."""
 
 import importlib
 import inspect

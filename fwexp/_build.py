@@ -2,7 +2,7 @@
 
 The top level of a checkout is a folder that may be called fwexp as well. A script next to it has that folder on its path,
 as a namespace package, and Python takes it before it asks setuptools' finder for the package itself. So a finder comes
-first that asks Python as usual, and takes setuptools' answer in place of a namespace package.
+first that asks Python as usual, and takes setuptools' answer instead of a namespace package.
 """
 
 from setuptools.command import editable_wheel

@@ -161,7 +161,7 @@ def check_path(name: str, value) -> Path:
         raise ParameterError(f"{name} must be a path with names of at most 255 characters, got {shown(value)}")
     try:
         return path.expanduser()
-    except RuntimeError:  # ~somebody who is not known
+    except RuntimeError:  # ~name of an unknown user
         raise ParameterError(f"{name} must be a path, got {shown(value)} of an unknown user") from None
 
 

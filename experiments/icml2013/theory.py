@@ -24,7 +24,7 @@ ROUNDING = {"tol": (1e-12, 1e-9, 1e-6)}
     vary={"tol": (1e-9, 1e-6, 1e-3)},
 )
 def gaps_are_one(runs, *, tol=1e-6):
-    """Equal is: but for a part of {tol:g} of it, for rounding. (a) In runs on OCR, at every pass where both are logged, for every
+    """Equal means equal up to a part of {tol:g}, for rounding. (a) In runs on OCR, at every pass where both are logged, for every
     seed: the sum of the block gaps that the task `improvement` computes of BCFW's last iterate, and P - D as evaluated in the run
     of the same seed. (b) Computed, at 100 random a of five small problems, with A, b and the gradient written out, which covers the
     iterates of any solver and their averages. (c) At the same a, with the hinge replaced by the log-loss: the two differ.
@@ -196,7 +196,7 @@ def curvature_bounds():
 
 @claim(
     "B13-16",
-    "Where h0 <= 4 R^2/(lam n), BCFW is promised the gap of batch Frank-Wolfe after as many iterations, but for a factor of 2, so "
+    "Where h0 <= 4 R^2/(lam n), BCFW is promised the gap of batch Frank-Wolfe after as many iterations, up to a factor of 2, so "
     "with about n times fewer oracle calls.",
     FIG2.runs("bcfw", "fw", dataset=OCR, lam=LAMS),
     quote='section 5, "Application to the Structural SVM": "the number of iterations needed for our new block-wise Algorithm 4 to '

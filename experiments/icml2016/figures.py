@@ -134,7 +134,7 @@ FIG6 = Figure.declared(
 AUTO = Figure.declared(
     name="icml2016/auto",
     title="Duality gap of auto and of accelerated corrective steps against methods of the paper, on all its data sets",
-    caption="What the solver auto chooses, and accelerated corrective steps, beside the best method of the paper and plain gap "
+    caption="What the solver auto chooses, and accelerated corrective steps, next to the best method of the paper and plain gap "
     "sampling, on all data sets of figures 5 and 6.",
     chart=_at_all_lam(*DATA_SETTINGS),
     note=f"{_SCALE} 50 to 100 passes, which take seconds; {_ONE}; {_STAR}",

@@ -1,7 +1,7 @@
 """How time and memory grow with a problem: ``python -m fwexp.bench.growth``, for every family and each of its sizes.
 
 One size at a time goes over up to three decades; the others stay. Measured are the time of a pass of ``auto`` and the bytes of
-problem and state; fitted is the exponent, on the upper half of the range, where what does not grow no longer counts. Beside it
+problem and state; fitted is the exponent, on the upper half of the range, where what does not grow no longer counts. Next to it
 stands that of the term that grows fastest. The table, ``results/bench/growth.csv``, is kept; the picture ``growth.png`` is drawn
 from it.
 """

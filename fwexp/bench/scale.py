@@ -382,7 +382,7 @@ def main() -> int:
     picture = io.BytesIO()
     scaling.draw(scaling.data(None, pd.read_csv(TABLE).fillna({"bottleneck": ""})), None).savefig(picture, dpi=110)
     history.write({TABLE.with_suffix(".png"): picture.getvalue()})
-    print(beside(table).to_string(index=False))
+    print(side_by_side(table).to_string(index=False))
     return 0
 
 
@@ -391,7 +391,7 @@ def _replaced(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([table[~table["regime"].isin(rows["regime"])], rows], ignore_index=True) if len(table) else rows
 
 
-def beside(table: pd.DataFrame) -> pd.DataFrame:
+def side_by_side(table: pd.DataFrame) -> pd.DataFrame:
     """Return calls per second, measured and simulated on this machine, and the second over the first."""
     rates = table.pivot_table(index=["regime", "workers"], columns="series", values="calls_per_second")[["measured", "machine"]]
     rates = rates.dropna().assign(ratio=lambda rows: rows["machine"] / rows["measured"])

@@ -134,7 +134,7 @@ def in_units(unit: str, floor: Callable[[], float], run: Callable[[], float], qu
 
 
 def to_gaps(unit: str, floor: Callable[[], float]) -> list[Measured]:
-    """Measure what ``auto`` needs to gaps, beside it in a random order and without its cache, and ``one_slack`` to 0.1 %."""
+    """Measure what ``auto`` needs to gaps, the same in a random order and without its cache, and ``one_slack`` to 0.1 %."""
     found = []
     for dataset, options, lam, gap_tol in TO_GAP:
         try:

@@ -234,7 +234,7 @@ def mean_score(i, sets):
     return total
 
 
-# An exact step between two labelings leaves their scores equal. Ties go to the labeling that was stored first, whatever
+# An exact step between two labelings leaves their scores equal. Ties go to the labeling that was stored first, for any
 # rounding says; scores are equal if they differ by less than this, relative to their size and to the largest loss of the
 # example, from which they come.
 TIE = 1e-12

@@ -43,7 +43,7 @@ def main(given: Arguments) -> int:
     Returns
     -------
     int
-        The exit code: 0 whatever the verdicts are, 1 where runs failed or, if strict, a verdict changed.
+        The exit code: 0 for any verdicts, 1 where runs failed or, if strict, a verdict changed.
 
     Raises
     ------

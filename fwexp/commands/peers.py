@@ -59,7 +59,7 @@ def main(given: Arguments) -> int:
         for contest in group:
             print(contest.problem, file=sys.stderr)
             rows += contest.measure(rounds)
-        numbers, origin = frame(rows), Origin(f"peers/{name}", f"fwexp beside {name}")
+        numbers, origin = frame(rows), Origin(f"peers/{name}", f"fwexp compared with {name}")
         text = f"{markdown(numbers)} {origin.software}, on {provenance()['cpu']}.\n"
         print(text)
         for path in save_figure(text, numbers, results_dir / "peers" / name, origin):

@@ -47,7 +47,7 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
     pooch.get_logger().setLevel("ERROR")  # it would propose a checksum to write into the code
     target = data_dir / file.path
     try:
-        # In the target's own folder, so that the last step is an atomic rename; removed whatever happens.
+        # In the target's own folder, so that the last step is an atomic rename; removed in any case.
         with _working_folder(target) as folder:
             http = pooch.HTTPDownloader(progressbar=progress, timeout=60)
             most = LARGEST if file.size is None else max(2 * file.size, LEAST_CAP)

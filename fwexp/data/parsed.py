@@ -41,7 +41,7 @@ def parsed_arrays(name: str, version: int, sources: Iterable[Path], parse: Calla
         return parse()
     path = folder / f"{name}-{key[:16]}.npz"
     arrays = unseal(path)
-    if arrays is None:  # absent, or damaged in whatever way
+    if arrays is None:  # absent, or damaged in any way
         arrays = parse()
         # On a full disk, or where there is something else of this name, they are made every time.
         with contextlib.suppress(OSError):

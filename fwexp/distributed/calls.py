@@ -67,7 +67,7 @@ def _results(
 
 
 def _alone(function: Callable, *arguments):
-    """Call a function in a worker, one at a time whatever number of threads that has: what is global is of one call."""
+    """Call a function in a worker, one at a time for any number of its threads, because global state belongs to one call."""
     with _one_at_a_time:
         return function(*arguments)
 

@@ -4,7 +4,7 @@
     2  for each answer y, whenever it comes: an exact line-search step of its block towards y, at the w of now
     3  while nothing comes: a step of a random block within its stored labelings (``replay``)
 
-An old answer is a poor direction at worst: the step, of whatever length is best, never lowers the dual. With one part, one
+An old answer is a poor direction at worst: the step of the best length never lowers the dual. With one part, one
 message in flight, ``tau`` = 1 and no ``replay`` this is ``bcfw``, step by step.
 """
 

@@ -210,7 +210,7 @@ class Shards(CallbackProblem):
                     answers[k] = self.result(k, future, stop)
                 except worker.FAULTS as fault:
                     if attempt + 1 == ATTEMPTS:
-                        raise self._lost(k, f"{ATTEMPTS} times nobody answered ({type(fault).__name__})") from fault
+                        raise self._lost(k, f"{ATTEMPTS} times no worker answered ({type(fault).__name__})") from fault
                     future.cancel()
                     self.move(k)
                     future = self.ask(k, name, *args(k))

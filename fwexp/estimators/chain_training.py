@@ -66,7 +66,7 @@ class ChainTagger(ChainModel):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train on further labelled sequences, close to the weights that earlier calls have learned.
 
-        A call minimises the objective of `fit` on its own sequences, with lam/2 ||w - w_0||^2 in place of lam/2 ||w||^2. Here w_0
+        A call minimises the objective of `fit` on its own sequences, with lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2. Here w_0
         are the weights before the call, 0 for new features. ``dual_gap_`` and ``result_`` are about this objective. Larger values
         of ``lam`` keep more of what the earlier calls have learned. The first call is the same as `fit`.
 
@@ -94,7 +94,7 @@ class ChainTagger(ChainModel):
         part = check_number("validation_fraction", self.validation_fraction, "a number > 0 and < 1", above=0.0, below=1.0)
         size = max(1, round(part * n))
         if size >= n:
-            raise ParameterError(f"early_stopping needs at least one sequence beside the {size} set aside, got n = {n}")
+            raise ParameterError(f"early_stopping needs at least one sequence in addition to the {size} set aside, got n = {n}")
         return np.sort(np.random.default_rng(as_seed(self.random_state)).permutation(n)[:size])
 
 

@@ -74,12 +74,11 @@ class GraphSVM(PartsScore, CertifiedSVM):
 
     Notes
     -----
-    X is a list of images, arrays (H, W, p) or (H, W), whose pixels are neighbours of those beside, above and below; or of graphs,
-    as tuples (lists) of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1 otherwise. With
-    ``pairwise="full"`` edges of images have a feature per direction: to the right, down, and with ``connectivity=8`` down to the
-    right and down to the left. y is a list of arrays
-    of labels, (H, W) or (V,). No constant is added. Missing labels are rejected: None, NaN, masked entries and "", and where labels
-    are 0, 1, ... also -1, -100 and 255.
+    X is a list of images, arrays (H, W, p) or (H, W), whose pixels have neighbours to the left, right, above and below; or of
+    graphs, as tuples (lists) of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1
+    otherwise. With ``pairwise="full"`` edges of images have a feature per direction: to the right, down, and with
+    ``connectivity=8`` down to the right and down to the left. y is a list of arrays of labels, (H, W) or (V,). No constant
+    is added. Missing labels are rejected: None, NaN, masked entries and "", and where labels are 0, 1, ... also -1, -100 and 255.
 
     Examples
     --------

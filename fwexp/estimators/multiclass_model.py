@@ -98,7 +98,7 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train on further labelled examples, close to the weights that earlier calls have learned.
 
-        A call minimises the objective of `fit` on its own examples, with lam/2 ||w - w_0||^2 in place of lam/2 ||w||^2. Here w_0
+        A call minimises the objective of `fit` on its own examples, with lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2. Here w_0
         are the weights before the call, 0 for new features. ``dual_gap_`` and ``result_`` are about this objective. Larger values
         of ``lam`` keep more of what the earlier calls have learned. The first call is the same as `fit`.
 

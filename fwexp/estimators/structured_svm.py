@@ -119,9 +119,9 @@ class StructuredSVM(CertifiedSVM):
         Parameters
         ----------
         X : sequence of n inputs
-            Whatever the model takes.
+            Anything that the model accepts.
         y : sequence of n labelings
-            Whatever the model takes, but None.
+            Anything that the model accepts, except None.
         sample_weight : array (n,), optional
             How much every example counts: 2 is the example twice, 0 its absence.
 

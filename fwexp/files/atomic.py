@@ -1,7 +1,7 @@
-"""Files that are there completely or not at all, whatever dies meanwhile: a process, a disk, the machine.
+"""Files that are written completely or not at all, even if a process, a disk or the machine dies meanwhile.
 
-What is new is written under a hidden name beside its place, flushed, and moved there in one step; what others that have died left
-beside it goes first.
+What is new is written under a hidden name next to its place, flushed, and moved there in one step; what others that have died left
+there is removed first.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ HIDDEN = re.compile(rf"\..+\.(?P<process>{TOKEN.pattern})\.[0-9a-f]{{12}}")
 
 
 def hidden(path: Path) -> Path:
-    """Return a name beside ``path`` that nobody else has, and that says whose it is."""
+    """Return a name next to ``path`` that no other process uses, and that names its process."""
     return path.with_name(f".{path.name}.{this_process()}.{uuid.uuid4().hex[:12]}")
 
 

@@ -169,7 +169,7 @@ def _is_ours(module: str) -> bool:
 
 
 def _outside(module: str) -> Path | None:
-    """Return the file of a module of somebody else: a solver or data set of their own."""
+    """Return the file of a user's module, which has a solver or data set."""
     try:
         spec = importlib.util.find_spec(module)
     except Exception:  # its package is gone or does not import, or it is a script
@@ -179,7 +179,7 @@ def _outside(module: str) -> Path | None:
 
 
 def _folder(module: str) -> Path:
-    """Return where a module lies, without its suffix; in a checkout experiments, plots and conf lie beside the package."""
+    """Return where a module lies, without its suffix; in a checkout, experiments, plots and conf lie next to the package."""
     parts = module.split(".")[1:]
     inside = PACKAGE.joinpath(*parts)
     if len(parts) and not (PACKAGE / parts[0]).exists() and not (PACKAGE / f"{parts[0]}.py").exists():

@@ -1,8 +1,8 @@
 """Claims, the one kind of lock: who does or writes something has it alone, and what the dead held is free.
 
-Whoever runs something, for instance, holds a file beside it, ``.<key>.claim-<number>``. It is made as a hard link to a complete
+A process that makes a run holds a file next to it, ``.<key>.claim-<number>``. It is made as a hard link to a complete
 file, which either succeeds or finds the name taken, also on NFS, and its owner touches it every few seconds. A claim whose process
-is gone, or that nobody touched while this process watched it for long, is taken over with the next number, which again one taker
+is gone, or that no process touched while this one watched it for long, is taken over with the next number, which again one taker
 gets; the highest number counts. What times the file has does not matter, only whether they change: clocks of hosts need not agree,
 nor go right.
 
@@ -56,7 +56,7 @@ class Claim:
 
 
 def take(final: Path) -> Claim | None:
-    """Return the claim on the run whose folder is ``final``, or None while somebody else has it."""
+    """Return the claim on the run whose folder is ``final``, or None while another process has it."""
     final.parent.mkdir(parents=True, exist_ok=True)
     found, is_held = _look(final)
     if is_held:
@@ -66,7 +66,7 @@ def take(final: Path) -> Claim | None:
     try:
         complete.write_text(_owner(), encoding="utf-8")
         _link(complete, path)
-    except (FileExistsError, FileNotFoundError):  # somebody was faster, or has removed the folder, which was empty
+    except (FileExistsError, FileNotFoundError):  # another process was faster, or removed the empty folder
         return None
     except OSError as error:  # of a full disk it does not say where
         raise OSError(error.errno, error.strerror, str(final.parent)) from error
@@ -110,19 +110,19 @@ def drop(final: Path) -> None:
 
 
 def described(final: Path) -> str:
-    """Return who has a run in work, for people: the host and the file; nothing if nobody has."""
+    """Return the holder of a run for a message, as host and file; empty if there is none."""
     held = _claims(_path(final, 0))
     return f"{_read(held[-1])[1] or 'an unknown host'} ({held[-1]})" if held else ""
 
 
 def clean(folder: Path) -> None:
-    """Remove the claims in the folder of a data set and solver that nobody holds any more."""
+    """Remove the claims in the folder of a data set and solver that no process holds any more."""
     for key in {match["key"] for match in map(NAME.fullmatch, _names(folder)) if match}:
         drop(folder / key)
 
 
 def _look(final: Path) -> tuple[list[Path], bool]:
-    """Return the claims on a run, all of which are watched from now on, and whether somebody holds the last one."""
+    """Return the claims on a run, all of which are watched from now on, and whether a process holds the last one."""
     found = _claims(_path(final, 0))
     stale = [_is_stale(path) for path in found]
     return found, bool(found) and not stale[-1]

@@ -37,7 +37,7 @@ def arrays_in(file: BinaryIO, unpacked: int = 0) -> dict[str, np.ndarray]:
     Raises
     ------
     Exception
-        Of whatever kind: damaged and foreign files fail anywhere.
+        Of any kind: damaged and foreign files fail anywhere.
     """
     arrays = {}
     with zipfile.ZipFile(file) as archive:

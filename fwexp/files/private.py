@@ -17,7 +17,7 @@ def users_folder(name: str) -> Path:
     Raises
     ------
     OSError
-        It cannot be written to, or belongs to somebody else.
+        It cannot be written to, or belongs to another user.
     """
     try:
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
@@ -25,7 +25,7 @@ def users_folder(name: str) -> Path:
         raise OSError(str(error)) from error
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if root.stat().st_uid not in (0, os.geteuid()):  # a link is the user's own choice here
-        raise PermissionError(None, "belongs to somebody else", str(root))
+        raise PermissionError(None, "belongs to another user", str(root))
     return _writable(own(own(root / "fwexp") / name))
 
 
@@ -42,7 +42,7 @@ def own(folder: Path) -> Path:
     if not stat.S_ISDIR(found.st_mode):
         raise NotADirectoryError(None, "is no folder (links are not followed)", str(folder))
     if found.st_uid != os.geteuid():
-        raise PermissionError(None, "belongs to somebody else", str(folder))
+        raise PermissionError(None, "belongs to another user", str(folder))
     if found.st_mode & OTHERS:  # A loose umask leaves it open.
         folder.chmod(stat.S_IMODE(found.st_mode) & ~OTHERS)
     return folder

@@ -1,4 +1,4 @@
-"""Machine code on disk: in folders that nobody else can write to, in files that are verified before they are used.
+"""Machine code on disk: in folders that only this user can write to, in files that are verified before they are used.
 
 numba keeps machine code as pickles, and a pickle runs what it holds. So a folder is used only if it is this user's, and so
 is every file in it. A file begins with a checksum: one that was cut short or changed counts as absent, and what was in it is
@@ -88,7 +88,7 @@ def _digest(content: bytes) -> bytes:
 
 
 def read(path: Path):
-    """Return what a file holds, None if it cannot be read, was written by somebody else, or is not as it was written."""
+    """Return what a file holds, None if it cannot be read, was written by another user, or is not as it was written."""
     try:
         with open_regular(path, LARGEST) as file:
             found, content = os.fstat(file.fileno()), file.read(LARGEST)

@@ -32,7 +32,7 @@ class _PartLibrary(JITCodeLibrary):
 
 
 class LendingLower(Lower):
-    """numba's translation to LLVM, of a function whose arguments live as long as it does: whoever calls it holds them.
+    """numba's translation to LLVM, of a function whose arguments live as long as it does: its caller holds them.
 
     So they, and what is read out of tuples among them, are not counted, and need no place in memory.
     """
@@ -100,5 +100,5 @@ class PartCompiler(CompilerBase):
     """numba's pipeline for parts of kernels."""
 
     def define_pipelines(self) -> list:
-        """Return numba's own, but for the lowering."""
+        """Return numba's own, except the lowering."""
         return [pipeline_with(_PartLowering, self.state)]

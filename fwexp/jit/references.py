@@ -1,6 +1,6 @@
 """How numba compiles kernels: arrays that a kernel is given are borrowed, so it counts no references to them.
 
-Whoever calls a kernel holds its arrays, so they live until it ends. numba counts nevertheless, at every slice and at every call
+The caller of a kernel holds its arrays, so they live until it ends. numba counts nevertheless, at every slice and at every call
 that has arrays in its arguments: atomically, a fifth of a step on short chains. Here arrays have no owner within a kernel, as
 those without memory of their own, and numba leaves out counts that are about nothing. Kernels that could leave an array
 somewhere, in what they return or in a list or an object that they are given, count as usual. An exception must not hold one.
@@ -91,5 +91,5 @@ class KernelCompiler(CompilerBase):
             return super().compile_extra(func)
 
     def define_pipelines(self) -> list:
-        """Return numba's own, but for the translation."""
+        """Return numba's own, except the translation."""
         return [pipeline_with(_BorrowingLowering, self.state)]

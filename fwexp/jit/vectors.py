@@ -79,7 +79,7 @@ def above8(u, v) -> int:
 
 
 def choose8(bits: int, u, v):
-    """Return the entries of the first whose bits are set, and those of the second in place of the others."""
+    """Return the entries of the first whose bits are set, and those of the second instead of the others."""
     return np.where(bits >> np.arange(EIGHT) & 1, u, v)
 
 

@@ -161,8 +161,9 @@ class Figure(Preset, Declared):
     suffixes : tuple of str
         `PICTURE` or `TABLE`.
     shows : callable, optional
-        Called with the finished runs (`StoredRun`) and the folder of the data; returns images, predictions for them or whatever the
-        figure shows in addition to numbers. ``data`` and ``draw`` then take the result as their second argument.
+        Called with the finished runs (`StoredRun`) and the folder of the data; returns images, predictions for them or
+        anything else that the figure shows in addition to numbers. ``data`` and ``draw`` then take the result as their second
+        argument.
     places : tuple of str
         Its data sets, as parts of claims name them, where claims look at those of other figures, too.
     has_runs : bool

@@ -35,7 +35,7 @@ def as_array(name: str, value, kinds: str, what: str) -> np.ndarray:
         raise ParameterError(f"{name} must have no masked entries; fill them first, for instance with {name}.filled(0)")
     try:
         array = np.asarray(value)
-    except Exception as error:  # whatever a foreign class raises
+    except Exception as error:  # a foreign class may raise anything
         raise ParameterError(f"{name} must {what}, got {_ragged(value) or _kind(value)}") from error
     if array.dtype.kind not in kinds and array.size > 0:
         raise ParameterError(f"{name} must {what}, got {_why_not(value, array, kinds)}")
@@ -76,8 +76,8 @@ def as_matrix(name: str, value, what: str):
 def as_sparse(name: str, value):
     """Return a sparse matrix in csr, csc or coo, without a copy of what is in these and has no fault; a vector is one row.
 
-    Routines in C, scipy's and ours, read and write wherever indices point. Its constructors look at few of them, and nobody
-    at what is put into a matrix later. ``check_format`` is for csr, csc and bsr alone, lets an ``indptr`` pass that falls to
+    Routines in C, scipy's and ours, read and write wherever indices point. Its constructors check few of them, and no indices
+    that are put into a matrix later. ``check_format`` is for csr, csc and bsr alone, lets an ``indptr`` pass that falls to
     an end of 0 or whose differences overflow, and takes as long as building a problem of many small matrices.
 
     Parameters
@@ -94,7 +94,7 @@ def as_sparse(name: str, value):
     """
     try:
         return _compressed(value) if value.format in ("csr", "csc", "bsr") else _coordinates(value)
-    except Exception as error:  # ours, and whatever numpy says of what stands in the place of an array
+    except Exception as error:  # ours, and any error of numpy about a value that is no array
         raise ParameterError(f"{name} must be a well-formed sparse matrix, got {type(value).__name__} with {error}") from None
 
 

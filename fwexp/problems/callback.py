@@ -79,13 +79,13 @@ class CallbackProblem(Oracles, Examples):
     example that an oracle returned, as long as it is kept.
 
     An oracle that forgets the loss, or returns the truth, is right about w = 0 as far as it says. So when it is first asked
-    there, which is before the first step, what it returns for five examples, and whatever has no loss, is compared with up to
-    five true labelings of other examples, of the same type and shape: none that ``loss`` and ``features`` accept may have a
+    there, which is before the first step, what it returns for five examples, and any labeling without a loss, is compared with
+    up to five true labelings of other examples, of the same type and shape: none that ``loss`` and ``features`` accept may have a
     larger loss. Let ``loss`` or ``features`` raise an error for what is no labeling of an example. The oracle is called no
     more often for that, and features only of a labeling that is better. Where no labeling with a loss is ever found, nothing
     is certified, and ``gap`` is NaN.
 
-    What functions return is copied, in float64 whatever it was in, so they may use their arrays again. Objectives are computed
+    What functions return is copied, always in float64, so they may use their arrays again. Objectives are computed
     from these numbers and the labelings of the oracle, so they are as good as these: an oracle that itself works in single
     precision may miss the best by as much. Labelings that can be hashed (numbers, strings,
     tuples of these, objects that are compared by identity) are kept as they are, by Python's convention that these do not
@@ -252,7 +252,7 @@ class CallbackProblem(Oracles, Examples):
         return known
 
     def forget(self) -> None:
-        """Ask functions anew from here on: between two runs somebody may have changed what they look at."""
+        """Ask functions anew from here on: between two runs their data may have changed."""
         self._known, self._ahead = KnownLabelings(), {}
 
     def _psi(self, i: int, y: Any):

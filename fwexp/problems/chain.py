@@ -9,7 +9,7 @@ Internally weights are rows of ``width`` numbers (K padded with zeros): p featur
 rows. The part scores theta of an example hold K transition rows, then one row per position. What solvers do with vectors
 of parts is in ``chain_protocol``.
 
-Memory follows the sum of the lengths: beside the inputs a problem holds 12 bytes per position, 32 per sequence, and what
+Memory follows the sum of the lengths: in addition to the inputs a problem holds 12 bytes per position, 32 per sequence, and what
 makes the norm of a direction cheap. That is the Gram matrix of the inputs of a sequence, T (T + 1)/2 numbers, where
 T <= LONGEST_GRAM, so at most 4 (LONGEST_GRAM + 1) bytes per position; longer sequences keep 4 bytes per nonzero of sparse
 inputs instead, and their norms go through F_i' direction, at about the cost of two rounds of scores.

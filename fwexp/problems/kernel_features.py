@@ -1,7 +1,7 @@
 """Inputs seen through a kernel, for structured kernels that are sums over parts.
 
 The kernel between two structures is sum_{t,t'} k(x_t, x'_t') [y_t = y'_t'] plus that of the parts without inputs (for chains:
-equal first labels, equal last labels, equal transitions). So w has, in place of a row of K weights per feature, a row of K
+equal first labels, equal last labels, equal transitions). So w has, instead of a row of K weights per feature, a row of K
 coefficients per input of the training set,
 
     <w, x_t e_k> = sum_u c[u, k] k(x_t, x_u),

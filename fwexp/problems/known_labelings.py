@@ -16,14 +16,14 @@ from fwexp.problems import protocol
 from fwexp.problems.python_labelings import Index
 from fwexp.problems.sparse_vector import SparseVector, fits_single, values_of
 
-NBYTES = 64 << 20  # of numbers that a problem keeps; what is beside them (labelings, the entries) is small or is there anyway
+NBYTES = 64 << 20  # of numbers that a problem keeps; all else (labelings, the entries) is small or kept anyway
 ROW_BYTES = 512 << 20  # of rows; where these would take more, steps run in plain Python, which computes features anew
 NO_ROW = -1
 
 
 @dataclass(slots=True, eq=False)
 class Known:
-    """A labeling, of which nobody changes anything, its loss and its psi."""
+    """An immutable labeling, its loss and its psi."""
 
     y: Any
     loss: float
@@ -175,7 +175,7 @@ class Rows:
 
 
 def _longer(array: np.ndarray, size: int) -> np.ndarray:
-    longer = np.zeros(max(size, len(array)), dtype=array.dtype)  # memory that nobody has looked at takes no time
+    longer = np.zeros(max(size, len(array)), dtype=array.dtype)  # untouched memory takes no time
     longer[: len(array)] = array
     return longer
 

@@ -7,7 +7,7 @@ from fwexp.problems.constraints import feasible
 from fwexp.problems.evaluation import TOL, Evaluator
 from fwexp.problems.python_labelings import same_form, snapshot
 
-# Looked at: examples of a problem; and of each, beside what oracles return, true labelings of others, and random ones.
+# Looked at: examples of a problem; and of each, in addition to answers of oracles, true labelings of others and random ones.
 EXAMPLES, OTHERS, NEIGHBOURS = 20, 5, 10
 
 
@@ -95,7 +95,7 @@ class OracleCheck:
             y = protocol.as_labeling(problem, i, y)
             protocol.loss(problem, i, y)
             protocol.joint_feature(problem, i, y)
-        except Exception:  # functions of somebody's own may refuse it in any way
+        except Exception:  # a user's functions may reject it in any way
             return False
         return True
 

@@ -97,7 +97,7 @@ class Index:
         return next((value for other, value in self._others.get(i, ()) if equal_labelings(other, y)), None)
 
     def add(self, i: int, y: Any, value: Any) -> None:
-        """Keep a value; nobody may change y."""
+        """Keep a value; y must not change any more."""
         self._by_identity[i, id(y)] = value
         key = key_of(y)
         if key is None:

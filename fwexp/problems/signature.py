@@ -90,7 +90,7 @@ def _graphs(sizes: Mapping, X, edges=None, Z=None):
     return problem._replace(labels=np.full_like(problem.labels, -1))
 
 
-# For each family the problem without labels, from what its constructor takes as inputs; and what that takes beside X.
+# For each family the problem without labels, from what its constructor takes as inputs; and what it takes in addition to X.
 UNLABELLED: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "ChainProblem": (_chains, ()),
     "MulticlassProblem": (_vectors, ()),

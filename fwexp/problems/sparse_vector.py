@@ -49,7 +49,7 @@ class SparseVector:
 
 
 def values_of(vector) -> np.ndarray:
-    """Return the entries of a dense or sparse vector, but for zeros of a sparse one."""
+    """Return the entries of a dense or sparse vector, without the zeros of a sparse one."""
     return vector.values if isinstance(vector, SparseVector) else vector
 
 

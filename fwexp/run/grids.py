@@ -146,7 +146,7 @@ class _Composer:
         return self._plain[choices]
 
     def _put_together(self, choices: tuple[str, ...]) -> dict | None:
-        """Return that without composing where some choices only put a part in place of another; None elsewhere."""
+        """Return that without composing where some choices only replace a part by another; None elsewhere."""
         if self._looks_elsewhere:  # than where parts are read
             return None
         named = dict(text.split("=", 1) for text in choices if "=" in text)
@@ -271,6 +271,6 @@ def _as_written(number: int | float) -> int | Decimal:
 
 
 def _check_count(count: float) -> None:
-    """Refuse a sweep that nobody lives to see, before its runs are listed."""
+    """Reject a sweep of too many runs, before they are listed."""
     if not count <= MOST:
         raise ParameterError(f"a sweep has at most {MOST} runs, got {count:.10g}")

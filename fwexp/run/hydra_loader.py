@@ -41,7 +41,7 @@ class Loader(ConfigLoader):
         self._loader = loader
 
     def load_configuration(self, config_name, overrides, *arguments, **options) -> DictConfig:
-        """Return what the loader composes, if none of that would be called, ignored or written beside the store."""
+        """Return what the loader composes, if none of that would be called, ignored or written outside the store."""
         for override in OverridesParser.create().parse_overrides(list(overrides)):
             _check_choice(override, self)
         config = self._loader.load_configuration(config_name, overrides, *arguments, **options)

@@ -1,7 +1,7 @@
 """Which of Hydra's own settings can be chosen: not where it writes, since it writes nothing, not who sweeps, and nothing it calls.
 
-Hydra calls whatever a ``_target_`` names, and logging what ``()`` and ``class`` name. A configuration is data here, whoever
-wrote it: the launcher alone is chosen by such a name, from a list.
+Hydra calls any object that a ``_target_`` names, and logging what ``()`` and ``class`` name. A configuration is only data
+here: the launcher alone is chosen by such a name, from a list.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from fwexp.run.config import LAUNCHERS
 
 SWEEPER = "hydra_plugins.fwexp.GridSweeper"
 FIXED = {"run.dir": (".",), "sweep.dir": (".",), "sweep.subdir": (".",), "output_subdir": (None,), "job.chdir": (None, False)}
-JOBLIB = {"backend": (None, "loky"), "prefer": ("processes",), "require": (None,)}  # it uses loky, whatever one says
+JOBLIB = {"backend": (None, "loky"), "prefer": ("processes",), "require": (None,)}  # it always uses loky
 CALLED = {"hydra.sweeper._target_": (SWEEPER,), "hydra.launcher._target_": tuple(LAUNCHERS.values())}  # what may be named where
 LOGGING = {  # the values that logging imports or calls
     "class": ("logging.Formatter", "logging.NullHandler", "logging.StreamHandler"),
@@ -25,7 +25,7 @@ LOGGING = {  # the values that logging imports or calls
 
 
 def check_hydra(config: DictConfig) -> None:
-    """Refuse what would be called, ignored or written beside the store, in a composed configuration with its ``hydra``."""
+    """Refuse what would be called, ignored or written outside the store, in a composed configuration with its ``hydra``."""
     if OmegaConf.select(config, "hydra.sweeper._target_") != SWEEPER:
         raise OptionError(f"hydra/sweeper must be fwexp, got {config.hydra.runtime.choices.get('hydra/sweeper')}")
     plain = OmegaConf.to_container(config.hydra, resolve=False)
@@ -51,7 +51,7 @@ def check_hydra(config: DictConfig) -> None:
 def _check_launcher(config: DictConfig) -> None:
     """Refuse what a launcher would ignore, or stumble on when its first run is due."""
     target, name = OmegaConf.select(config, "hydra.launcher._target_"), config.hydra.runtime.choices.get("hydra/launcher")
-    if target != LAUNCHERS.get(name):  # A file or an argument sets it, beside the choice that the other keys come from.
+    if target != LAUNCHERS.get(name):  # A file or an argument sets it, in addition to the choice that the other keys come from.
         raise ParameterError(f"hydra.launcher cannot be set, got {shown(target)}; hydra/launcher takes {', '.join(LAUNCHERS)}")
     given, known = config.hydra.launcher, ConfigStore.instance().load(f"hydra/launcher/{name}.yaml").node
     for key in given:
@@ -70,7 +70,7 @@ def _check_launcher(config: DictConfig) -> None:
 
 
 def check_targets(config: DictConfig) -> None:
-    """Refuse a ``_target_`` anywhere in a composed configuration, but for those in `CALLED`."""
+    """Refuse a ``_target_`` anywhere in a composed configuration, except those in `CALLED`."""
     for key, value in _targets(config, "", OmegaConf.to_container(config, resolve=False)):
         if value not in CALLED.get(key, ()):
             accepted = f"; accepted: {', '.join(CALLED[key])}" if key in CALLED else ": configurations call nothing"

@@ -26,7 +26,7 @@ DEATHS = 3  # a run whose workers died so many times has failed
 
 
 class _Jobs:
-    """What a launcher asks about its jobs, in place of Hydra's loader and callbacks: nothing is composed, and nobody listens."""
+    """What a launcher asks about its jobs, instead of Hydra's loader and callbacks: it composes nothing and calls no callback."""
 
     def load_sweep_config(self, config, overrides: list[str]):
         """Return Hydra's configuration of a job, which notes what it was launched with."""
@@ -62,7 +62,7 @@ def launch(todo: Sequence[Todo], config, folder: Path) -> list[JobReturn]:
 
 @contextlib.contextmanager
 def _workers(config, folder: Path) -> Iterator:
-    """Give a launcher with workers what it needs beside them; yield Hydra's configuration, their own files in ``folder``."""
+    """Give a launcher with workers its further settings; yield Hydra's configuration, their own files in ``folder``."""
     if runs_here(config.hydra):
         yield config
         return

@@ -1,4 +1,4 @@
-"""The folder of a sweep below the results while it runs: the one thing that its processes share, on whatever hosts they are.
+"""The folder of a sweep below the results while it runs: the one thing that its processes share, on any host.
 
 The parent writes there what is to be done. A worker, launched with the key of a run, reads that, makes a note when the run
 begins, and leaves a line in its place when that has ended, which the parent prints. A note that stays is that of a worker which
@@ -81,7 +81,7 @@ def _note(folder: Path, key: str) -> Path:
 
 @contextlib.contextmanager
 def sweeping(results_dir, sweep: dict) -> Iterator[Path]:
-    """Make the folder of a sweep, which nobody else has, say how far its workers are while they are, and remove it."""
+    """Make the folder of a sweep, which no other sweep uses, say how far its workers are while they are, and remove it."""
     folder = hidden(Path(results_dir) / "sweep")
     done, watched = threading.Event(), _Watched(folder, len(sweep["jobs"]))
 

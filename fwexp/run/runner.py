@@ -76,7 +76,7 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
     with locks.claimed(store.run_dir(results_dir, config)) as mine:
         if not mine:
             return Outcome("claimed", None, "in work in another process")
-        # Again, now that nobody else can be about to store it.
+        # Again, because no other process can be about to store it now.
         if outcome := _already(config, results_dir, data_dir, force):
             return outcome
         identity = {"config": config, "data": data.checksums, "sources": made_by, "built": build()}

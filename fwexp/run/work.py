@@ -109,7 +109,7 @@ def _status(done) -> str:
 
 
 def _in_store(run: Todo, results_dir) -> str:
-    """Return ``done``, ``failed``, ``lost`` (its process died), ``claimed`` (somebody has it in work) or ``due``."""
+    """Return ``done``, ``failed``, ``lost`` (its process died), ``claimed`` (another process makes it) or ``due``."""
     stored = store.stored(results_dir, run.config)
     if stored is not None and (run.before is None or stored.record != run.before.record):
         return "done"

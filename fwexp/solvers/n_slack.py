@@ -8,7 +8,7 @@ maximised over the product of the simplices of the W_i, each of which holds the 
 
     max_a  1/n sum_i sum_{y in W_i} a_i(y) L_i(y) - lam/2 ||w||^2,   w = 1/(lam n) sum_i sum_{y in W_i} a_i(y) psi_i(y),
 
-by passes over the examples in random orders (the same in all runs) but for those visited since the QP before, which come
+by passes over the examples in random orders (the same in all runs) except those visited since the QP before, which come
 first; each is optimised over its own W_i by pairwise steps in the space of its scores, without an oracle call. A solution is
 accepted when the block gaps over the working sets that the visits of a pass met are on average at most ``qp_tol`` times the
 largest loss or, where that is more, ``qp_share`` times the mean block gap of the examples visited since the QP before. It is also

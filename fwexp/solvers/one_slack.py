@@ -83,7 +83,7 @@ class State:
     idle: np.ndarray  # int64, QPs in a row in which a plane had no weight
     best_w: np.ndarray
     best_primal: float
-    at_solution: bool = False  # whether the next plane is asked for at the solution of the QP, whatever ``pull`` says
+    at_solution: bool = False  # whether the next plane is asked for at the solution of the QP, for any ``pull``
     step: int = 0
     oracle_calls: int = 0
     cache_hits: int = 0

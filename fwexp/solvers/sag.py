@@ -11,7 +11,7 @@ Every trial is an oracle call. Half of the steps draw i uniformly, the others in
 draw uniformly, and alpha = 1/L_max. A new example starts with the mean of the L_i met so far.
 
 A step changes all of w. So w = a z + b G is kept as z, G and the factors: a step then costs two rounds of scores and of
-scattering, whatever the number of weights. The dual point is that of the stored distributions, A a = G/(lam n).
+scattering, for any number of weights. The dual point is that of the stored distributions, A a = G/(lam n).
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What lies where in a store: ``runs/<dataset>/<solver>/<key>/``, found without opening a file.
 
-Beside the finished runs of a data set and solver stand ``<key>.partial/`` (interrupted) and ``failed/<key>.json`` (the error);
+Next to the finished runs of a data set and solver are ``<key>.partial/`` (interrupted) and ``failed/<key>.json`` (the error);
 names that begin with a dot are no runs: ``.<key>.checkpoint``, from which an unfinished run goes on, and what is being
 written, or was when its process died. Nor are files of others that were in the way, ``<key>.old``.
 """

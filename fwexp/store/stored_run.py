@@ -222,7 +222,7 @@ def verified_trace(run: StoredRun) -> bytes:
 
 
 def _verify(run: StoredRun, name: str) -> None:
-    """Raise `Damaged` unless a file, of whatever size, is as it was stored."""
+    """Raise `Damaged` unless a file of any size is as it was stored."""
 
     def look(path: Path) -> None:
         try:

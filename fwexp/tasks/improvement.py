@@ -185,7 +185,7 @@ def one_hard_example(n: int, outputs: int) -> EnumeratedProblem:
     s_i being the weight of the wrong output of example i > 0, and a the weights of the wrong outputs of example 0.
 
     *Example i > 0* is solved by its first visit: its derivative 1 - s_i/(lam n) is positive on [0, 1], so the line search
-    goes to s_i = 1, exactly, and gap_i = 0 from then on, whatever else happens.
+    goes to s_i = 1, exactly, and gap_i = 0 from then on.
 
     *Example 0* is a minimisation of ||a||^2 over the simplex. The first visit puts all weight on one output, as above. If
     k outputs have weight 1/k each, the oracle finds one of weight 0, if there is any, and the line search minimises

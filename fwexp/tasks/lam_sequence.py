@@ -78,7 +78,7 @@ class LamSequence(Iteration):
         "_before",
         "_target",
         "_next_check",
-    )  # beside the solver
+    )  # in addition to the solver
 
     def __init__(self, problem, options: dict, seed: int, exact: bool, objective=HINGE) -> None:
         check_problem_type(problem)

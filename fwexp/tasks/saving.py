@@ -1,9 +1,9 @@
 """Results as files: weights, what is needed to predict with them, settings, certificate and trace; no data, no pickle.
 
 A file is numpy's npz: ``w``, the columns of the trace as ``trace_0``, ..., and ``header``, a JSON text with the rest. That of an
-estimator has in its header what it is besides; that of a stored run has no trace, which lies beside it. What is
+estimator has in its header what it is besides; that of a stored run has no trace, which is a file next to it. What is
 read may come from anywhere, so nothing in it is trusted: members are stored as they are and together no larger than the
-file, none is executed, and whatever is not as written here is one error.
+file, none is executed, and any deviation from this format is one error.
 """
 
 import json

@@ -102,7 +102,7 @@ class ProblemProbe:
         return [name for name in given if getattr(self.problem, name) is not None]
 
     def answers(self, i: int, w: np.ndarray) -> list:
-        """Return the labelings that oracles find at the public w: those of functions, whatever else is wrong with them."""
+        """Return the labelings that oracles find at the public w: those of functions, even if something else is wrong with them."""
         if self.functions:
             answers = [snapshot(getattr(self.problem, name)(i, w.copy())) for name in self.functions]
             require(all(map(can_be_kept, answers)), f"oracles of example {i} must return labelings, got {answers}")

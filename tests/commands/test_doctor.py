@@ -76,13 +76,13 @@ def test_a_package_that_does_not_import(examine, monkeypatch):
 
 
 def test_no_place_for_machine_code(examine, monkeypatch, tmp_path):
-    monkeypatch.setattr(disk_cache, "base", lambda: (None, "/x: belongs to somebody else"))
+    monkeypatch.setattr(disk_cache, "base", lambda: (None, "/x: belongs to another user"))
     (line,) = examine()[1]["kernels"]
     assert line.startswith("WRONG: no folder for machine code")
-    assert "(/x: belongs to somebody else): set XDG_CACHE_HOME" in line
-    monkeypatch.setattr(disk_cache, "base", lambda: (tmp_path / "data", "/x: belongs to somebody else"))
+    assert "(/x: belongs to another user): set XDG_CACHE_HOME" in line
+    monkeypatch.setattr(disk_cache, "base", lambda: (tmp_path / "data", "/x: belongs to another user"))
     (line,) = examine()[1]["kernels"]
-    assert line.endswith("; not in the usual place (/x: belongs to somebody else)")
+    assert line.endswith("; not in the usual place (/x: belongs to another user)")
 
 
 def test_a_full_disk(examine, monkeypatch):

@@ -32,7 +32,7 @@ def places(tmp_path, monkeypatch):
 
 @pytest.fixture
 def give_away(monkeypatch):
-    """Make a folder somebody else's, or let it seem to be where only root could do that."""
+    """Make a folder another user's, or let it seem to be where only root could do that."""
     given, lstat, stat = set(), Path.lstat, Path.stat
 
     def seen(path, found):
@@ -71,7 +71,7 @@ def test_a_folder_of_somebody_else_is_not_believed(places, give_away, above):
     places[0].mkdir(parents=True)
     planted = [places[0], *places[0].parents][above]
     give_away(planted)
-    assert base() == (places[1], f"{planted}: belongs to somebody else")
+    assert base() == (places[1], f"{planted}: belongs to another user")
     assert mode(places[1]) == 0o700
 
 
@@ -81,7 +81,7 @@ def test_a_fallback_of_somebody_else_is_not_believed_either(places, tmp_path, gi
     give_away(places[1])
     found, trouble = base()
     assert found is None
-    assert f"{places[1]}: belongs to somebody else" in trouble
+    assert f"{places[1]}: belongs to another user" in trouble
 
 
 @pytest.mark.parametrize("which", [0, 1])

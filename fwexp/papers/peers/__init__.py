@@ -1,1 +1,1 @@
-"""Beside other people's tools, for who chooses one: ``make bench-peers``."""
+"""Comparison with other tools, for users who choose one: ``make bench-peers``."""

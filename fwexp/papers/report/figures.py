@@ -23,7 +23,7 @@ OTHERS, YOURS = "others", "yours"
 """The names of the pages of figures that belong to no paper: of ours, and of a person's own."""
 
 PUBLISHED = "published"
-"""In place of a preset: a figure that ``fwexp publish`` wrote below the store, of which a checkout has ours."""
+"""Instead of a preset: a figure that ``fwexp publish`` wrote below the store, of which a checkout has ours."""
 
 WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels of small pictures, by folder
 MOST_PIXELS = 5e7  # of a picture: five times what one has
@@ -130,7 +130,7 @@ class Drawn:
         Raises
         ------
         DataError
-            Somebody is changing it, or drawing the figure again.
+            Another process is changing it, or drawing the figure again.
         """
         try:
             return read_file(self.stem, suffix, self.record)

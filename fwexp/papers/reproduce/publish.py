@@ -254,7 +254,7 @@ def gallery(folder: Path) -> str:
             lines.append(f"| {paper.title} | {len(here)} | {tally(here)}: [claims/{name}.json](claims/{name}.json) |")
             records |= here
     if compared := [path.stem for name in CONTESTS if (path := folder / PEERS_PART / f"{name}.md").is_file()]:
-        lines += ["", "Beside other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]
+        lines += ["", "Compared with other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]
     for name, figure in sorted(FIGURES.items()):
         record = read_json(folder / "figures" / f"{name}.json")
         if not record:
@@ -275,7 +275,7 @@ def gallery(folder: Path) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return Markdown that shows a text, in one line, whatever signs are in it."""
+    """Return Markdown that shows a text, in one line, for any characters in it."""
     return re.sub(r"[\\`*_\[\]<>&|~$]", r"\\\g<0>", " ".join(text.split()))
 
 
