@@ -98,7 +98,7 @@ def test_constraints_and_functions(client, monkeypatch):
 
 @pytest.mark.parametrize("solver", ["fw", "one_slack", "n_slack"])
 def test_other_solvers_have_workers_answer(client, solver):
-    problem = problem_of()
+    problem = problem_of("dense")  # Their kernels are those of tests/test_every_solver.py, and need no compilation of their own.
     serial, spread = (
         fwexp.solve(p, solver, lam=0.1, max_passes=8, gap_tol=0.0, iterates=["last"])
         for p in (problem, distributed.shard(problem, client, 3))
