@@ -75,6 +75,18 @@ def test_no_step_leaves_the_domain(method):
     assert np.isfinite(rule.value)
 
 
+def test_backtracking_starts_from_steps_that_leave_the_domain():
+    """The function is nearly linear but for the border of its domain, so the first step goes to the vertex."""
+
+    def fun(x):
+        assert x[0] < 0.9
+        return float(-x[0] - 1e-3 * np.log(0.9 - x[0])), np.array([-1.0 + 1e-3 / (0.9 - x[0]), 0.0])
+
+    result = minimize(fun, Simplex(2), method="away", x0=[0.1, 0.9], domain=lambda x: x[0] < 0.9, gap_tol=1e-6)
+    assert result.status == "converged"
+    assert result.x[0] == pytest.approx(0.899, abs=1e-4)
+
+
 def test_quadratic_functions_may_have_a_domain():
     f = LeastSquares(np.eye(3), [2.0, 0.0, 0.0])
     for method in ("pairwise", "corrective", "fw"):
