@@ -112,6 +112,7 @@ def test_a_worker_that_dies_while_it_starts_is_started_again(tmp_path):
     process = started(*LASTS, "engine.scheme=local", "max_passes=20", f"results_dir={tmp_path}")
     end = time.monotonic() + PATIENCE
     while not (workers := [pid for pid in children(process.pid) if is_worker(pid)]) and time.monotonic() < end:
+        assert process.poll() is None, process.stderr.read()
         time.sleep(0.01)
     os.kill(workers[0], signal.SIGKILL)
     lines = ended(process)
@@ -174,6 +175,7 @@ def test_a_cluster_that_dies_ends_the_sweep_which_goes_on_elsewhere(tmp_path, pr
     chosen = ["hydra/launcher=dask", f"hydra.launcher.scheduler_file={file}", "hydra.launcher.patience=6"]
     process, end = started(*words, *chosen), time.monotonic() + PATIENCE
     while not list(tmp_path.glob("results/runs/*/*/.*.claim-*")) and time.monotonic() < end:
+        assert process.poll() is None, process.stderr.read()
         time.sleep(0.1)
     for killed in workers if gone == "workers" else [scheduler]:
         killed.kill()
