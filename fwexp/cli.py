@@ -36,6 +36,8 @@ Frank-Wolfe methods for structural SVMs.
   select    lam by validation                  fwexp select dataset=ocr lam=0.1,0.01,0.001 seed=0,1,2
   compare   methods, or two stores             fwexp compare bcfw auto --dataset ocr
   ls        what is stored                     fwexp ls solver=bcfw lam=0.01
+  export    stored runs as CSV, parquet,       fwexp export runs.csv solver=bcfw
+            or for MLflow                      fwexp export --mlflow tracked
   solvers   what solvers and methods are       fwexp solvers [bcpfw_gap]
   options   of a solver, data set or task      fwexp options ocr
   tag       train a tagger, label sentences    fwexp tag train.txt --test test.txt --save tagger.npz
@@ -183,6 +185,7 @@ COMMANDS = {
     "select": Command("fwexp.commands.select:main"),
     "compare": Command("fwexp.commands.compare:main"),
     "ls": Command("fwexp.commands.ls:main"),
+    "export": Command("fwexp.commands.export:main"),
     "solvers": Command("fwexp.commands.option_help:solvers_main"),
     "options": Command("fwexp.commands.option_help:main"),
     "tag": Command("fwexp.commands.tag:main"),
