@@ -26,6 +26,7 @@ _HOME = {
     "regularization_path": "fwexp.tasks.path",
     "segmentation_problem": "fwexp.problems.segmentation",
     "solve": "fwexp.api",
+    "sweep": "fwexp.run.from_python",
     "weighted_problem": "fwexp.problems.weighted",
 }
 

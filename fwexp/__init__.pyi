@@ -14,6 +14,7 @@ from fwexp.problems.multiclass import multiclass_problem as multiclass_problem
 from fwexp.problems.pose import pose_problem as pose_problem
 from fwexp.problems.segmentation import segmentation_problem as segmentation_problem
 from fwexp.problems.weighted import weighted_problem as weighted_problem
+from fwexp.run.from_python import sweep as sweep
 from fwexp.store.models import load_run as load_run
 from fwexp.store.run_store import load_results as load_results
 from fwexp.tasks.grid import grid_search as grid_search

@@ -13,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 
+from fwexp import plugin_files
 from fwexp.commands import completion
 from fwexp.driver.clock import on_interrupt
 from fwexp.errors import OptionError, RunsFailed, UserError, needing, unknown
@@ -46,6 +47,7 @@ Frank-Wolfe methods for structural SVMs.
 
   -h, --help     this text; fwexp COMMAND --help says more
   --version      the version
+  --plugin FILE  of any command: a file of yours with a solver, data set, figure or claim; more in FWEXP_PLUGINS=FILE:FILE
   -sc, --shell-completion install=bash      completion by the tab key: eval "$(fwexp -sc install=bash)"
 
 In all commands results_dir=DIR is the folder of results (default: results) and data_dir=DIR that of the data (default: the
@@ -150,13 +152,14 @@ def _dispatch(argv: list[str]) -> int:
         return completion.main(arguments, COMMANDS)
     if name not in COMMANDS:
         raise OptionError(unknown("command", name, COMMANDS))
+    files, arguments = plugin_files.taken_from(arguments)
     from fwexp.jit.threads import num_threads
 
     num_threads()  # else a bad OMP_NUM_THREADS would be found in the middle of a run
     gc.set_threshold(50_000, 20, 20)  # what is imported stays, and is gone through less often
     if name == "run" and any(completion.is_asked_for(argument) for argument in arguments):  # as of any command of Hydra
         return completion.main([argument for argument in arguments if not completion.is_asked_for(argument)], COMMANDS)
-    with needing(f"fwexp {name} needs"):
+    with needing(f"fwexp {name} needs"), plugin_files.using(files):
         return COMMANDS[name](arguments)
 
 

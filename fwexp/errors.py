@@ -85,6 +85,7 @@ EXTRAS = {
     "experiments": ("hydra", "matplotlib", "omegaconf", "PIL", "pooch", "pyarrow", "tqdm"),
     "images": ("h5py", "skimage"),
     "estimators": ("sklearn",),
+    "optuna": ("optuna",),
 }
 CALLED = {"hydra": "hydra-core", "PIL": "pillow", "skimage": "scikit-image", "sklearn": "scikit-learn"}
 

@@ -1,4 +1,4 @@
-"""Solvers, data sets, tasks, papers and figures are found: in files of their folder, in other installed packages by entry point.
+"""Solvers, data sets, tasks, papers and figures are found: in their folder, in other packages by entry point, in plugin files.
 
 What is found can be used by its name. What cannot be - it does not import, it is no solver, its name is taken - is left out,
 and one line on standard error says why; the rest works.
@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
+from fwexp import plugin_files
 from fwexp.errors import ParameterError, shown, unknown
 
 GROUPS = {kind: f"fwexp.{kind}s" for kind in ("solver", "dataset", "task", "paper", "figure")}
@@ -34,6 +35,7 @@ class Definition(NamedTuple):
     module: str
     described: str
     load: Callable[[], Any]
+    is_meant: bool = False  # Somebody named its file: what is wrong with it is an error.
 
 
 class Named(Mapping):
@@ -70,6 +72,8 @@ class Catalogue(Named):
         Yields (name, `Definition`) of what the package itself has.
     check : callable
         Raises `ParameterError` unless it is given something of this kind.
+    objects : callable
+        Yields what a module has of this kind, each with a ``name``.
     lazy : bool
         Whether names are listed before it is known that what they name works.
     pattern : Pattern
@@ -84,16 +88,19 @@ class Catalogue(Named):
         own: Callable[[], Iterable[tuple[str, Definition]]],
         check: Callable[[Any], None],
         *,
+        objects: Callable[[Any], Iterable],
         lazy: bool = False,
         pattern: re.Pattern[str] = NAME,
         at_hand: Callable[[str], Definition | None] | None = None,
     ) -> None:
         self._kind, self._own, self._check = kind, own, check
-        self._lazy, self._pattern, self._at_hand = lazy, pattern, at_hand
+        self._lazy, self._pattern, self._at_hand, self._objects = lazy, pattern, at_hand, objects
         self._definitions: dict[str, Definition] | None = None
         self.loaded: dict[str, Any] = {}
+        plugin_files.ON_CHANGE.append(self._forget)
 
     def __getitem__(self, name: str):
+        plugin_files.modules()  # which forgets what others had
         if name not in self.loaded:
             definition = self._definition(name)
             try:
@@ -102,6 +109,8 @@ class Catalogue(Named):
                 if value.name != name:
                     raise ParameterError(f"it calls itself {shown(value.name)}")
             except (Exception, SystemExit) as error:
+                if definition.is_meant:
+                    raise ParameterError(f"{self._kind} {name!r} of {definition.described}: {_reason(error)}") from error
                 self.leave_out(name, error)
                 raise KeyError(name) from error
             self.loaded[name] = value
@@ -139,13 +148,34 @@ class Catalogue(Named):
         return self._discovered()[name] if at_hand is None else at_hand
 
     def _discovered(self) -> dict[str, Definition]:
+        plugin_files.modules()
         if self._definitions is None:
             definitions: dict[str, Definition] = {}  # other threads see all of them, or look themselves
             self._take(definitions, self._own())
             points = entry_points(group=GROUPS[self._kind])
             self._take(definitions, [(point.name, Definition(point.module, _described(point), point.load)) for point in points])
+            self._take_files(definitions)
             self._definitions = definitions
         return self._definitions
+
+    def _forget(self) -> None:
+        self._definitions = None
+        self.loaded.clear()
+
+    def _take_files(self, definitions: dict[str, Definition]) -> None:
+        """Add what plugin files have, unless they only imported it."""
+        for module in plugin_files.modules():
+            for value in {id(value): value for value in self._objects(module)}.values():
+                name, described = value.name, plugin_files.shown(module)
+                if not isinstance(name, str) or not self._pattern.fullmatch(name):
+                    raise ParameterError(
+                        f"a {self._kind} must have a name of letters, digits and _, got {shown(name)} in {described}"
+                    )
+                if (other := definitions.get(name)) is None:
+                    definitions[name] = Definition(module.__name__, described, partial(_itself, value), is_meant=True)
+                elif other.load() is not value:
+                    what = f"{self._kind} {name!r} of {described}"
+                    raise ParameterError(f"{what} must have a name of its own, got that of one in {other.described}")
 
     def _take(self, definitions: dict[str, Definition], found: Iterable[tuple[str, Definition]]) -> None:
         """Add what has a name that nothing else has, neither among ``found`` nor among the ``definitions`` so far."""
@@ -219,10 +249,12 @@ def check_options_class(cls: type, taken: Collection[str] = ()) -> None:
 
 def warn_left_out(what: str, error: BaseException) -> None:
     """Log a one-line warning about what was left out, and why."""
+    logging.getLogger("fwexp").warning("fwexp: left out %s: %s", what, _reason(error))
+
+
+def _reason(error: BaseException) -> str:
     reason = " ".join(str(error).split())
-    if not isinstance(error, ParameterError):
-        reason = f"{type(error).__name__}: {reason}{_line(error)}"
-    logging.getLogger("fwexp").warning("fwexp: left out %s: %s", what, reason)
+    return reason if isinstance(error, ParameterError) else f"{type(error).__name__}: {reason}{_line(error)}"
 
 
 def modules(package: str) -> Iterator[ModuleType]:
@@ -258,6 +290,11 @@ def of_module_called(package: str, name: object, objects: Callable[[object], Ite
     except (Exception, SystemExit):  # no such module, or one about which `load_all` warns
         return None
     return None if value is None else Definition(module.__name__, module.__name__, partial(_itself, value))
+
+
+def instances(module: ModuleType, base: type) -> list:
+    """Return the values of a module that are instances of ``base``."""
+    return [value for value in vars(module).values() if isinstance(value, base)]
 
 
 def defined_classes(module: ModuleType, base: type) -> list[type]:

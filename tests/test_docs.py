@@ -43,6 +43,8 @@ def test_runs_of_pages_are_valid():
     runs = [line.split()[1:] for line in command_lines("fwexp") if line.startswith("run ")]
     assert runs
     for words in runs:
+        if "hydra/sweeper=optuna" in words:  # which chooses the values
+            continue
         known = [word for word in words if "=" in word and not word.startswith(("hydra", "results_dir=", "data_dir="))]
         if not {"solver=subgradient", "install=bash"} & {*known}:  # that of the tutorial
             assert expand(known), words

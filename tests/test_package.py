@@ -90,13 +90,13 @@ def test_every_import_is_a_declared_dependency():
     not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "setuptools", "mlflow", "sqlalchemy"}
     extras = PYPROJECT["project"]["optional-dependencies"]
     needed = PYPROJECT["project"]["dependencies"] + extras["experiments"]  # test_core.py is about those alone
-    lists = needed, *(extras[name] for name in ("images", "report", "parallel", "submitit", "estimators", "dask"))
-    always, images, report, parallel, submitit, estimators, dask = (
+    lists = needed, *(extras[name] for name in ("images", "report", "parallel", "submitit", "estimators", "dask", "optuna"))
+    always, images, report, parallel, submitit, estimators, dask, optuna = (
         {canonicalize_name(Requirement(text).name) for text in texts} for texts in lists
     )
     of_folders = {"data": always | images, "report": always | report, "problems": always | parallel}
     of_folders |= {
-        "run": always | parallel | submitit | dask,
+        "run": always | parallel | submitit | dask | optuna,
         "estimators": always | estimators,
         "distributed": always | dask,
         "bench": always | dask,

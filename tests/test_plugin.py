@@ -409,7 +409,7 @@ def test_threads_that_look_at_once_find_the_same():
             time.sleep(0.05)
             yield name, plugins.Definition("module", "a test", lambda name=name: SimpleNamespace(name=name))
 
-    catalogue = plugins.Catalogue("solver", slowly, lambda _: None)
+    catalogue = plugins.Catalogue("solver", slowly, lambda _: None, objects=lambda _: ())
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda delay: time.sleep(delay) or "third" in catalogue, (0.0, 0.02, 0.07, 0.12)))
     assert found == 4 * [True]

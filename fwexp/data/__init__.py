@@ -44,10 +44,15 @@ def _check(dataset) -> None:
         raise ParameterError(unknown("kind of problem", dataset.kind, plugins.KINDS))
 
 
+def _datasets(module) -> list[Dataset]:
+    return plugins.instances(module, Dataset)
+
+
 DATASETS = plugins.Catalogue(
     "dataset",
-    lambda: plugins.of_modules(__name__, lambda module: [value for value in vars(module).values() if isinstance(value, Dataset)]),
+    lambda: plugins.of_modules(__name__, _datasets),
     _check,
+    objects=_datasets,
 )
 
 

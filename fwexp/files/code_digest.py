@@ -73,6 +73,12 @@ def imports(module: str, deferred: bool = False) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if path_of(name)))
 
 
+def forget() -> None:
+    """Forget which files modules have, and what is in these."""
+    for cached in (imports, path_of, _modules, _source):
+        cached.cache_clear()
+
+
 # --- the imports of a source ------------------------------------------------------------------------------------------
 
 

@@ -9,17 +9,17 @@ Another package offers a paper or a figure by an entry point of the groups ``fwe
 of the paper or figure. Such a package has its presets in its own ``conf/experiment/``.
 """
 
+import functools
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Self
 
-from fwexp import plugins
+from fwexp import plugin_files, plugins
 from fwexp.errors import ParameterError
 from fwexp.papers.figure_files import PICTURE
 
@@ -172,6 +172,9 @@ class Figure(Preset, Declared):
         What its readers must know of how it departs from what it repeats; stands on it.
     seconds : float
         What one of its full runs is taken to last where no stored run tells.
+    experiment : mapping, optional
+        Its runs, in a plugin file, which has no preset: values by key, and ``grids`` and ``smoke`` as ``hydra.sweeper`` has them
+        in ``conf/experiment``.
     """
 
     title: str
@@ -188,6 +191,7 @@ class Figure(Preset, Declared):
     has_runs: bool = True
     note: str = ""
     seconds: float = 60.0
+    experiment: Mapping | None = None
 
     def __post_init__(self):
         given, of_chart = (self.data, self.draw), self.chart and (self.chart.data, self.chart.draw)
@@ -217,7 +221,7 @@ class Figure(Preset, Declared):
         return "joblib" if parallel and (preset == "smoke" or not self.timed) else "basic"
 
 
-@cache
+@functools.cache
 def import_experiments() -> None:
     """Import all modules below ``experiments/``, which declare papers, figures and claims."""
     path = import_module(EXPERIMENTS).__path__
@@ -229,7 +233,10 @@ def import_experiments() -> None:
 
 def _declarations(kind: type) -> Iterator[tuple[str, plugins.Definition]]:
     import_experiments()
+    in_files = {id(value) for module in plugin_files.modules() for value in plugins.instances(module, kind)}
     for name, value in _DECLARED.get(kind, {}).items():
+        if id(value) in in_files:
+            continue
         yield name, plugins.Definition(EXPERIMENTS, EXPERIMENTS, lambda value=value: value)
 
 
@@ -246,8 +253,12 @@ def is_ours(module: str) -> bool:
     return module.partition(".")[0] == "fwexp"
 
 
-PAPERS = plugins.Catalogue("paper", lambda: _declarations(Paper), _check(Paper))
-FIGURES = plugins.Catalogue("figure", lambda: _declarations(Figure), _check(Figure), lazy=True, pattern=NAME)
+def _catalogue(kind: type, **how) -> plugins.Catalogue:
+    objects = functools.partial(plugins.instances, base=kind)
+    return plugins.Catalogue(kind.__name__.lower(), lambda: _declarations(kind), _check(kind), objects=objects, **how)
+
+
+PAPERS, FIGURES = _catalogue(Paper), _catalogue(Figure, lazy=True, pattern=NAME)
 
 
 def papers_by_id() -> dict[str, Paper]:

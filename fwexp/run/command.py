@@ -22,7 +22,7 @@ from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed
 from fwexp.files import folders
 from fwexp.run import hydra_internals, launching, runner, sweep, work
-from fwexp.run.config import canonical, conf_dir, execution_settings, quote
+from fwexp.run.config import SWEEP_KEYS, canonical, conf_dir, execution_settings, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_loader import started_by_us
 
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
     sweep.register()
     version.setbase("1.3")
     try:
-        arguments = [_plain_folder(argument) for argument in arguments]
+        arguments = [_plain_text(argument) for argument in arguments]
         with _as_a_command():
             _start(arguments, remember) if hydra_internals.are_available() else _start_publicly(arguments, remember)
         return _run(*composed[0]) if composed else 0
@@ -127,11 +127,14 @@ def _as_a_command() -> Iterator[None]:
 
 
 def _run(config, hydra_config) -> int:
-    if list(hydra_config.sweeper.grids) != [{}]:
+    if hydra_config.runtime.choices["hydra/sweeper"] != "fwexp" or list(hydra_config.sweeper.grids) != [{}]:
         raise OptionError("this experiment stands for many runs; add -m to run them all")
     if not launching.runs_here(hydra_config):
         raise OptionError(f"hydra/launcher={hydra_config.runtime.choices['hydra/launcher']} starts the runs of a sweep; add -m")
     where = execution_settings(config)
+    for key, usual in SWEEP_KEYS.items():
+        if where.pop(key) != usual:
+            raise OptionError(f"{key} is for a sweep; add -m")
     config = canonical(config)
     outcome = runner.run(config, **where)
     if outcome.status == "claimed":
@@ -157,10 +160,13 @@ def _raised_by_hydra(error: Exception) -> bool:
     return Path(hydra.__file__).parent in Path(traceback.extract_tb(error.__traceback__)[-1].filename).parents
 
 
-def _plain_folder(argument: str) -> str:
-    """Return an argument that names a folder in Hydra's grammar, in which spaces, umlauts and commas mean something."""
-    match = re.fullmatch(rf"(\+{{0,2}}(?:{'|'.join(folders.FOLDER_KEYS)})=)(.+)", argument, re.DOTALL)
+def _plain_text(argument: str) -> str:
+    """Return an argument whose value Hydra's grammar cannot read as it is: folders with spaces, ``time_to_gap=0.01``."""
+    match = re.fullmatch(rf"(\+{{0,2}}(?:{'|'.join((*folders.FOLDER_KEYS, 'objective_value'))})=)(.+)", argument, re.DOTALL)
     if not match:
         return argument
-    key, name = match.groups()
-    return key + quote(folders.folder_argument(key.strip("+="), name))
+    key, value = match.groups()
+    name = key.strip("+=")
+    if name in folders.FOLDER_KEYS:
+        return key + quote(folders.folder_argument(name, value))
+    return key + quote(value) if "=" in value and value[0] not in "'\"" else argument

@@ -14,19 +14,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fwexp import plugins
+from fwexp import plugin_files, plugins
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
 from fwexp.methods import ALIASES, conf_dir, methods
-from fwexp.options import check_number, without_later_defaults
+from fwexp.options import check_flag, check_number, without_later_defaults
 from fwexp.run import catalogues
 from fwexp.run.engine_options import PLACE, SOLVERS, check_engine
 from fwexp.store import schema
 from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
 
+# What a sweep does with points that do not fit, with failures, and what it minimises, if it searches.
+SWEEP_KEYS = {"skip_invalid": False, "fail_fast": False, "objective_value": None}
 # Where results go, where data lie, whether to run again and how often to save a run that lasts: they change no number.
-EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": CHECKPOINT_SECONDS}
+EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": CHECKPOINT_SECONDS} | SWEEP_KEYS
 
 LAUNCHERS = {  # Hydra's and ours, and what Hydra calls for each
     "basic": "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
@@ -76,7 +78,7 @@ def canonical(config: Mapping) -> dict:
     from fwexp.solvers import check_options, get_solver
     from fwexp.tasks import TASKS
 
-    config = {key: value for key, value in _containers(config).items() if key not in EXECUTION_KEYS}
+    config = {key: value for key, value in containers(config).items() if key not in EXECUTION_KEYS}
     data, options = _name_and_options("dataset", config.pop("dataset", None))
     dataset = {"name": data} | _values(check_dataset_options(data, options))
     name, options = _name_and_options("task", config.pop("task") if "task" in config else {"name": catalogues.default_task(data)})
@@ -123,6 +125,8 @@ def execution_settings(config: Mapping) -> dict:
     if given["checkpoint"] is not None:
         accepted = "a number of seconds >= 0 or null (only where a run is interrupted)"
         given["checkpoint"] = check_number("checkpoint", given["checkpoint"], accepted, least=0.0)
+    for key in ("skip_invalid", "fail_fast"):
+        given[key] = check_flag(key, given[key])
     if config.get("engine"):
         given |= {key: value for key in PLACE if (value := config["engine"].get(key)) is not None}
     return given
@@ -151,8 +155,13 @@ def literal(text: str) -> str:
     return re.sub(r"(\\*)\$\{", r"\1\1\\${", text)
 
 
-@functools.cache
 def register_schema() -> None:
+    """Do what `_register` does, once for all plugin files."""
+    _register(plugin_files.modules())
+
+
+@functools.cache
+def _register(_) -> None:
     """Tell Hydra which keys exist, with their defaults, and the names in the groups; `canonical` checks values.
 
     The keys at the top are those of the task. A method in ``conf/solver`` has the options of the solver that it names. A YAML
@@ -183,7 +192,18 @@ def register_schema() -> None:
         if name not in files[group]:
             own = {"name": named.get(name, name) if group == "solver" else name}
             store.store(group=group, name=name, node=own | (_usual(name) if group == "dataset" else {}))
+    for name, stated in plugin_files.experiments().items():
+        folder, _, last = f"experiment/{name}".rpartition("/")
+        store.store(group=folder, name=last, node=_experiment(stated), package="_global_")
     store.store(group="hydra/help", name="fwexp", node={"footer": catalogues.overview()})
+
+
+def _experiment(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a preset as its YAML file would have it, from what a figure states."""
+    values = containers(stated)
+    chosen = [{f"override /{group}": values.pop(group)} for group in (*GROUPS, "engine") if isinstance(values.get(group), str)]
+    sweeper = {key: values.pop(key) for key in ("grids", "smoke") if key in values}
+    return {"defaults": [*chosen, "_self_"], **values} | ({"hydra": {"sweeper": sweeper}} if sweeper else {})
 
 
 def _usual(dataset: str) -> dict[str, list]:
@@ -208,7 +228,7 @@ def _schema(name: str, keys: Mapping[str, Any]) -> type:
     """Return a dataclass with the given keys and defaults: OmegaConf refuses all other keys and says which file has them."""
     from omegaconf import OmegaConf
 
-    fields = [(key, Any, dataclasses.field(default_factory=functools.partial(_containers, value))) for key, value in keys.items()]
+    fields = [(key, Any, dataclasses.field(default_factory=functools.partial(containers, value))) for key, value in keys.items()]
     schema = dataclasses.make_dataclass(name, fields)
     OmegaConf.structured(schema)  # raises for a default that no configuration can hold
     return schema
@@ -226,14 +246,14 @@ def _values(options) -> dict:
     return without_later_defaults(dataclasses.asdict(options), type(options))
 
 
-def _containers(value):
+def containers(value):
     """Return plain dicts and lists for mappings and sequences, those of OmegaConf included."""
     if type(value).__module__.startswith("omegaconf"):
         from omegaconf import OmegaConf
 
         return OmegaConf.to_container(value, resolve=True)
     if isinstance(value, Mapping):
-        return {key: _containers(item) for key, item in value.items()}
+        return {key: containers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_containers(item) for item in value]
+        return [containers(item) for item in value]
     return value

@@ -21,14 +21,17 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import NamedTuple
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType, ValueType
+from hydra.errors import MissingConfigException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.run.config import EXECUTION_KEYS, LAUNCHERS, PRESETS, canonical, execution_settings, quote
+from fwexp.errors import OptionError, ParameterError, UserError, unknown
+from fwexp.run.config import EXECUTION_KEYS, PRESETS, canonical, execution_settings, quote
+from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_parts import Parts
 from fwexp.run.hydra_settings import check_targets
 from fwexp.store.keys import GROUPS, key_of
@@ -37,8 +40,32 @@ MOST = 100_000  # runs of a sweep
 Axes = dict[str, list[str]]  # key -> the overrides "key=value" that are tried in turn
 
 
-def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dict], dict]:
-    """Return the configurations of a sweep, each once and all validated, and where they are stored and read.
+class Points(NamedTuple):
+    """What a sweep consists of: the configurations by their keys, canonical, and what there is to know of them.
+
+    Attributes
+    ----------
+    configs : dict
+        The configurations in the order of the grids, by key, which leaves out duplicates.
+    overrides : dict
+        The overrides that distinguish each from the others, by key: those of the first of its duplicates.
+    execution : dict
+        Where they are stored and read, as `fwexp.run.config.execution_settings` returns it.
+    with_hydra : DictConfig
+        A configuration with its ``hydra``, which has the launcher.
+    misfits : list of UserError
+        Why other points were left out.
+    """
+
+    configs: dict[str, dict]
+    overrides: dict[str, tuple[str, ...]]
+    execution: dict
+    with_hydra: DictConfig
+    misfits: list[UserError]
+
+
+def expand(loader, overrides: Sequence[str], config_name: str) -> Points:
+    """Return the points of a sweep, all validated.
 
     Parameters
     ----------
@@ -48,37 +75,59 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> tuple[list[dic
         Those of the command line.
     config_name : str
         The primary configuration.
-
-    Returns
-    -------
-    configs : list of dict
-        Canonical, without duplicates, in the order of the grids.
-    execution : dict
-        As `fwexp.run.config.execution_settings` returns them.
     """
-    parser = _parser(loader)
+    parser = parser_of(loader)
+    common, parsed = split(parser, overrides)
+    given = {key: choices(override) for key, override in parsed.items()}
+    execution = check_execution(given)
+    found, where, composed_with, misfits, points = {}, {}, {}, [], 0
+    for preset in given.pop("+experiment", [None]):
+        compose = Composer(loader, config_name, common, preset)
+        composed_with[preset] = compose.with_hydra
+        grids = [_without_old_data(axes, given) for axes in _grids(compose.with_hydra, parser)]
+        points += sum(math.prod(map(len, (axes | given).values())) for axes in grids)
+        _check_count(points)
+        skips, last = execution_settings(compose(execution))["skip_invalid"], execution
+        for axes in grids:
+            for point in itertools.product(*(axes | given).values()):
+                try:
+                    config = compose.canonical(point)
+                except (ParameterError, OptionError) as error:
+                    if not skips:
+                        raise
+                    misfits.append(error)
+                else:
+                    found.setdefault(key_of(config), (config, last := point))
+        where[preset] = execution_settings(compose(last))
+    if not found:
+        raise misfits[0]
+    _check_alike(where, composed_with)
+    configs, of_points = ({key: pair[place] for key, pair in found.items()} for place in (0, 1))
+    return Points(configs, of_points, next(iter(where.values())), next(iter(composed_with.values())), misfits)
+
+
+def split(parser: OverridesParser, overrides: Sequence[str]) -> tuple[list[str], dict[str, Override]]:
+    """Return the overrides of Hydra's own settings, and all others by their keys."""
     parsed = parser.parse_overrides(list(overrides))
     common = [override.input_line for override in parsed if override.is_hydra_override()]
-    given = {override.get_key_element(): _choices(override) for override in parsed if not override.is_hydra_override()}
+    return common, {override.get_key_element(): override for override in parsed if not override.is_hydra_override()}
+
+
+def check_execution(given: Axes) -> list[str]:
+    """Return the overrides of `EXECUTION_KEYS`, of which each has one value."""
     for key in EXECUTION_KEYS:
         if len(given.get(key, ())) > 1:
             raise OptionError(f"{key} must have one value in a sweep, got {', '.join(given[key])}")
-    configs, where, points = {}, {}, 0
-    for preset in given.pop("+experiment", [None]):
-        config = _with_hydra(loader, config_name, common, preset)
-        grids = [_without_old_data(axes, given) for axes in _grids(config, parser)]
-        compose = _Composer(loader, config_name, common, preset, parser, config)
-        points += sum(math.prod(map(len, (axes | given).values())) for axes in grids)
-        _check_count(points)
-        for axes in grids:
-            for point in itertools.product(*(axes | given).values()):
-                composed = compose(point)
-                config = canonical(composed)
-                configs[key_of(config)] = config
-        where[preset] = execution_settings(composed)
+    return [given[key][0] for key in EXECUTION_KEYS if key in given]
+
+
+def _check_alike(where: Mapping, composed_with: Mapping) -> None:
+    """Refuse experiments that cannot be run together."""
     if any(other != next(iter(where.values())) for other in where.values()):
         raise OptionError(f"experiments that disagree on {', '.join(EXECUTION_KEYS)} cannot be run together")
-    return list(configs.values()), next(iter(where.values()), dict(EXECUTION_KEYS))
+    launchers = [OmegaConf.to_container(config.hydra.launcher) for config in composed_with.values()]
+    if any(other != launchers[0] for other in launchers):
+        raise OptionError("experiments that disagree on hydra/launcher cannot be run together; choose it on the command line")
 
 
 def _without_old_data(axes: Axes, given: Axes) -> Axes:
@@ -87,7 +136,7 @@ def _without_old_data(axes: Axes, given: Axes) -> Axes:
 
 
 @functools.lru_cache(maxsize=1)
-def _parser(loader) -> OverridesParser:
+def parser_of(loader) -> OverridesParser:
     """Return a parser that reads each override once, for all experiments of a loader: they share most of them."""
     parser = OverridesParser.create(config_loader=loader)
     parser.parse_override = functools.cache(parser.parse_override)
@@ -100,17 +149,21 @@ def _parts(loader) -> Parts:
     return Parts(loader)
 
 
-class _Composer:
-    """Composes once per choice from a group, and sets values in what came out as plain data: hundreds of times faster."""
+class Composer:
+    """Composes once per choice from a group, and sets values in what came out as plain data: hundreds of times faster.
 
-    def __init__(self, loader, config_name: str, common: list[str], preset: str | None, parser, config: DictConfig) -> None:
+    ``with_hydra`` is what is composed before any point, with its ``hydra``.
+    """
+
+    def __init__(self, loader, config_name: str, common: list[str], preset: str | None) -> None:
         given = [preset] if preset else []
         self._loader, self._config_name, self._common = loader, config_name, [*common, *given]
-        self._parse = parser.parse_override
+        self.with_hydra = loader.load_configuration(config_name, self._common, run_mode=RunMode.MULTIRUN)
+        self._parse = parser_of(loader).parse_override
         self._value = functools.cache(self._read)
         self._parts, self._looks_elsewhere = _parts(loader), any("hydra.searchpath" in text for text in common)
         self._needed = {*GROUPS, *(self._parse(text).key_or_group for text in given)}
-        self._composed = {(): _without_hydra(config)}
+        self._composed = {(): _without_hydra(copy.deepcopy(self.with_hydra))}
         self._chosen = {f"{group}={name}" for group, name in self._composed[()][1].items()}
         self._plain: dict[tuple[str, ...], dict | None] = {}
 
@@ -125,6 +178,15 @@ class _Composer:
                 OmegaConf.update(config, key, value, merge=True)
             check_targets(config)
         return config
+
+    def canonical(self, point: Sequence[str]) -> dict:
+        """Return the canonical configuration with the overrides ``point``; a key that it does not have is one line."""
+        try:
+            return canonical(self(point))
+        except MissingConfigException:  # a name that nothing has, which fits nowhere
+            raise
+        except COMPOSING as error:
+            raise explain(error) from error
 
     def _read(self, text: str) -> tuple[str, object] | None:
         """Return what key an override changes to what; None of one that chooses from a group, adds or deletes."""
@@ -200,20 +262,11 @@ def _is_plain(value) -> bool:
     return not isinstance(value, dict) and value != "???" and "${" not in str(value)
 
 
-def _with_hydra(loader, config_name: str, common: list[str], preset: str | None) -> DictConfig:
-    """Return what is composed before any grid, with its ``hydra``."""
-    config = loader.load_configuration(config_name, [*common, *([preset] if preset else [])], run_mode=RunMode.MULTIRUN)
-    if preset and (launcher := OmegaConf.to_container(config.hydra.launcher)) != {"_target_": LAUNCHERS["basic"]}:
-        plain = loader.load_configuration(config_name, common, run_mode=RunMode.MULTIRUN)
-        if launcher != OmegaConf.to_container(plain.hydra.launcher):  # Hydra would not take it from there
-            name = next(name for name, target in LAUNCHERS.items() if target == launcher["_target_"])
-            raise OptionError(f"{preset[1:]} chooses a launcher; that is done with hydra/launcher={name} on the command line")
-    return config
-
-
 def _grids(config: DictConfig, parser: OverridesParser) -> Iterator[Axes]:
     """Yield the grids of a preset, with the values of ``smoke`` if those are wanted."""
     sweeper = OmegaConf.to_container(config.hydra.sweeper, resolve=True)
+    if "preset" not in sweeper:
+        raise OptionError("an experiment cannot choose hydra/sweeper=optuna; give it as an argument")
     if sweeper["preset"] not in PRESETS:
         raise ParameterError(unknown("preset", sweeper["preset"], PRESETS))
     if not isinstance(sweeper["grids"], list) or not sweeper["grids"]:
@@ -237,13 +290,13 @@ def _axes(name: str, grid, parser: OverridesParser) -> Axes:
     axes = {}
     for key, values in grid.items():
         texts = [text if isinstance(text, str) else quote(text) for text in (values if isinstance(values, list) else [values])]
-        axes[key] = [choice for text in texts for choice in _choices(parser.parse_override(f"{key}={text}"))]
+        axes[key] = [choice for text in texts for choice in choices(parser.parse_override(f"{key}={text}"))]
         if not axes[key]:
             raise ParameterError(f"hydra.sweeper.{name}: {key} has no values")
     return axes
 
 
-def _choices(override: Override) -> list[str]:
+def choices(override: Override) -> list[str]:
     """Return the overrides without a sweep that an override stands for."""
     if not override.is_sweep_override():
         return [override.input_line]

@@ -41,7 +41,7 @@ def _missing(error) -> UserError:
     path = str(error.missing_cfg_file)
     if path.startswith("hydra/"):
         group, _, name = path.rpartition("/")
-        names = ["fwexp"] if group == "hydra/sweeper" else error.options or []
+        names = ["fwexp", "optuna"] if group == "hydra/sweeper" else error.options or []
         extra = {"joblib": "parallel", "submitit_local": "submitit", "submitit_slurm": "submitit", "dask": "dask"}.get(name)
         hint = f"; {name} comes with {install(extra)}" if extra else ""
         return ParameterError(unknown(group, name, names) + hint)

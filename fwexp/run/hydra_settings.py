@@ -14,10 +14,13 @@ from fwexp.errors import OptionError, ParameterError, shown, unknown
 from fwexp.run import dask_launcher
 from fwexp.run.config import LAUNCHERS
 
-SWEEPER = "hydra_plugins.fwexp.GridSweeper"
+SWEEPERS = {"fwexp": "hydra_plugins.fwexp.GridSweeper", "optuna": "hydra_plugins.fwexp.OptunaSweeper"}
 FIXED = {"run.dir": (".",), "sweep.dir": (".",), "sweep.subdir": (".",), "output_subdir": (None,), "job.chdir": (None, False)}
 JOBLIB = {"backend": (None, "loky"), "prefer": ("processes",), "require": (None,)}  # it always uses loky
-CALLED = {"hydra.sweeper._target_": (SWEEPER,), "hydra.launcher._target_": tuple(LAUNCHERS.values())}  # what may be named where
+CALLED = {  # what may be named where
+    "hydra.sweeper._target_": tuple(SWEEPERS.values()),
+    "hydra.launcher._target_": tuple(LAUNCHERS.values()),
+}
 LOGGING = {  # the values that logging imports or calls
     "class": ("logging.Formatter", "logging.NullHandler", "logging.StreamHandler"),
     "stream": ("ext://sys.stdout", "ext://sys.stderr"),
@@ -26,8 +29,9 @@ LOGGING = {  # the values that logging imports or calls
 
 def check_hydra(config: DictConfig) -> None:
     """Refuse what would be called, ignored or written outside the store, in a composed configuration with its ``hydra``."""
-    if OmegaConf.select(config, "hydra.sweeper._target_") != SWEEPER:
-        raise OptionError(f"hydra/sweeper must be fwexp, got {config.hydra.runtime.choices.get('hydra/sweeper')}")
+    name, target = config.hydra.runtime.choices.get("hydra/sweeper"), OmegaConf.select(config, "hydra.sweeper._target_")
+    if target != SWEEPERS.get(name):
+        raise OptionError(f"hydra/sweeper must be {' or '.join(SWEEPERS)}, got {target if name in SWEEPERS else name}")
     plain = OmegaConf.to_container(config.hydra, resolve=False)
     for key, fixed in FIXED.items():
         value = plain

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import functools
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext
 from omegaconf import OmegaConf, read_write
 
+from fwexp import plugin_files
 from fwexp.driver.progress import print_line, without_summaries
 from fwexp.errors import UserError, WorkersLost
 from fwexp.files.processes import this_process
@@ -44,6 +46,15 @@ class _Jobs:
 def runs_here(hydra) -> bool:
     """Return whether the launcher in Hydra's part of a configuration has no workers."""
     return hydra.launcher._target_ == LAUNCHERS["basic"]
+
+
+def workers(hydra) -> int:
+    """Return how many runs the launcher in Hydra's part of a configuration does at once, as far as that is known here."""
+    if runs_here(hydra):
+        return 1
+    here = os.cpu_count() or 1
+    given = hydra.launcher.get("n_jobs") or hydra.launcher.get("n_workers") or here
+    return given if given > 0 else max(here + 1 + given, 1)
 
 
 def launch(todo: Sequence[Todo], config, folder: Path) -> list[JobReturn]:
@@ -109,8 +120,11 @@ def job(folder: str, _) -> Outcome:
     (key,) = hydra.overrides.task
     if not runs_here(hydra):
         return _in_worker(Path(folder), key)
+    if relay.is_over(Path(folder)):  # at its first failure
+        return Outcome("skipped")
     name, config, where = _what(folder, key)
     outcome = _run(config, where, verbose=sys.stderr.isatty())
+    _end_at_failure(folder, outcome)
     if outcome.status != "claimed":
         print_line(f"{name}: {outcome.message}")
     if outcome.status == "interrupted":
@@ -122,6 +136,7 @@ def _in_worker(folder: Path, key: str) -> Outcome:
     relay.check_seen(folder)
     if relay.is_over(folder):
         return Outcome("skipped")
+    plugin_files.use(relay.read(str(folder))["plugins"])  # as they are there, on whatever host
     name, config, where = _what(str(folder), key)
     line = ""
     begun = relay.begin(folder, key)
@@ -132,11 +147,18 @@ def _in_worker(folder: Path, key: str) -> Outcome:
         else:
             with interrupts.heard(folder):
                 outcome = _run(config, where)
+        _end_at_failure(str(folder), outcome)
         if outcome.status != "claimed":
             line = f"{name}: {outcome.message}"
         return outcome
     finally:  # also where submitit ends it, to have it go on in another job
         relay.end(folder, key, line)
+
+
+def _end_at_failure(folder: str, outcome: Outcome) -> None:
+    """End a sweep with ``fail_fast`` if a run has failed."""
+    if outcome.status == "failed" and relay.read(folder)["fail_fast"]:
+        relay.stop(Path(folder))
 
 
 def _what(folder: str, key: str) -> tuple[str, dict, dict]:

@@ -9,18 +9,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fwexp import store
+from fwexp import plugin_files, store
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.clock import on_interrupt, uninterrupted
 from fwexp.driver.progress import telling_of_compilation
 from fwexp.driver.trace import ending, lost_words
-from fwexp.errors import DataError, UserError
+from fwexp.errors import DataError, OptionError, ParameterError, UserError
 from fwexp.files import locks
 from fwexp.problems.loss_terms import make_objective
 from fwexp.run import catalogues
 from fwexp.run.engine_options import spread
 from fwexp.store import paths, staleness
-from fwexp.store.keys import GROUPS, TRAIN, task_of
+from fwexp.store.keys import GROUPS, TRAIN, key_of, task_of
 from fwexp.store.provenance import build
 
 STALE_NOTE = ", but made by another version of the code; force=stale runs it again"
@@ -141,17 +141,31 @@ def solve(config: Mapping, problems: tuple, data_dir=None, *, place=MappingProxy
         return cls(cls.check_options(own), given).run(problem, solver, options, metrics=metrics, **others, **how)
 
 
-def check(configs: Iterable[Mapping], data_dir=None) -> None:
-    """Load all data and see that the solvers can do with them, so that mistakes show before anything starts."""
+def check(configs: Iterable[Mapping], data_dir=None, misfits: dict[str, UserError] | None = None) -> None:
+    """Load all data and see that the solvers can do with them, so that mistakes show before anything starts.
+
+    With ``misfits``, the configurations that do not fit are noted there by their keys; data that are missing raise all the same.
+    """
+    by_parts: dict[tuple, list[Mapping]] = {}
+    for config in configs:
+        by_parts.setdefault(tuple(_text(config.get(part)) for part in (*GROUPS, "objective", "temperature")), []).append(config)
+    for alike in by_parts.values():
+        try:
+            _check(alike[0], data_dir)
+        except (ParameterError, OptionError) as error:
+            if misfits is None:
+                raise
+            misfits |= {key_of(config): error for config in alike}
+
+
+def _check(config: Mapping, data_dir) -> None:
     from fwexp.tasks import TASKS
 
-    parts = (*GROUPS, "objective", "temperature")
-    for config in {tuple(_text(config.get(part)) for part in parts): config for config in configs}.values():
-        catalogues.check_kinds(task_of(config), config["dataset"]["name"], config["solver"]["name"])
-        train, *_ = load(config["dataset"], data_dir)
-        options = dict(config["solver"])
-        term = make_objective(config.get("objective", "hinge"), config.get("temperature", 1.0))
-        TASKS[task_of(config)].check_problem(train, options.pop("name"), options, term)
+    catalogues.check_kinds(task_of(config), config["dataset"]["name"], config["solver"]["name"])
+    train, *_ = load(config["dataset"], data_dir)
+    options = dict(config["solver"])
+    term = make_objective(config.get("objective", "hinge"), config.get("temperature", 1.0))
+    TASKS[task_of(config)].check_problem(train, options.pop("name"), options, term)
 
 
 def load(dataset: Mapping, data_dir=None):
@@ -204,6 +218,9 @@ def _load(dataset: str, data_dir: str, files: tuple) -> _Data:
     if _files({"name": name}, data_dir)[1] != files:
         raise DataError(f"dataset {name}: a file in {data_dir} has changed while it was read; start again")
     return data
+
+
+plugin_files.ON_CHANGE.append(_load.cache_clear)
 
 
 @functools.lru_cache(maxsize=16)

@@ -5,9 +5,6 @@
 """
 
 import contextlib
-import json
-import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,20 +16,16 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import RunMode
 
-from fwexp import store
-from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed, UserError
-from fwexp.files import folders
-from fwexp.run import dask_launcher, grids, launching, relay, runner, work
-from fwexp.run.config import LAUNCHERS, conf_dir, conf_dirs, execution_settings, quote, register_schema
+from fwexp.run import dask_launcher, grids, launching
+from fwexp.run.config import LAUNCHERS, conf_dir, conf_dirs, defaults_of, execution_settings, quote, register_schema
 from fwexp.run.dask_launcher import DaskLauncher
+from fwexp.run.execution import execute_in
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_loader import checked, current, started_by_us
-from fwexp.run.hydra_settings import SWEEPER
+from fwexp.run.hydra_settings import SWEEPERS
+from fwexp.run.optuna_sweeper import OptunaOptions, OptunaSweeper
 from fwexp.run.work import Todo
-from fwexp.store.keys import GROUPS, STALE, key_of
-from fwexp.store.run_labels import labels
-from fwexp.store.stored_run import StoredRun
 
 CONFIG_NAME = "config"
 
@@ -41,7 +34,7 @@ CONFIG_NAME = "config"
 class SweeperOptions:
     """The keys of ``hydra.sweeper``; see `fwexp.run.grids`."""
 
-    _target_: str = SWEEPER
+    _target_: str = SWEEPERS["fwexp"]
     grids: Any = field(default_factory=lambda: [{}])
     smoke: Any = field(default_factory=dict)
     preset: str = "full"
@@ -62,8 +55,9 @@ class GridSweeper(Sweeper):
         hydra = self._config.hydra
         loader = checked(self._context.config_loader)
         given = [text for text in hydra.overrides.hydra if text != "hydra.mode=MULTIRUN"]  # Hydra adds that one for -m.
-        configs, where = grids.expand(loader, [*given, *arguments], hydra.job.config_name)
-        _raise_any(_execute([configs], {}, self._config, **where))
+        points = grids.expand(loader, [*given, *arguments], hydra.job.config_name)
+        configs, where = list(points.configs.values()), _places(points)
+        _raise_any(execute_in(points.with_hydra, [configs], misfits=points.misfits, **where))
 
 
 class SearchPath(SearchPathPlugin):
@@ -80,12 +74,14 @@ def register() -> None:
     if not __debug__:
         raise OptionError("configurations are read with Python's assertions: unset PYTHONOPTIMIZE, and leave out -O")
     register_schema()
-    ConfigStore.instance().store(group="hydra/sweeper", name="fwexp", node=SweeperOptions)
+    for name, node in (("fwexp", SweeperOptions), ("optuna", {"_target_": SWEEPERS["optuna"]} | defaults_of(OptunaOptions))):
+        ConfigStore.instance().store(group="hydra/sweeper", name=name, node=node)
     dask_launcher.register()
     plugins = Plugins.instance()
-    for plugin in (GridSweeper, SearchPath, DaskLauncher):
+    for plugin in (GridSweeper, OptunaSweeper, SearchPath, DaskLauncher):
         plugins.register(plugin)
-    plugins.class_name_to_class |= {SWEEPER: GridSweeper, LAUNCHERS["dask"]: DaskLauncher}  # Hydra takes none from elsewhere
+    ours = {SWEEPERS["fwexp"]: GridSweeper, SWEEPERS["optuna"]: OptunaSweeper, LAUNCHERS["dask"]: DaskLauncher}
+    plugins.class_name_to_class |= ours  # Hydra takes none from elsewhere
 
 
 def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]:
@@ -100,7 +96,12 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
     """
     chosen = [] if preset is None else [f"hydra.sweeper.preset={quote(preset)}"]
     with hydra_loader() as loader:
-        return grids.expand(loader, [*overrides, *chosen], CONFIG_NAME)[0]
+        points = grids.expand(loader, [*overrides, *chosen], CONFIG_NAME)
+    launcher = points.with_hydra.hydra.launcher._target_
+    if not launching.runs_here(points.with_hydra.hydra) and not any(text.startswith("hydra/launcher=") for text in overrides):
+        name = next(name for name, target in LAUNCHERS.items() if target == launcher)
+        raise OptionError(f"an experiment that is run from here must choose no launcher, got {name}; give it as an argument")
+    return list(points.configs.values())
 
 
 @contextlib.contextmanager
@@ -112,11 +113,17 @@ def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callab
     overrides : sequence of str
         What would follow ``fwexp run -m``, also of the launcher.
     """
-    of_hydra = [text for text in overrides if text.lstrip("+~").startswith(("hydra/", "hydra."))]
     with hydra_loader() as loader:
-        configs, where = grids.expand(loader, overrides, CONFIG_NAME)
-        config = loader.load_configuration(CONFIG_NAME, of_hydra, run_mode=RunMode.MULTIRUN)
-        yield configs, where, lambda some: _raise_any(_execute([some], {}, config, **where))
+        points = grids.expand(loader, overrides, CONFIG_NAME)
+        where = _places(points)
+        yield list(points.configs.values()), where, lambda some: _raise_any(execute_in(points.with_hydra, [some], **where))
+
+
+def _places(points: grids.Points) -> dict:
+    """Return where the runs of a sweep are done and how, which searches nothing."""
+    if (quantity := points.execution.pop("objective_value")) is not None:
+        raise OptionError(f"objective_value is what hydra/sweeper=optuna minimises, got {quantity!r} without that")
+    return points.execution
 
 
 def execute(configs: Sequence[Mapping], *, launcher="basic", settings: Sequence[str] = (), **where) -> None:
@@ -131,7 +138,7 @@ def execute(configs: Sequence[Mapping], *, launcher="basic", settings: Sequence[
     settings : sequence of str
         What is not as it is by default with it, such as ``hydra.launcher.n_workers=4``.
     **where
-        ``results_dir``, ``data_dir``, ``force`` and ``checkpoint``, as in ``conf/config.yaml``.
+        ``results_dir``, ``data_dir``, ``force``, ``checkpoint``, ``skip_invalid`` and ``fail_fast``, as in ``conf/config.yaml``.
 
     Raises
     ------
@@ -180,7 +187,9 @@ def execute_together(
     tried = {} if tried is None else tried
     with hydra_loader() as loader:
         config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}", *settings], run_mode=RunMode.MULTIRUN)
-        return _execute(groups, tried, config, **execution_settings(where))
+        place = execution_settings(where)
+        place.pop("objective_value")
+        return execute_in(config, groups, tried, **place)
 
 
 def _raise_any(errors: Sequence[Exception | None]) -> None:
@@ -208,89 +217,3 @@ def hydra_loader() -> Iterator:
             yield hydra.config_loader
     except COMPOSING as error:
         raise explain(error) from error
-
-
-def _execute(groups, tried, config, *, results_dir, data_dir, force, checkpoint, **place) -> list:
-    # Workers outlive sweeps, and may be at work in another folder than this process by now.
-    results_dir = folders.check_folder("results_dir", results_dir).absolute()
-    data_dir = data_dir and folders.check_folder("data_dir", data_dir).absolute()
-    store.tidy(results_dir)
-    configs, stored, due, errors = {}, {}, {}, []
-    for group in groups:
-        new = {key: c for c in group if (key := key_of(c)) not in configs}
-        error = None
-        try:
-            of_group = {key: store.stored(results_dir, c, runner.known_checksums(c["dataset"], data_dir)) for key, c in new.items()}
-            todo = {key: Todo(c, "") for key, c in new.items() if key not in tried and store.is_due(of_group[key], force)}
-            runner.check([run.config for run in todo.values()], data_dir)
-            configs, stored, due = configs | new, stored | of_group, due | todo
-        except UserError as wrong:
-            error = wrong
-        errors.append(error)
-    if None not in errors:
-        return errors
-    if due:
-        store.check_writable(results_dir)
-        dask_launcher.check_cluster(config.hydra, place.get("address"))
-    _announce(stored, due, sum(key in tried for key, run in stored.items() if run is None))
-    broken = None
-    if due:
-        todo = list(due.values()) if launching.runs_here(config.hydra) else _kinds_first(list(due.values()))
-        _name(todo, configs)
-        where = {
-            "results_dir": str(results_dir),
-            "data_dir": data_dir and str(data_dir),
-            "force": force,
-            "checkpoint": checkpoint,
-            **place,
-        }
-        jobs = {key_of(run.config): {"name": run.name, "config": run.config} for run in todo}
-        try:
-            with relay.sweeping(results_dir, {"where": where, "jobs": jobs}) as folder:
-                work.finish(todo, lambda todo: launching.launch(todo, config, folder), results_dir, folder)
-        except RunsFailed as error:
-            broken = error
-        store.tidy(results_dir)
-    known = tried | due
-    tried |= {key: run for key, run in due.items() if run.status not in work.UNENDED}
-    mine = [[known[key] for key in map(key_of, group) if key in known] for group in groups]
-    return [error or _failure(runs, broken) for error, runs in zip(errors, mine, strict=True)]
-
-
-def _announce(stored: Mapping[str, StoredRun | None], due: Mapping[str, Todo], failed: int) -> None:
-    """Print how many runs there are to do, given runs by key; ``failed`` ones failed before and are left alone."""
-    kept = [run for key, run in stored.items() if run is not None and key not in due]
-    stale = sum(run.stale for run in kept)
-    others = f" ({stale} of them by another version of the code; force={STALE} redoes those)" if stale else ""
-    print_line(f"{len(stored)} runs: {len(kept)} stored{others}, {len(due)} to run" + f", {failed} failed before" * bool(failed))
-
-
-def _name(todo: Sequence[Todo], configs: Mapping[str, Mapping]) -> None:
-    """Give runs numbers, and names by the settings that tell them apart."""
-    names = dict(zip(configs, labels(list(configs.values())), strict=True))
-    for number, run in enumerate(todo, 1):
-        run.name = f"[{number}/{len(todo)}] {names[key_of(run.config)]}"
-
-
-def _failure(tried: Sequence[Todo], broken: RunsFailed | None) -> RunsFailed | None:
-    """Return what to say of some of the runs of a sweep, which may have broken off."""
-    failed, missing = work.counts(tried)
-    if missing and broken:
-        return broken
-    if failed:
-        return RunsFailed(f"{failed} of {len(tried)} runs failed; repeat the command to try them again")
-    if missing:
-        return RunsFailed(f"{missing} of {len(tried)} runs were interrupted; repeat the command to finish them")
-    return None
-
-
-def _kinds_first(todo: Sequence[Todo]) -> list[Todo]:
-    """Put one run of each data set and solver before the rest, data sets in turn, so that workers compile different kernels."""
-    met, turns = Counter(), []
-    for run in todo:
-        dataset, kind = (json.dumps([run.config.get(group) for group in groups]) for groups in (("dataset",), GROUPS))
-        met[kind] += 1
-        if met[kind] == 1:
-            met[dataset] += 1
-        turns.append(met[dataset] if met[kind] == 1 else math.inf)
-    return [todo[place] for place in sorted(range(len(todo)), key=turns.__getitem__)]

@@ -80,6 +80,10 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) ->
             run.status = "lost" if died else status
             if died:
                 print_line(f"{run.name}: its worker died; again")
+        if relay.is_over(folder):  # A run failed, and that was to end the sweep.
+            for run in pending:
+                run.status = "skipped" if run.status in ("lost", "claimed") else run.status
+            return
         fruitless = fruitless + 1 if all(run.status == "due" for run in batch) else 0
         if fruitless and (fruitless == STARTS or not isinstance(broken, BrokenExecutor | None)):
             said = f"{type(broken).__name__}: {' '.join(str(broken).split())}" if broken else "workers die before they begin a run"

@@ -40,6 +40,7 @@ SOLVERS = plugins.Catalogue(
     "solver",
     lambda: (found for folder in FOLDERS for found in plugins.of_modules(folder, _classes)),
     _check,
+    objects=_classes,
     at_hand=lambda name: plugins.of_module_called(__name__, name, _classes),
 )
 

@@ -7,12 +7,13 @@ while that digest differs from that of the sources as they are now, or where the
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+from fwexp import plugin_files
 from fwexp.files import code_digest
 
 COMMON = ("fwexp.driver", "fwexp.oracles", "fwexp.problems")
 # Modules that list others, show something or look after files, and change no number: else a run would depend on all there is.
 LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", "fwexp.tasks")
-SHOWS = ("fwexp.plugins", "fwexp.driver.progress", "fwexp.errors")
+SHOWS = ("fwexp.plugin_files", "fwexp.plugins", "fwexp.driver.progress", "fwexp.errors")
 KEPT = ("atomic", "code_digest", "folders", "locks", "owned", "private", "processes", "reading")
 KEEPS = tuple(f"fwexp.files.{name}" for name in KEPT)
 
@@ -33,3 +34,6 @@ def is_stale(record: Mapping) -> bool:
 def current(modules: tuple[str, ...]) -> str:
     """Return the digest of modules, and all they import, as their sources are now."""
     return code_digest.digest(modules, without={*LISTS, *SHOWS, *KEEPS} - set(modules), deferred=True)
+
+
+plugin_files.ON_CHANGE += [code_digest.forget, current.cache_clear]  # An edited plugin file is another module.

@@ -30,8 +30,13 @@ def _check(cls) -> None:
     plugins.check_options_class(cls.Options)
 
 
+def _classes(module) -> list[type[Task]]:
+    return plugins.defined_classes(module, Task)
+
+
 TASKS = plugins.Catalogue(
     "task",
-    lambda: plugins.of_modules(__name__, lambda module: plugins.defined_classes(module, Task)),
+    lambda: plugins.of_modules(__name__, _classes),
     _check,
+    objects=_classes,
 )

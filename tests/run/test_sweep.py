@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 from hydra.types import RunMode
 
+import fwexp
 from fwexp import store
+from fwexp.cli import main
 from fwexp.data.dataset import Dataset
 from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed, UserError
 from fwexp.files import locks
-from fwexp.run import launching, runner, sweep
+from fwexp.run import execution, launching, runner, sweep, work
 from fwexp.run.config import canonical, run_key
 from tests.test_cli import letters
 
@@ -322,8 +324,8 @@ def test_data_are_read_once(tmp_path, monkeypatch):
 def test_workers_begin_with_one_run_of_each_kind():
     """Of data sets in turn, so that each has other kernels to compile than its neighbours; then what is left, in order."""
     configs = expand("dataset=digits,synthetic_lsp", "solver=bcfw,ssg", "lam=0.1,1", "seed=0")
-    todo = [sweep.Todo(config, "") for config in configs]
-    kinds = short([each.config for each in sweep._kinds_first(todo)], "dataset", "solver", "lam")
+    todo = [work.Todo(config, "") for config in configs]
+    kinds = short([each.config for each in execution._kinds_first(todo)], "dataset", "solver", "lam")
     first = [(name, solver, 0.1) for solver in ("bcfw", "ssg") for name in ("digits", "synthetic_lsp")]
     assert [(dataset["name"], *others) for dataset, *others in kinds] == first + [
         (name, solver, 1.0) for name in ("digits", "synthetic_lsp") for solver in ("bcfw", "ssg")
@@ -363,12 +365,157 @@ def test_a_failure_in_a_worker_is_recorded_there(tmp_path, monkeypatch):
     assert failed.record["error"].startswith("DataError: dataset ocr needs ocr/letter.data.gz")
 
 
+# -- combinations that do not fit, and failures
+
+MISFITS = ["solver=bcfw,lbfgs,lazy,fw", "solver.line_search=true,false", "max_passes=0.1", "gap_tol=0"]
+
+
+def test_combinations_that_do_not_fit_are_left_out_and_counted(tmp_path, solved, capsys):
+    where = f"results_dir={tmp_path}"
+    assert main(["run", "-m", *MISFITS, where]) == 2
+    assert solved.calls == []
+    assert main(["run", "-m", "skip_invalid=true", *MISFITS, where]) == 0
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("skipped 4 of 8 combinations, which do not fit: unknown key 'solver.line_search'")
+    assert len(solved.calls) == 4
+    assert main(["run", "-m", "skip_invalid=true", "solver=bcfw,lbfgs", "max_passes=0.1", where]) == 0  # known with the data only
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert re.fullmatch(r"skipped 1 of 2 combinations, which do not fit: solver lbfgs .* \(1\)", last)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["solver=lbfgs", "lam=1,2"], "solver lbfgs does not minimise the objective hinge"),  # nothing fits
+        (["solver.lin_search=true,false"], "unknown key 'solver.lin_search'"),
+        (["solver=bcfw,bcwf"], "unknown solver 'bcwf'"),  # a name that fits nowhere
+        (["dataset=digits,ocr", "data_dir=nowhere"], "dataset ocr needs"),
+        (["skip_invalid=perhaps"], "skip_invalid must be true or false, got 'perhaps'"),
+    ],
+)
+def test_other_mistakes_are_none_of_these(tmp_path, solved, capsys, words, message):
+    assert main(["run", "-m", "skip_invalid=true", *words, f"results_dir={tmp_path}"]) == 2
+    assert message in capsys.readouterr().err
+    assert solved.calls == []
+
+
+def test_a_sweep_ends_at_the_first_failure_if_it_is_to(tmp_path, solved, capsys):
+    solved.plan += [None, ZeroDivisionError("by nought")]
+    words = ["run", "-m", *QUICK, "seed=0,1,2,3", f"results_dir={tmp_path}"]
+    assert main([*words, "fail_fast=true"]) == 1
+    assert len(solved.calls) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "fwexp: 1 of 4 runs failed, and fail_fast=true ended the sweep; not run: "
+        "[3/4] digits auto lam=0.01 seed=2, [4/4] digits auto lam=0.01 seed=3"
+    )
+    assert main(words) == 0
+    assert len(solved.calls) == 5
+
+
+@pytest.mark.slow
+def test_so_does_a_sweep_with_workers(tmp_path, monkeypatch, capsys):
+    """The data of all runs are gone when the first worker looks for them."""
+    file = tmp_path / "ocr" / "letter.data"
+    file.parent.mkdir()
+    file.write_bytes(letters())
+    configs = expand("dataset=ocr", f"data_dir={tmp_path}", "seed=range(8)", "solver=bcfw")
+    launch = launching.launch
+    monkeypatch.setattr(launching, "launch", lambda *args: file.unlink(missing_ok=True) or launch(*args))
+    how = {"launcher": "joblib", "settings": ["hydra.launcher.n_jobs=1"], "fail_fast": True}
+    with pytest.raises(RunsFailed, match="fail_fast=true ended the sweep; not run: "):
+        sweep.execute(configs, results_dir=tmp_path, data_dir=tmp_path, **how)
+    assert sum("failed: DataError" in line for line in capsys.readouterr().err.splitlines()) == 1
+
+
+# -- a launcher that an experiment chooses
+
+CHOOSES = """
+defaults: [override /hydra/launcher: joblib]
+hydra: {launcher: {n_jobs: 2}, sweeper: {grids: [{solver: [bcfw, fw], max_passes: 0.1}]}}
+"""
+
+
+def test_a_launcher_in_an_experiment_is_used(tmp_path, monkeypatch, preset):
+    used = []
+    monkeypatch.setattr(launching, "launch", lambda todo, config, folder: used.append(config.hydra.launcher) or 1 / 0)
+    chosen, plain = preset(CHOOSES), preset("hydra: {sweeper: {grids: [{solver: [bcfw, fw], max_passes: 0.1}]}}", "plain")
+    where = [f"results_dir={tmp_path / 'results'}"]
+    assert main(["run", "-m", *chosen, *where]) == 1
+    assert (used[-1]._target_.rpartition(".")[2], used[-1].n_jobs) == ("JoblibLauncher", 2)
+    assert main(["run", "-m", *chosen, "hydra.launcher.n_jobs=1", *where]) == 1
+    assert used[-1].n_jobs == 1
+    assert main(["run", "-m", *plain, *where]) == 1
+    assert used[-1]._target_.endswith("BasicLauncher")
+
+
+def test_a_launcher_in_an_experiment_is_rejected_where_it_would_be_ignored(tmp_path, preset, capsys):
+    chosen = preset(CHOOSES)
+    preset("hydra: {sweeper: {grids: [{solver: fw}]}}", "plain")
+    assert main(["run", "-m", chosen[0], "+experiment=new,plain", f"results_dir={tmp_path}"]) == 2
+    assert "experiments that disagree on hydra/launcher cannot be run together" in capsys.readouterr().err
+    with pytest.raises(OptionError, match="must choose no launcher, got joblib; give it as an argument"):
+        sweep.expand(chosen)
+    assert main(["run", *chosen]) == 2
+    assert "add -m" in capsys.readouterr().err
+
+
+# -- from Python
+
+
+def test_sweeps_from_python_are_those_of_the_command(tmp_path, solved, capsys):
+    grid = {"solver.sampling": ["perm", "uniform"]}
+    quick = {"max_passes": 0.1, "gap_tol": 0, "iterates": [["last"]], "results_dir": tmp_path}
+    frame = fwexp.sweep(grid, solver="bcfw", lam=np.array([0.5, 0.25]), **quick)
+    words = ["solver.sampling=perm,uniform", "solver=bcfw", "lam=0.5,0.25", "iterates=[last]"]
+    assert list(frame["key"]) == [run_key(config) for config in expand(*words)] == solved.calls
+    assert list(frame["solver.sampling"]) == ["perm", "perm", "uniform", "uniform"]
+    assert list(frame["lam"]) == [0.5, 0.25] * 2
+    assert list(frame.columns[-2:]) == ["key", "path"]
+    row, run = frame.iloc[1], store.load_results(tmp_path, key=frame["key"][1])
+    assert (row["primal"], row["test_error"]) == (run["primal"].iloc[-1], run["test_error"].iloc[-1])
+    again = fwexp.sweep([{"solver": ("bcfw", "fw")}, {"solver": "fw", "lam": 1.0}], **quick)
+    assert [tuple(row) for row in again[["solver", "lam"]].fillna(0).to_numpy()] == [("bcfw", 0), ("fw", 0), ("fw", 1)]
+    pd.testing.assert_frame_equal(fwexp.sweep(grid, solver="bcfw", lam=[0.5, 0.25], **quick), frame)
+    assert len(solved.calls) == 4 + 3
+
+
+def test_runs_that_fail_are_rows(tmp_path, solved):
+    solved.plan += [None, ZeroDivisionError("by nought")]
+    given = {"seed": range(3), "max_passes": 0.1, "gap_tol": 0, "results_dir": tmp_path}
+    with pytest.warns(RuntimeWarning, match="1 of 3 runs failed"):
+        frame = fwexp.sweep(**given)
+    assert list(frame["status"]) == ["max_passes", "failed", "max_passes"]
+    assert frame["error"][1] == "ZeroDivisionError: by nought"
+    solved.plan += [ZeroDivisionError("by nought")]
+    with pytest.raises(RunsFailed, match="fail_fast"):
+        fwexp.sweep(**given | {"seed": range(1, 5)}, fail_fast=True)
+    frame = fwexp.sweep(solver=["bcfw", "lbfgs"], skip_invalid=True, **given)
+    assert set(frame["solver"]) == {"bcfw"}
+
+
+@pytest.mark.parametrize(
+    ("grid", "given", "message"),
+    [
+        (None, {"lam": []}, r"lam must have one value at least, got \[\]"),
+        ([], {}, r"grid must be a dict or a list of dicts, got \[\]"),
+        (3, {}, "grid must be a dict or a list of dicts, got 3"),
+        ({"lam": 1}, {"lam": 2}, "lam must be given once"),
+        (None, {"lamb": 1}, "unknown key 'lamb'"),
+        (None, {"launcher": "lobjib"}, "unknown hydra/launcher 'lobjib'"),
+        (None, {"objective_value": "gap"}, "objective_value is for `fwexp run -m hydra/sweeper=optuna`"),
+        ([{"force": True}, {"force": False}], {}, "grids must not differ in where"),
+    ],
+)
+def test_wrong_sweeps_from_python_take_one_line(tmp_path, solved, grid, given, message):
+    with pytest.raises(UserError, match=message):
+        fwexp.sweep(grid, **given, results_dir=tmp_path)
+    assert solved.calls == []
+
+
 # -- one run
 
 
 def test_a_run_gives_solve_what_the_configuration_says(tmp_path, monkeypatch):
-    import fwexp
-
     (config,) = sweep.expand(
         ["solver=bcfw", "solver.sampling=perm", "lam=1/n", "seed=3", "schedule=[0.1,0.5]", "iterates=[last,tavg]", "max_passes=0.5"]
     )

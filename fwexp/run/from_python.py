@@ -1,0 +1,186 @@
+"""`sweep`: what ``fwexp run -m`` does, from Python."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fwexp import plugin_files
+from fwexp.errors import OptionError, ParameterError, RunsFailed, needing, shown, warn
+from fwexp.options import plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fwexp.types import AnyPath
+
+Grid = Mapping[str, Any]
+SHOWN, ERRORS = ("primal", "dual", "gap"), ("train_error", "validation_error", "test_error")
+
+
+def sweep(
+    grid: Grid | Sequence[Grid] | None = None,
+    /,
+    *,
+    launcher: str = "basic",
+    launcher_options: Mapping[str, Any] | None = None,
+    results_dir: "AnyPath" = "results",
+    plugin: "AnyPath | Sequence[AnyPath]" = (),
+    **values: Any,
+) -> "pd.DataFrame":
+    """Run all combinations of values, as ``fwexp run -m`` does, and return one row per run.
+
+    Runs that are stored are not repeated, so an interrupted sweep goes on where it was.
+
+    Parameters
+    ----------
+    grid : dict, or list of dict, optional
+        Values by key, for keys that are no names in Python, such as ``"solver.sampling"``. A list of grids runs each of them, as
+        in `sklearn.model_selection.ParameterGrid`.
+    launcher : {"basic", "joblib", "dask", "submitit_local", "submitit_slurm"}, default "basic"
+        What starts the runs: this process one after the other, or workers.
+    launcher_options : dict, optional
+        Settings of the launcher, such as ``{"n_jobs": 4}`` of joblib.
+    results_dir : path, default "results"
+        The store.
+    plugin : path or list of path, optional
+        Plugin files of yours, as of ``fwexp run --plugin FILE``.
+    **values
+        The keys of ``fwexp run``: ``dataset``, ``solver``, ``lam``, ``seed``, ``max_passes``, ``gap_tol``, ``data_dir``, ``force``,
+        ``skip_invalid``, ``fail_fast``, ``experiment``, ... A list, tuple, range or array holds values that are tried in turn; a
+        list in it is one value, such as ``iterates=[["last"]]``. All else is one value. A key of ``grid`` must not be repeated.
+
+    Returns
+    -------
+    DataFrame
+        One row per run, without duplicates, in the order of the grids: the keys that have several values, ``status``, the numbers
+        of the weights that the run returned (``primal``, ``dual``, ``gap``, errors, ``passes``, ``time``, ...), its ``key`` in the
+        store, its folder ``path``, and the ``error`` of a run that failed.
+
+    Raises
+    ------
+    ValueError
+        A value that is not accepted.
+    TypeError
+        A key that does not exist.
+    fwexp.errors.RunsFailed
+        A run failed, and ``fail_fast=True``. Otherwise failed runs are rows with status ``"failed"``, and a warning counts them.
+
+    See Also
+    --------
+    load_results : The traces of stored runs.
+
+    Examples
+    --------
+    >>> import fwexp
+    >>> frame = fwexp.sweep(solver=["bcfw", "fw"], lam=[1.0, 0.1], max_passes=1)
+    >>> frame[["solver", "lam", "status"]]
+      solver  lam      status
+    0   bcfw  1.0  max_passes
+    1   bcfw  0.1  max_passes
+    2     fw  1.0  max_passes
+    3     fw  0.1  max_passes
+    """
+    with needing("fwexp.sweep needs"):
+        import pandas as pd
+
+        from fwexp.run.execution import execute_in
+        from fwexp.run.sweep import hydra_loader
+
+    grids = [grid or {}] if grid is None or isinstance(grid, Mapping) else grid
+    if not isinstance(grids, Sequence) or not grids or not all(isinstance(each, Mapping) for each in grids):
+        raise ParameterError(f"grid must be a dict or a list of dicts, got {shown(grid)}")
+    given: dict[str, Any] = {"hydra/launcher": launcher, "results_dir": results_dir}
+    given |= {f"hydra.launcher.{key}": value for key, value in (launcher_options or {}).items()}
+    files = [plugin] if isinstance(plugin, str | PurePath) else plugin
+    with plugin_files.using(files), hydra_loader() as loader:
+        points = _points(loader, [_overrides(each, values) + _overrides({}, given) for each in grids])
+        configs = {key: config for each in points for key, config in each.configs.items()}
+        misfits = [error for each in points for error in each.misfits]
+        where = points[0].execution
+        (error,) = execute_in(points[0].with_hydra, [list(configs.values())], misfits=misfits, **where)
+        if isinstance(error, RunsFailed) and not where["fail_fast"]:
+            warn(str(error))
+        elif error is not None:
+            raise error
+        overrides = {key: texts for each in reversed(points) for key, texts in each.overrides.items()}
+        rows = [_row(loader, overrides[key], config, where) for key, config in configs.items()]
+    frame = pd.DataFrame([row.given | row.found for row in rows if row])
+    given = dict.fromkeys(name for row in rows if row for name in row.given)
+    own = [name for name in frame if name not in given and (name in SHOWN or not frame[name].isna().all())]
+    return frame[[*given, *own]]
+
+
+class _Row(NamedTuple):
+    """A row: what was given for a run, and what was found of it."""
+
+    given: dict[str, Any]
+    found: dict[str, Any]
+
+
+def _points(loader, overrides: Sequence[Sequence[str]]) -> list:
+    """Return the points of each grid."""
+    from fwexp.run.grids import expand
+    from fwexp.run.sweep import CONFIG_NAME
+
+    points = [expand(loader, texts, CONFIG_NAME) for texts in overrides]
+    if any(each.execution != points[0].execution for each in points):
+        raise OptionError("grids must not differ in where runs are stored and how they are run")
+    for each in points:
+        if each.execution.pop("objective_value") is not None:
+            raise OptionError("objective_value is for `fwexp run -m hydra/sweeper=optuna`, got it in fwexp.sweep")
+    return points
+
+
+def _overrides(grid: Grid, values: Grid) -> list[str]:
+    """Return the overrides of Hydra's that stand for values by key."""
+    if both := sorted(grid.keys() & values.keys()):
+        raise OptionError(f"{both[0]} must be given once, got it in the grid and as an argument")
+    return [_override(key, value) for key, value in {**grid, **values}.items()]
+
+
+def _override(key: str, value) -> str:
+    from fwexp.run.config import quote
+    from fwexp.store.keys import GROUPS
+
+    is_choice = key in (*GROUPS, "experiment", "engine", "hydra/launcher")
+    several = list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | PurePath) else [value]
+    if not several:
+        raise ParameterError(f"{key} must have one value at least, got {shown(value)}")
+    texts = [each if is_choice and isinstance(each, str) else quote(_plain(each)) for each in several]
+    return f"{'+' * (key == 'experiment')}{key}={','.join(texts)}"
+
+
+def _plain(value):
+    """Return a value as configurations hold it."""
+    match value:
+        case Mapping():
+            return {key: _plain(each) for key, each in value.items()}
+        case PurePath():
+            return str(value)
+        case str() | None:
+            return value
+        case Iterable():
+            return [_plain(each) for each in value]
+    return plain(value)
+
+
+def _row(loader, overrides: Sequence[str], config: Mapping, where: Mapping) -> _Row | None:
+    """Return what is to be said of a run; None of one that was left out."""
+    from fwexp import store
+    from fwexp.run import runner
+    from fwexp.run.config import EXECUTION_KEYS
+    from fwexp.run.grids import parser_of
+    from fwexp.run.measures import measures
+
+    parsed = map(parser_of(loader).parse_override, overrides)
+    given = {each.key_or_group: each.value() for each in parsed if each.key_or_group not in (*EXECUTION_KEYS, "experiment")}
+    results_dir, checksums = Path(where["results_dir"]), runner.known_checksums(config["dataset"], where["data_dir"])
+    failure, run = store.failure(results_dir, config), store.stored(results_dir, config, checksums)
+    if failure is not None and failure.status == "failed":
+        error = failure.record["error"]
+        return _Row(given, {"status": "failed", "key": failure.key, "path": str(failure.path), "error": error})
+    if run is None:
+        return None
+    numbers = measures(run)
+    first = {name: numbers.pop(name) for name in (*SHOWN, *ERRORS) if name in numbers}
+    return _Row(given, {"status": run.status} | first | numbers | {"key": run.key, "path": str(run.path)})

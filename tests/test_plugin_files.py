@@ -1,0 +1,154 @@
+"""One file with a solver, a data set, a figure and a claim, and files that are no plugins."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fwexp
+from fwexp import plugin_files, store
+from fwexp.cli import main
+from fwexp.data import DATASETS
+from fwexp.papers.declarations import FIGURES
+from fwexp.solvers import SOLVERS
+from tests.pages import blocks, write_files
+
+TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorials" / "solver.md"
+PLUGIN = next(block.text for block in blocks(TUTORIAL) if block.file == "my_solver.py")
+QUICK = ["lam=0.1", "max_passes=2", "data_dir=data"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Go to a folder with the plugin file of the tutorial and its data."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(plugin_files.VARIABLE, raising=False)
+    write_files(TUTORIAL, tmp_path / "tutorial")
+    (tmp_path / "tutorial" / "data").rename(tmp_path / "data")
+    (tmp_path / "my_solver.py").write_text(PLUGIN)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_all_that_a_file_has_is_used_by_all_commands(folder, capsys):
+    plugin = ["--plugin", "my_solver.py"]
+    assert main(["run", *plugin, "solver=subgradient", "solver.offset=2", "dataset=tags", *QUICK]) == 0
+    (run,) = store.find_runs()
+    assert run.config["solver"] == {"name": "subgradient", "offset": 2.0}
+    assert any(name.startswith("fwexp_plugin_my_solver_") for name in run.record["sources"]["modules"])
+    assert main(["figure", "mine/fig1", *plugin, "--preset", "smoke", "hydra/launcher=basic"]) == 0
+    assert Path("results/figures/mine/fig1-smoke.png").is_file()
+    assert main(["run", "-m", "--plugin=my_solver.py", "+experiment=mine/fig1", "max_passes=2"]) == 0
+    capsys.readouterr()
+    assert main(["claims", "mine", *plugin]) == 0
+    assert capsys.readouterr().out.startswith("M-1 ")
+    assert main(["compare", "subgradient", "fw", *plugin]) == 0
+    assert main(["options", "subgradient", *plugin]) == 0
+    assert "solver.offset=1" in capsys.readouterr().out
+    assert main(["data", "list", *plugin]) == 0
+    assert "words and their tags" in capsys.readouterr().out
+
+
+def test_files_are_there_as_long_as_they_are_named(folder, monkeypatch, capsys):
+    known = [list(SOLVERS), list(DATASETS), list(FIGURES)]
+    with plugin_files.using(["my_solver.py"]):
+        assert "subgradient" in SOLVERS
+        assert "tags" in DATASETS
+        assert "mine/fig1" in FIGURES
+    assert [list(SOLVERS), list(DATASETS), list(FIGURES)] == known
+    assert plugin_files.VARIABLE not in os.environ
+    assert main(["run", "solver=subgradient"]) == 2
+    (folder / "other.py").write_text(PLUGIN.replace("subgradient", "other").replace("tags", "others").replace("mine", "its"))
+    monkeypatch.setenv(plugin_files.VARIABLE, os.pathsep.join(["my_solver.py", str(folder / "other.py")]))
+    assert {"subgradient", "other"} <= set(SOLVERS)
+    train, _ = fwexp.load_dataset("tags", data_dir="data")
+    assert fwexp.solve(train, "other", lam=0.1, max_passes=1).solver == "other"
+    monkeypatch.delenv(plugin_files.VARIABLE)
+    assert "other" not in SOLVERS
+
+
+def test_an_edited_file_makes_its_runs_stale(folder, capsys):
+    run = ["run", "--plugin", "my_solver.py", "solver=subgradient", *QUICK]
+    assert main(run) == 0
+    Path("my_solver.py").rename("elsewhere.py")
+    Path("elsewhere.py").rename("my_solver.py")  # the name and what is in it count
+    assert main(run) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == "stored already"
+    Path("my_solver.py").write_text(PLUGIN.replace("+ 1.0 + self", "+ 2.0 + self"))
+    assert main(run) == 0
+    assert "stored already, but made by another version of the code" in capsys.readouterr().err
+    before = store.load_results()["primal"].iloc[-1]
+    assert main([*run, "force=stale"]) == 0
+    assert store.load_results()["primal"].iloc[-1] != before
+
+
+def test_sweeps_from_python_take_files(folder):
+    frame = fwexp.sweep(plugin="my_solver.py", solver=["subgradient", "fw"], dataset="tags", lam=0.1, max_passes=1, data_dir="data")
+    assert list(frame["solver"]) == ["subgradient", "fw"]
+    assert "subgradient" not in SOLVERS
+
+
+SOLVER = "from fwexp.solvers.fw import FW\nclass Mine(FW):\n    name = {!r}\n"
+HALF = "from fwexp.solvers import Solver\nclass M(Solver):\n    name = title = 'half'"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import no_such_module", "must be importable, got ModuleNotFoundError: No module named 'no_such_module' (line 1)"),
+        ("\nimport sibling", "(line 2); a plugin is one file, several make a package"),
+        ("raise SystemExit(3)", "must be importable, got SystemExit: 3 (line 1)"),
+        ("x = (", "got SyntaxError: '(' was never closed"),
+        (SOLVER.format("bcfw"), "must have a name of its own, got that of one in fwexp.solvers.bcfw"),
+        (SOLVER.format("subgradient"), "must have a name of its own, got that of one in plugin file"),
+        (SOLVER.format("a b"), "a solver must have a name of letters, digits and _, got 'a b'"),
+        (
+            "from fwexp.solvers import Solver\nclass M(Solver):\n    name = title = 'half'",
+            "it does not define advance, point, start",
+        ),
+        (None, "plugin files must be files of Python, got"),
+    ],
+)
+def test_files_that_are_none_take_one_line(folder, capsys, source, message):
+    (folder / "sibling.py").touch()
+    if source is not None:
+        (folder / "bad.py").write_text(source)
+    assert main(["run", "--plugin", "my_solver.py", "--plugin", "bad.py", "solver=fw", *QUICK]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert not (folder / "results").exists()
+
+
+def test_two_files_of_one_name_take_one_line(folder, capsys):
+    (folder / "other").mkdir()
+    (folder / "other" / "my_solver.py").write_text(SOLVER.format("mine"))
+    assert main(["ls", "--plugin", "my_solver.py", "--plugin", "other/my_solver.py"]) == 2
+    assert "plugin files must have different names, got" in capsys.readouterr().err
+    assert main(["ls", "--plugin"]) == 2
+    assert capsys.readouterr().err == "fwexp: --plugin needs a file, got none\n"
+
+
+def test_what_a_file_imports_is_not_its_own(folder):
+    """Also where two files share it, and a figure is declared as those in fwexp are."""
+    more = "from fwexp.data.digits import DATASET as D\nfrom fwexp.solvers.fw import FW\n"
+    Path("my_solver.py").write_text(PLUGIN.replace("FIG1 = Figure(", "FIG1 = Figure.declared(") + more)
+    with plugin_files.using(["my_solver.py"]):
+        assert FIGURES["mine/fig1"].experiment["lam"] == 0.1
+        assert FIGURES.module("mine/fig1").startswith(plugin_files.PREFIX)
+        assert DATASETS["digits"].name == "digits"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["joblib", "submitit_local", "dask"])
+def test_workers_find_files_too(folder, launcher):
+    code = "import sys; from fwexp.cli import main; sys.exit(main())"
+    words = ["run", "-m", "--plugin", "my_solver.py", "solver=subgradient,fw", "dataset=tags", *QUICK, f"hydra/launcher={launcher}"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(path.read_text()) for path in folder.glob("results/runs/*/*/*/run.json")]
+    assert sorted(record["config"]["solver"]["name"] for record in records) == ["fw", "subgradient"]
+    assert len({name for record in records for name in record["sources"]["modules"] if re.match("fwexp_plugin_", name)}) == 1
