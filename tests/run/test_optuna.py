@@ -120,7 +120,10 @@ def test_points_that_do_not_fit_are_refused_or_left_out(tmp_path, solved, capsys
         ),
         (["lam=0.1,1", "objective_value=null"], "got None"),
         (["lam=0.1,1", "objective_value=time_to_gap=-1"], "got 'time_to_gap=-1'"),
-        (["lam=0.1,1", "max_passes=0.1", "objective_value=validation_error"], "validation_error needs runs that measure it"),
+        (
+            ["lam=0.1,1", "solver=fw", "max_passes=0.1", "objective_value=validation_error"],
+            "validation_error needs runs that measure it",
+        ),
         (["lam=0.1,1", "max_passes=0.1", "solver=ssg", "objective_value=gap"], "got none from solver ssg on dataset digits"),
         (["lam=tag(log, interval(0, 1))"], "must have ends in their order, and above 0 on a log scale"),
         (["lam=interval(1, 0)"], "must have ends in their order"),
