@@ -167,4 +167,4 @@ class _Finder:
         return None
 
 
-sys.meta_path.append(_Finder)  # type: ignore[arg-type]  # A class with the method does.
+sys.meta_path.append(_Finder)

@@ -1,5 +1,6 @@
 """`sweep`: what ``fwexp run -m`` does, from Python."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -91,7 +92,7 @@ def sweep(
         raise ParameterError(f"grid must be a dict or a list of dicts, got {shown(grid)}")
     given: dict[str, Any] = {"hydra/launcher": launcher, "results_dir": results_dir}
     given |= {f"hydra.launcher.{key}": value for key, value in (launcher_options or {}).items()}
-    files = [plugin] if isinstance(plugin, str | PurePath) else plugin
+    files = [plugin] if isinstance(plugin, str | os.PathLike) else plugin
     with plugin_files.using(files), hydra_loader() as loader:
         points = _points(loader, [_overrides(each, values) + _overrides({}, given) for each in grids])
         configs = {key: config for each in points for key, config in each.configs.items()}
