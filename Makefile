@@ -16,6 +16,8 @@
 ## make bench               measure speed: start, passes, gaps, oracles in Python; ARGS=--record keeps it in results/bench
 ## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
 ## make bench-rule          auto beside fixed settings of bcfw, on data sets that its rule is fitted on and others: results/bench
+## make bench-few           block methods and batch methods on few long sequences, which the rule of auto chooses between
+## make bench-crf           the log-loss beside CRFsuite and scikit-learn, with equal features and objectives: a table
 ## make bench-scale         how training grows with workers: measured with 1 to 8, simulated to 10,000; results/bench/scale.csv
 ## make bench-tagger        train taggers of fwexp and CRFsuite on CoNLL-2000 and generated texts, lam chosen by validation
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
@@ -53,7 +55,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow test-trackers faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-scale bench-peers bench-tagger clean FORCE
+.PHONY: help venv quickstart test test-slow test-trackers faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-few bench-crf bench-scale bench-peers bench-tagger clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -139,6 +141,12 @@ bench-growth: $(INSTALLED)
 
 bench-rule: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.rule $(ARGS)
+
+bench-few: $(INSTALLED)
+	$(BIN)/python -m fwexp.bench.few $(ARGS)
+
+bench-crf: $(INSTALLED)
+	$(BIN)/python -m fwexp.bench.crf $(ARGS)
 
 bench-scale: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.scale $(ARGS)

@@ -7,8 +7,8 @@ PROBABILITIES = Figure.declared(
     name="crf/fig1",
     title="Certified gaps of solvers of the log-loss on OCR and CoNLL-2000",
     caption="Conditional random fields: duality gap of the last iterate against passes and seconds. Block steps with entropic "
-    "duals, plain and as auto runs them (accelerated), next to L-BFGS, online-EG and SAG with non-uniform sampling. The gap of "
-    "L-BFGS is the one at the marginals, ||grad||²/(2λ).",
+    "duals, plain and as auto runs them (accelerated), next to L-BFGS, online-EG and SAG with non-uniform sampling. The dual "
+    "point of L-BFGS is the best mixture of the marginals that it has met.",
     chart=Chart(
         panels=[
             Panel(key, f"{title}, λ = 1/n", dataset, "1/n", "gap", axis, left)

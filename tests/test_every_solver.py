@@ -116,6 +116,13 @@ def multilabel():
     return fwexp.segmentation_problem(X, edges, Z, [rng.integers(3, size=len(x)) for x in X], num_labels=3)
 
 
+def forests(num_labels=2):
+    rng = np.random.default_rng(7)
+    edges = [[(0, 1), (2, 1)], [], [(0, 2)]]
+    X, Z = [rng.normal(size=(V, 2)) for V in (3, 1, 4)], [rng.random((len(pairs), 2)) for pairs in edges]
+    return fwexp.segmentation_problem(X, edges, Z, [rng.integers(num_labels, size=len(x)) for x in X], num_labels=num_labels)
+
+
 def enumerated():
     tp, _ = chain("dense", 1, n=4)
     return fwexp.enumerated_problem(tp.psi, tp.loss)
@@ -134,6 +141,8 @@ FAMILIES = {
     "matching": matchings,
     "segmentation": segmentations,
     "segmentation in three classes": multilabel,
+    "forest": forests,
+    "forest in three classes": lambda: forests(3),
     "enumerated": enumerated,
     "pose": poses,
     "functions": lambda: chain("functions", 2, n=4)[1],
@@ -147,7 +156,9 @@ ARRAY_KERNELS = {  # what evaluation and solvers with expectations load for a fa
     "multiclass": (set(), {"softmax"}),
     "matching": ({"max_matching"}, set()),
     "segmentation": ({"min_cut"}, set()),
-    "segmentation in three classes": ({"min_cut", "expand_labels"}, set()),
+    "segmentation in three classes": ({"min_cut", "expand_labels", "label_forest"}, set()),
+    "forest": ({"min_cut"}, {"forest_marginals"}),
+    "forest in three classes": ({"min_cut", "expand_labels", "label_forest"}, {"forest_marginals"}),
     "enumerated": (set(), {"softmax"}),
     "pose": ({"distance_transform", "score_maps"}, set()),
 }

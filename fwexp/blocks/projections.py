@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.blocks.block_loop import Unconstrained
+from fwexp.blocks.block_loop import Unconstrained, clipped_step
 from fwexp.jit.compilation import dispatched, register_jitable
-from fwexp.problems.protocol import UNCONSTRAINED, scatter, scatter_psi
+from fwexp.problems.protocol import UNCONSTRAINED, product, scatter, scatter_psi
 
 
 class Nonnegative(NamedTuple):
@@ -65,6 +65,14 @@ def set_weights(projection, v: np.ndarray, w: np.ndarray) -> None:
     if isinstance(projection, Nonnegative):
         projection.v[:] = v[projection.index]
         w[projection.index] = np.maximum(projection.v, 0.0)
+
+
+def line_search(index: np.ndarray, slope: float, v: np.ndarray, change: np.ndarray, lam: float) -> float:
+    """Return the step in [0, 1] from v along ``change`` that maximises D, whose derivative there is ``slope`` at first."""
+    if len(index) == 0:
+        return clipped_step(slope, lam * product(change, change))
+    free = np.delete(change, index)
+    return exact_step(slope, lam * product(free, free), v[index], change[index], lam)
 
 
 def exact_step(slope: float, curvature: float, u: np.ndarray, change: np.ndarray, lam: float) -> float:

@@ -41,9 +41,8 @@ class ChainCRF(ChainTagger):
 
     Notes
     -----
-    X and y are as for `ChainSVM`. For few long sequences, ``solver="lbfgs"`` is faster than ``auto``, whose block steps need many
-    examples. With the default ``lam="1/n"``, lam is 1/N: the weights then have the most probable values under
-    a Gaussian prior of variance 1.
+    X and y are as for `ChainSVM`. ``auto`` runs ``lbfgs`` if there are few long sequences, and ``block_entropic`` otherwise. With
+    the default ``lam="1/n"``, lam is 1/N: the weights then have the most probable values under a Gaussian prior of variance 1.
 
     Examples
     --------

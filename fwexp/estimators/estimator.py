@@ -353,8 +353,13 @@ class CertifiedSVM(BaseEstimator):
         if self.iterate is not None:
             return self.iterate
         method, options = get_method(self.solver, {})
-        averages = self.averages and not costly_oracle(problem)
-        return "wavg" if averages and "wavg" in method.available_iterates(check_options(method, options)) else "best"
+        options = check_options(method, options)
+        if not self.averages or costly_oracle(problem) or "wavg" not in method.available_iterates(options):
+            return "best"
+        if getattr(self, "early_stopping", False):  # which counts passes, and these bring less with batch methods
+            return "wavg"
+        chosen, _ = method.choose(options, problem, 1.0)  # one of the same class at every lam
+        return "wavg" if "wavg" in chosen.iterates else "best"
 
     def _too_far(self, result: Result) -> bool:
         """Return whether a run ended with a gap above the tolerance."""

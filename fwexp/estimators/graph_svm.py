@@ -30,8 +30,9 @@ class GraphSVM(PartsScore, CertifiedSVM):
     nodes in all graphs.
 
     A labeling has the scores of all nodes, minus <u, z_e> for every edge e whose nodes have different labels, with u >= 0 and
-    edge features z_e >= 0. Of two labels, the best labeling is a minimum cut, and training is certified. Of more, it is sought
-    by alpha expansion, which may miss it: then nothing is certified, ``dual_gap_`` is NaN, and `fit` issues a ConvergenceWarning.
+    edge features z_e >= 0. Of two labels, the best labeling is a minimum cut, and training is certified. So it is of
+    more if no graph has a cycle. Otherwise alpha expansion may miss the best labeling: nothing is certified, ``dual_gap_`` is NaN,
+    and `fit` issues a ConvergenceWarning.
 
     Parameters
     ----------

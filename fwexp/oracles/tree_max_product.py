@@ -23,6 +23,27 @@ def pair_score(pairs, arc, label, other):
     return pairs[arc // 2, label, other] if arc % 2 == 0 else pairs[arc // 2, other, label]
 
 
+@register_jitable
+def order_forest(ends, first, out, order, up):
+    """Set ``order`` to the nodes, each after the one above it, and ``up`` to the arc from each to that one, -1 of roots."""
+    count = 0
+    up[:] = -2
+    for root in range(len(order)):
+        if up[root] != -2:
+            continue
+        up[root], order[count] = -1, root
+        seen, count = count, count + 1
+        while seen < count:
+            v = order[seen]
+            seen += 1
+            for j in range(first[v], first[v + 1]):
+                arc = out[j]
+                if arc != up[v]:
+                    below = ends[arc ^ 1]
+                    up[below], order[count] = arc ^ 1, below
+                    count += 1
+
+
 @array_kernel("(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1])")
 def label_forest(score, pairs, ends, first, out, y, order, up):
     """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], over edges e from a to b, if there is no cycle.
@@ -41,22 +62,7 @@ def label_forest(score, pairs, ends, first, out, y, order, up):
         Overwritten with nodes, each after the one above it, and the arc from every node to that one, -1 of roots.
     """
     nodes, labels = score.shape
-    count = 0
-    up[:] = -2
-    for root in range(nodes):
-        if up[root] != -2:
-            continue
-        up[root], order[count] = -1, root
-        seen, count = count, count + 1
-        while seen < count:
-            v = order[seen]
-            seen += 1
-            for j in range(first[v], first[v + 1]):
-                arc = out[j]
-                if arc != up[v]:
-                    below = ends[arc ^ 1]
-                    up[below], order[count] = arc ^ 1, below
-                    count += 1
+    order_forest(ends, first, out, order, up)
     for place in range(nodes - 1, -1, -1):
         v = order[place]
         if up[v] >= 0:

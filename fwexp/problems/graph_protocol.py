@@ -1,16 +1,18 @@
-"""Functions that segmentations into two classes and into more share: their graphs, and the pairwise part of vectors of parts.
+"""Functions that segmentations into two classes and into more share: their graphs, the pairwise part of vectors of parts, forests.
 
 Edges count by whether they are cut: for every edge feature a vector of parts holds how much more of it is cut than by the truth.
+If no graph has a cycle, the best labeling of any number of labels and all marginals are found by messages along the edges.
 """
 
 import numpy as np
 
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import register_jitable
+from fwexp.oracles.tree_sum_product import forest_marginals
 from fwexp.problems import protocol
 from fwexp.problems.features import row_entries
 from fwexp.problems.multilabel_graph import MultiLabelProblem
-from fwexp.problems.rows import product_bound, row_scatter_label, row_sum
+from fwexp.problems.rows import product_bound, row_product, row_scatter_label, row_sum
 from fwexp.problems.segmentation import SegmentationProblem
 
 
@@ -75,3 +77,75 @@ def product_bounds(problem) -> tuple[np.ndarray, np.ndarray]:
         for rows, ptr in ((problem.x, problem.label_ptr), (problem.z, problem.edge_ptr))
     )
     return of_nodes, of_edges
+
+
+# --- graphs without cycles ------------------------------------------------------------------------------------------------
+
+
+@protocol.has_marginals.register(SegmentationProblem, MultiLabelProblem)
+def _(problem):
+    return problem.is_forest
+
+
+def room_for_forest(problem) -> int:
+    """Return how many numbers `forest_tables` needs, and `forest_expectations`."""
+    nodes, edges = (int(np.diff(ptr).max()) for ptr in (problem.label_ptr, problem.edge_ptr))
+    L = problem.num_labels
+    return edges * L * L + (2 * L + 1) * nodes + L
+
+
+@register_jitable
+def forest_tables(problem, i, u, scratch):
+    """Return the scores of pairs of labels of the edges of example i, two buffers of nodes, and the rest of the scratch."""
+    nodes, edges, L = (
+        problem.label_ptr[i + 1] - problem.label_ptr[i],
+        problem.edge_ptr[i + 1] - problem.edge_ptr[i],
+        problem.num_labels,
+    )
+    pairs = scratch[: edges * L * L].reshape((edges, L, L))
+    for e in range(edges):
+        cut = -row_product(problem.z, problem.edge_ptr[i] + e, u)
+        for k in range(L):
+            for m in range(L):
+                pairs[e, k, m] = 0.0 if k == m else cut
+    places = scratch[edges * L * L : edges * L * L + nodes].view(np.int32)
+    return pairs, places[:nodes], places[nodes : 2 * nodes], scratch[edges * L * L + nodes :]
+
+
+@register_jitable
+def forest_expectations(problem, i, u, score, pairwise, rest_of):
+    """Turn the ``score`` of every label at every node into marginals, by sum-product; add what is cut to ``pairwise``.
+
+    ``u`` are the weights of edge features; ``pairwise`` gets how much more of each is cut than by the truth. Returns log Z and the
+    mean of the score.
+    """
+    nodes, L = score.shape
+    pairs, order, up, rest = forest_tables(problem, i, u, rest_of)
+    messages = rest[: nodes * L].reshape((nodes, L))
+    copy = rest[nodes * L : 2 * nodes * L].reshape((nodes, L))
+    copy[:] = score
+    ends, first, out = graph(problem, i)
+    log_z = forest_marginals(score, pairs, ends, first, out, order, up, messages, rest[2 * nodes * L : 2 * nodes * L + L])
+    mean_score = 0.0
+    for v in range(nodes):
+        for k in range(L):
+            mean_score += copy[v, k] * score[v, k]
+    for e in range(len(pairs)):
+        cut = 0.0
+        for k in range(L):
+            for m in range(L):
+                if k != m:
+                    cut += pairs[e, k, m]
+        row = problem.edge_ptr[i] + e
+        mean_score -= cut * row_product(problem.z, row, u)
+        row_scatter_label(problem.z, row, 0, cut, 1, pairwise)
+    for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
+        a, b = np.uint32(problem.ends[2 * e]), np.uint32(problem.ends[2 * e + 1])
+        if problem.labels[problem.label_ptr[i] + a] != problem.labels[problem.label_ptr[i] + b]:
+            row_scatter_label(problem.z, e, 0, -1.0, 1, pairwise)
+    return log_z, mean_score
+
+
+@protocol.expectation_scratch.register(SegmentationProblem, MultiLabelProblem)
+def _(problem):
+    return np.zeros(room_for_forest(problem) + 2 * problem.num_labels * int(np.diff(problem.label_ptr).max()))

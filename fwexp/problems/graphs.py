@@ -4,6 +4,7 @@ import numpy as np
 
 from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import incidence
+from fwexp.oracles.tree_max_product import is_forest
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_scale_of
 from fwexp.problems.subsets import EACH
@@ -64,6 +65,7 @@ def graph_fields(edges, labels, sizes, label_ptr, num_labels: int, loss: str) ->
     ends = [np.ascontiguousarray(pairs, dtype=np.int32).ravel() for pairs in edges]
     graphs = [incidence(of_one, nodes) for of_one, nodes in zip(ends, np.diff(label_ptr), strict=True)]
     costs, counts = node_loss(labels, sizes, label_ptr, num_labels, loss)
+    joined = [np.reshape(pairs, (-1, 2)) + start for pairs, start in zip(edges, label_ptr)]
     return {
         "n": len(label_ptr) - 1,
         "num_labels": num_labels,
@@ -75,6 +77,7 @@ def graph_fields(edges, labels, sizes, label_ptr, num_labels: int, loss: str) ->
         "labels": np.ascontiguousarray(labels, dtype=np.int32),
         "node_loss": costs,
         "counts": counts,
+        "is_forest": is_forest(np.concatenate(joined) if joined else np.zeros((0, 2)), int(label_ptr[-1])),
     }
 
 

@@ -1,4 +1,4 @@
-"""Segmentation into more than two classes: a graph of superpixels, labelled by expansion moves.
+"""Segmentation into more than two classes: a graph of superpixels, labelled by max-product or expansion moves.
 
 phi(x, y) makes the score of a labeling y in {0 .. L-1}^V
 
@@ -8,9 +8,10 @@ with edge features z_e >= 0 and weights u >= 0. The public w holds ``W[f*L + k]`
 d = L p + q. The loss is that of two classes (``segmentation``): the weighted share of wrong nodes, their weighted number, or the
 mean of the shares of the classes that an example has.
 
-With three labels the best labeling is NP-hard to find. The oracle is alpha expansion, a local search whose every move is
-a minimum cut, and declared inexact: what it finds is a labeling, never worse than the true one, so that the dual objective
-is a lower bound on the optimum; but the primal objective may be too low, and nothing is certified, unless there are no edges.
+If no graph has a cycle, max-product finds the best labeling. Otherwise that is NP-hard with three labels. The oracle is then alpha
+expansion, a local search whose every move is a minimum cut, and declared inexact: what it finds is a labeling, never worse than the
+true one, so that the dual objective is a lower bound on the optimum; but the primal objective may be too low, and nothing is
+certified.
 
 The parts of an example are the q edge features, then its nodes with their labels: theta holds u, then the score of every label
 at every node, in rows of a padded width. Internal weights are rows of that width for W, then u.
@@ -31,7 +32,7 @@ from fwexp.problems.subsets import sliceable
 class MultiLabelProblem(NamedTuple):
     """A set of graphs whose nodes have more than two labels; build it with ``fwexp.segmentation_problem``."""
 
-    tiers = ("sets", "bounds", "exact")
+    tiers = ("sets", "expectations", "bounds", "exact")
 
     n: int
     d: int  # L p + q
@@ -49,6 +50,7 @@ class MultiLabelProblem(NamedTuple):
     labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
     node_loss: np.ndarray  # float64 (nodes,), what a wrong label costs
     counts: np.ndarray  # float64 (n,), by how much nodes count in the loss: 1 if it is a share
+    is_forest: bool  # whether no graph has a cycle
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per node
     z: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
     nonnegative: np.ndarray  # int64 (q,), where u is among the internal weights

@@ -8,10 +8,20 @@ import numpy as np
 from fwexp.jit.compilation import oracle_part, register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
 from fwexp.oracles.max_flow import min_cut
+from fwexp.oracles.tree_max_product import label_forest
+from fwexp.oracles.tree_sum_product import forest_marginals
 from fwexp.problems import dense_parts, protocol, walk
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.features import row_entries
-from fwexp.problems.graph_protocol import cut_change, cuts, graph, product_bounds
+from fwexp.problems.graph_protocol import (
+    cut_change,
+    cuts,
+    forest_expectations,
+    forest_tables,
+    graph,
+    product_bounds,
+    room_for_forest,
+)
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.multilabel_graph import MultiLabelProblem
 from fwexp.problems.rows import row_dot, row_product
@@ -40,7 +50,7 @@ def _(problem):
 @walk.scratch_size.register(MultiLabelProblem)
 def _(problem):
     nodes, edges = (int(np.diff(ptr).max()) for ptr in (problem.label_ptr, problem.edge_ptr))
-    return nodes * problem.width + edges + scratch_size(nodes, edges)
+    return nodes * problem.width + max(edges + scratch_size(nodes, edges), nodes * problem.num_labels + room_for_forest(problem))
 
 
 @oracle_part
@@ -51,7 +61,7 @@ def _cost(problem, v, label):
 
 @protocol.exact_oracle.register(MultiLabelProblem)
 def _(problem):
-    return bool(problem.edge_ptr[-1] == 0)
+    return problem.is_forest
 
 
 @register_jitable
@@ -59,15 +69,22 @@ def _expand(problem, i, theta, y, scratch):
     """Write a labeling of high sum_v score[v, y_v] - sum_e <u, z_e> [y_a != y_b], the scores being those in scratch."""
     nodes, edges = problem.label_ptr[i + 1] - problem.label_ptr[i], problem.edge_ptr[i + 1] - problem.edge_ptr[i]
     start, (ends, first, out) = problem.edge_ptr[i], graph(problem, i)
-    size = nodes * problem.width
-    weight, u = scratch[size : size + edges], theta[: problem.num_pairwise]
+    size, L, u = nodes * problem.width, problem.num_labels, theta[: problem.num_pairwise]
+    if problem.is_forest:
+        score = scratch[size : size + nodes * L].reshape((nodes, L))
+        for v in range(nodes):
+            score[v] = scratch[v * problem.width : v * problem.width + L]
+        pairs, order, up, _ = forest_tables(problem, i, u, scratch[size + nodes * L :])
+        label_forest(score, pairs, ends, first, out, y[:nodes], order, up)
+        return
+    weight = scratch[size : size + edges]
     for e in range(edges):
         weight[e] = row_product(problem.z, start + e, u)
     rest = scratch[size + edges :]
     expand_labels(scratch[:size], problem.width, problem.num_labels, weight, ends, first, out, y[:nodes], rest)
 
 
-@protocol.max_oracle.register(MultiLabelProblem, calls=[min_cut, expand_labels])
+@protocol.max_oracle.register(MultiLabelProblem, calls=[label_forest, min_cut, expand_labels])
 def _(problem, i, theta, y, scratch):
     start, width, rows = problem.label_ptr[i], problem.width, theta[problem.num_pairwise :]
     for v in range(problem.label_ptr[i + 1] - start):
@@ -81,11 +98,52 @@ def _(problem, i, theta, y, scratch):
     return 0.0
 
 
-@protocol.decode.register(MultiLabelProblem, calls=[min_cut, expand_labels])
+@protocol.decode.register(MultiLabelProblem, calls=[label_forest, min_cut, expand_labels])
 def _(problem, i, theta, y, scratch):
     for j in range((problem.label_ptr[i + 1] - problem.label_ptr[i]) * problem.width):
         scratch[j] = theta[problem.num_pairwise + j]
     _expand(problem, i, theta, y, scratch)
+
+
+@protocol.loss_augmented_scores.register(MultiLabelProblem)
+def _(problem, i, theta, c, cost, potentials):
+    start, rows = problem.label_ptr[i], potentials[problem.num_pairwise :]
+    for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
+        potentials[j] += c * theta[j]
+    for v in range(problem.label_ptr[i + 1] - start):
+        for k in range(problem.num_labels):
+            rows[v * problem.width + k] += c * cost * _cost(problem, start + v, k)
+
+
+@protocol.expectation_oracle.register(MultiLabelProblem, calls=[forest_marginals])
+def _(problem, i, potentials, mean, scratch):
+    start, L, width, mean_loss = problem.label_ptr[i], problem.num_labels, problem.width, 0.0
+    nodes, q = problem.label_ptr[i + 1] - start, problem.num_pairwise
+    score = scratch[: nodes * L].reshape((nodes, L))
+    for v in range(nodes):
+        score[v] = potentials[q + v * width : q + v * width + L]
+    mean[: q + nodes * width] = 0.0
+    log_z, mean_score = forest_expectations(problem, i, potentials[:q], score, mean[:q], scratch[nodes * L :])
+    for v in range(nodes):
+        wrong, truth = 0.0, problem.labels[start + v]
+        for k in range(L):
+            if k != truth:
+                wrong += score[v, k]
+                mean[q + v * width + k] = -score[v, k]
+        mean[q + v * width + truth] = wrong
+        mean_loss += problem.node_loss[start + v] * wrong
+    return log_z, mean_loss, max(log_z - mean_score, 0.0)
+
+
+@protocol.distance.register(MultiLabelProblem)
+def _(problem, i, direction):
+    largest = 0.0
+    for v in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
+        row, total = problem.num_pairwise + v * problem.width, 0.0
+        for k in range(problem.num_labels):
+            total += abs(direction[row + k])
+        largest = max(largest, total)
+    return largest
 
 
 @protocol.best_block.register(MultiLabelProblem)

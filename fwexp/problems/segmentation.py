@@ -12,7 +12,7 @@ the same predictions, with half the regularisation of W.
 The loss is the share of wrong nodes, weighted by their sizes; with ``loss="errors"`` their number, weighted likewise; or with
 ``loss="balanced"`` the mean of the shares in both classes, where an example has both.
 
-With more labels the constructor returns a problem of ``multilabel_graph``, whose oracle is not exact if there are edges.
+With more labels the constructor returns a problem of ``multilabel_graph``, whose oracle is not exact if there are cycles.
 
 The parts of an example are its nodes, then the q edge features: theta holds the score of label 1 against label 0 for every
 node, then u. Internal weights are W of label 0 (unless that has none), W of label 1, u.
@@ -49,7 +49,7 @@ from fwexp.types import Loss, SetOfExamples
 class SegmentationProblem(NamedTuple):
     """A set of graphs with labelled nodes; build it with ``fwexp.segmentation_problem``."""
 
-    tiers = ("sets", "bounds", "enumeration", "exact")
+    tiers = ("sets", "expectations", "bounds", "enumeration", "exact")
 
     n: int
     d: int  # width * p + q
@@ -67,6 +67,7 @@ class SegmentationProblem(NamedTuple):
     labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
     node_loss: np.ndarray  # float64 (nodes,), what a wrong label costs
     counts: np.ndarray  # float64 (n,), by how much nodes count in the loss: 1 if it is a share
+    is_forest: bool  # whether no graph has a cycle
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per node
     z: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
     nonnegative: np.ndarray  # int64 (q,), where u is among the internal weights
@@ -101,8 +102,9 @@ def segmentation_problem(
     node_weight : list of arrays (V_i,), optional
         How much every node counts in the loss, > 0, for instance its pixels; by default all the same.
     num_labels : int
-        L; with more than 2 and any edge the oracle is alpha expansion, which may miss the maximum: such problems can be
-        trained on, but nothing is certified, and ``gap`` of the result is NaN.
+        L; with more than 2 and a graph with a cycle the oracle is alpha expansion, which may miss the maximum: such problems can
+        be trained on, but nothing is certified, and ``gap`` of the result is NaN. Graphs without cycles have exact oracles for
+        any number of labels, and exact probabilities for ``objective="log"``.
     loss : {"share", "errors", "balanced"}
         L_i is the weighted share of wrong nodes in example i (the loss of the papers), their weighted number, or the mean of the
         shares of the classes that example i has. With ``"errors"`` large graphs count for more, and the same ``lam`` n/N, N

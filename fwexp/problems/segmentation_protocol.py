@@ -13,10 +13,11 @@ from fwexp.errors import ParameterError
 from fwexp.jit.compilation import register_jitable
 from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.max_flow import min_cut, scratch_size
+from fwexp.oracles.tree_sum_product import forest_marginals
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.features import BinaryFeatures, row_entries
-from fwexp.problems.graph_protocol import add_cuts, cuts, graph, product_bounds
+from fwexp.problems.graph_protocol import add_cuts, cuts, forest_expectations, graph, product_bounds
 from fwexp.problems.graphs import check_labels
 from fwexp.problems.rows import prefetch_rows, row_dot, row_product, row_scatter_label
 from fwexp.problems.segmentation import SegmentationProblem
@@ -88,6 +89,42 @@ def _(problem, i, theta, y, scratch):
     for v in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
         scratch[v] = theta[v]
     _cut(problem, i, theta, y, scratch)
+
+
+@protocol.loss_augmented_scores.register(SegmentationProblem)
+def _(problem, i, theta, c, cost, potentials):
+    start = problem.label_ptr[i]
+    for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
+        potentials[j] += c * theta[j]
+    for v in range(problem.label_ptr[i + 1] - start):
+        added = c * cost * problem.node_loss[start + v]
+        potentials[v] += added if problem.labels[start + v] == 0 else -added
+
+
+@protocol.expectation_oracle.register(SegmentationProblem, calls=[forest_marginals])
+def _(problem, i, potentials, mean, scratch):
+    start, mean_loss = problem.label_ptr[i], 0.0
+    nodes = problem.label_ptr[i + 1] - start
+    score, u = scratch[: 2 * nodes].reshape((nodes, 2)), potentials[nodes : nodes + problem.num_pairwise]
+    for v in range(nodes):
+        score[v, 0], score[v, 1] = 0.0, potentials[v]
+    pairwise = mean[nodes : nodes + problem.num_pairwise]
+    pairwise[:] = 0.0
+    log_z, mean_score = forest_expectations(problem, i, u, score, pairwise, scratch[2 * nodes :])
+    for v in range(nodes):
+        truth = problem.labels[start + v]
+        wrong = score[v, 0 if truth == 1 else 1]
+        mean[v] = wrong if truth == 1 else -wrong
+        mean_loss += problem.node_loss[start + v] * wrong
+    return log_z, mean_loss, max(log_z - mean_score, 0.0)
+
+
+@protocol.distance.register(SegmentationProblem)
+def _(problem, i, direction):
+    largest = 0.0
+    for v in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
+        largest = max(largest, abs(direction[v]))
+    return 2.0 * largest  # both labels of a node
 
 
 @protocol.best_block.register(SegmentationProblem)

@@ -12,6 +12,10 @@ The rule:
   with lam n from 1 to 3000, to gaps of 1e-2 to 1e-4 of the optimum, exact steps took between 1/400 of the time of corrective steps
   and the same time. They took twice the time if outputs are given one by one, and are not chosen there.
 * If labelings cannot be stored (no tier ``sets``): plain steps in random order.
+* If there are at most `FEW` examples, of at least `LONG` positions in the mean: methods that add up all examples,
+  ``one_slack`` with the options `PLANE_OPTIONS` for the hinge and ``lbfgs`` for the others. A step on one of few blocks uses
+  little of what its oracle call shows. ``make bench-few`` has the measurements. Cutting planes are vectors of all weights: they
+  are not chosen if `PLANES` of them take more than `MOST_MEMORY` bytes.
 * If the objective is not the hinge: ``block_entropic`` with gap sampling, accelerated if kap = `ENTROPIC_STRENGTH`
   sqrt(R^2/(tau lam n)) is at least 1, R^2 the mean of the bounds on ||psi_i(y)||^2. To a gap of 0.1 % of the optimum, acceleration
   saves half of the passes on handwriting with lam n = 1, and a tenth on CoNLL-2000 with lam n = 2.
@@ -29,15 +33,20 @@ from fwexp.blocks.acceleration import LATE_STRENGTH, OBSERVED
 from fwexp.options import OBJECTIVES, left_open
 from fwexp.problems import tiers
 from fwexp.problems.loss_terms import HINGE
-from fwexp.problems.protocol import costly_block, costly_oracle, has_best_block, radii_sq
+from fwexp.problems.protocol import costly_block, costly_oracle, exact_oracle, has_best_block, original, radii_sq
 from fwexp.solvers.base import Choice, Solver, check_options
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.block_entropic import BlockEntropic
+from fwexp.solvers.lbfgs import LBFGS
 from fwexp.solvers.n_slack import NSlack
+from fwexp.solvers.one_slack import OneSlack
 
 CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # small, so that a step has few labelings to score
 ENTROPIC_STRENGTH, STRONGEST = 0.05, 10.0  # kap of `block_entropic` by the square root of R^2/(tau lam n), and its bound
 START = 1.0  # passes before acceleration begins, whose labelings determine its strength
+FEW, LONG = 100, 50.0  # examples at most, and positions per example at least
+PLANE_OPTIONS = {"cache": 0, "pull": 0.9}  # of `one_slack` on them
+PLANES, MOST_MEMORY = 128, 2**30  # about how many planes it keeps, and how many bytes they may take
 QPS, QP_SHARE, QP_VISITS, QP_ENOUGH = 40, 0.15, 30.0, 5.0
 
 
@@ -51,7 +60,7 @@ Options.__doc__ = BCFW.Options.__doc__.replace(
 )
 
 
-def choose(problem, lam: float | None = None, iterates=None) -> tuple[type[Solver], dict]:
+def choose(problem, lam: float | None = None, iterates=None, objective=HINGE) -> tuple[type[Solver], dict]:
     """Return the method that measures best, and its options.
 
     Parameters
@@ -61,16 +70,31 @@ def choose(problem, lam: float | None = None, iterates=None) -> tuple[type[Solve
         Regularisation; None if it is not known yet.
     iterates : sequence of str, optional
         The iterates that will be asked for; None for the last one.
+    objective : Hinge or Softmax, optional
+        The loss term.
 
     Returns
     -------
     method : type
-        `BCFW` or `NSlack`.
+        `BCFW`, `BlockEntropic`, `NSlack`, `OneSlack` or `LBFGS`.
     options : dict
     """
-    if lam is not None and prefers_cutting_planes(problem, iterates):
+    if lam is not None and objective == HINGE and prefers_cutting_planes(problem, iterates):
         return NSlack, {"batch": -(-problem.n // QPS), "qp_share": QP_SHARE, "qp_visits": QP_VISITS, "qp_enough": QP_ENOUGH}
-    return BCFW, best_options(problem, lam, iterates)
+    if only_last(iterates) and has_few_long_examples(problem):
+        if objective != HINGE:
+            return LBFGS, {}
+        small = 8 * PLANES * problem.num_weights <= MOST_MEMORY
+        if lam is not None and exact_oracle(problem) and small and not takes_exact_steps(problem):
+            return OneSlack, dict(PLANE_OPTIONS)
+    return block_method(problem, lam, iterates, objective)
+
+
+def block_method(problem, lam: float | None = None, iterates=None, objective=HINGE) -> tuple[type[BCFW], dict]:
+    """Return the block method for an objective, and its best options; parameters as of `choose`."""
+    if objective == HINGE:
+        return BCFW, best_options(problem, lam, iterates)
+    return BlockEntropic, best_entropic_options(problem, lam, iterates, objective.temperature)
 
 
 class Auto(Choice):
@@ -86,14 +110,8 @@ class Auto(Choice):
     @classmethod
     def choose(cls, options, problem, lam, iterates=None, order=None, objective=HINGE):
         given = {name: value for name, value in vars(options).items() if value is not None}
-        if objective != HINGE:
-            chosen = best_entropic_options(problem, lam, iterates, objective.temperature) | given
-            if order is not None:
-                chosen.pop("sampling")
-            return BlockEntropic, check_options(BlockEntropic, chosen)
-        method, chosen = choose(problem, lam, iterates)
-        if given or order is not None:
-            method, chosen = BCFW, best_options(problem, lam, iterates) | given
+        method, chosen = (block_method if given or order is not None else choose)(problem, lam, iterates, objective)
+        chosen = chosen | given
         if order is not None:
             chosen.pop("sampling")
         return method, check_options(method, chosen)
@@ -103,6 +121,17 @@ def prefers_cutting_planes(problem, iterates) -> bool:
     """Return whether ``n_slack`` is faster than ``bcfw``, and can keep to the constraints and iterates."""
     constrained = len(getattr(problem, "nonnegative", ())) > 0
     return costly_oracle(problem) and not constrained and tiers.has(problem, "sets") and only_last(iterates)
+
+
+def has_few_long_examples(problem) -> bool:
+    """Return whether there are too few examples for block steps, and these are long."""
+    ptr = getattr(original(problem), "label_ptr", None)
+    return problem.n <= FEW and ptr is not None and ptr[-1] >= LONG * problem.n
+
+
+def takes_exact_steps(problem) -> bool:
+    """Return whether the maximum of the dual over a block costs no more than the oracle."""
+    return tiers.has(problem, "exact") and has_best_block(problem) and not costly_block(problem)
 
 
 def only_last(iterates) -> bool:
@@ -123,7 +152,7 @@ def best_entropic_options(problem, lam: float | None = None, iterates=None, temp
 def best_options(problem, lam: float | None = None, iterates=None) -> dict:
     """Return the options of ``bcfw`` that measure best; parameters as of `choose`."""
     ordered = {"sampling": "perm", "step": "corrective", "accelerate": False}
-    exact = tiers.has(problem, "exact") and has_best_block(problem) and not costly_block(problem)
+    exact = takes_exact_steps(problem)
     if exact:
         ordered["step"] = "exact"
     elif not tiers.has(problem, "sets"):

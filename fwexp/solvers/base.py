@@ -320,6 +320,8 @@ def check_needs(cls: type[Solver], problem, options, name: str | None = None, ob
             family = type(original(problem)).__name__
             if lacking := tiers.lacking(problem, tier):
                 raise OptionError(f"{needs} ({', '.join(lacking)}), which {family} does not have")
+            if tier in tiers.stated(problem):
+                raise OptionError(f"{needs}, which {family} has for graphs without cycles only")
             raise OptionError(f"{needs}, which {family} does not state in its attribute tiers")
     if len(getattr(problem, "nonnegative", ())) and not cls.constraints:
         raise OptionError(f"solver {name or cls.name} cannot keep weights nonnegative; accepted: {', '.join(_constrained())}")
@@ -340,7 +342,8 @@ def check_probabilities(problem, objective) -> None:
     if objective != HINGE and not tiers.has(problem, "expectations"):
         family = type(original(problem)).__name__
         needs = f"objective {objective.name} needs probabilities of labelings (the tier expectations)"
-        raise OptionError(f"{needs}, which {family} does not have; accepted here: hinge")
+        lacks = "has for graphs without cycles only" if "expectations" in tiers.stated(problem) else "does not have"
+        raise OptionError(f"{needs}, which {family} {lacks}; accepted here: hinge")
 
 
 def _constrained() -> list[str]:

@@ -299,9 +299,10 @@ class BCFW(Solver):
         self.refresh.compute(iterate)
         return iterate.gaps
 
-    def full_step(self) -> None:
-        """Move all blocks to the corners of the oracle at w."""
+    def full_step(self) -> np.ndarray:
+        """Move all blocks to the corners of the oracle at w; return the new w."""
         FullStep().apply(self)
+        return self.point("last").w
 
     def change_lam(self, lam: float) -> None:
         """Change lam to a smaller value, with w as it is."""

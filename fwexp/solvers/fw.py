@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.blocks import projections
-from fwexp.blocks.block_loop import clipped_step
 from fwexp.jit.compilation import njit, specialise
 from fwexp.options import choice
 from fwexp.problems.evaluation import Evaluator
@@ -128,11 +127,7 @@ class FW(Solver):
 
     def _line_search(self, gap: float, difference: np.ndarray) -> float:
         """Return the step from A a along -``difference`` that maximises the dual, at most 1."""
-        index = self.index
-        if len(index) == 0:
-            return clipped_step(gap, self.lam * product(difference, difference))
-        free = np.delete(difference, index)
-        return projections.exact_step(gap, self.lam * product(free, free), self.state.w[index], -difference[index], self.lam)
+        return projections.line_search(self.index, gap, self.state.w, -difference, self.lam)
 
     def _average(self) -> None:
         state, k = self.state, self.step

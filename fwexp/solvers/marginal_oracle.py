@@ -5,7 +5,8 @@ ell = 1/n sum_i [cost <p_i, L_i> + tau Ent(p_i)] give
 
     P(w) = lam/2 ||w||^2 + ell - lam <w, v>,    grad P(w) = lam (w - v),    D(p) = ell - lam/2 ||v||^2,
 
-so P(w) - D(p) = ||grad P(w)||^2/(2 lam): the certificate by strong convexity is the duality gap at the marginals.
+so P(w) - D(p) = ||grad P(w)||^2/(2 lam): the certificate by strong convexity is the duality gap at the marginals. A mixture of
+such points has the mean v, and at least the mean ell, because the entropy is concave.
 """
 
 from typing import NamedTuple
@@ -21,8 +22,9 @@ class MarginalPoint(NamedTuple):
     """What the calls at w show."""
 
     primal: float
-    dual: float
     gradient: np.ndarray
+    image: np.ndarray  # v
+    ell: float
 
 
 @njit(calls=[expectation_oracle])
@@ -56,6 +58,5 @@ class MarginalOracle:
         """Return the point at internal weights w."""
         v, n = new_weights(self.problem), self.problem.n
         ell = self._kernel(self.problem, self.objective, w, 1.0 / (self.lam * n), self._work, v) / n
-        gradient = self.lam * (w - v)
-        dual = ell - 0.5 * self.lam * product(v, v)
-        return MarginalPoint(dual + 0.5 * product(gradient, gradient) / self.lam, dual, gradient)
+        primal = 0.5 * self.lam * product(w, w) + ell - self.lam * product(w, v)
+        return MarginalPoint(primal, self.lam * (w - v), v, ell)

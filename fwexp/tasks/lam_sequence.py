@@ -20,10 +20,10 @@ from fwexp.problems.loss_terms import HINGE, Hinge, Softmax, make_objective
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original, to_public
 from fwexp.problems.signature import check_problem_type, signature
 from fwexp.solvers import check_needs, check_options
-from fwexp.solvers.auto import best_entropic_options, best_options
-from fwexp.solvers.base import check_objective
+from fwexp.solvers.auto import block_method, choose
+from fwexp.solvers.base import check_probabilities
 from fwexp.solvers.bcfw import BCFW
-from fwexp.solvers.block_entropic import BlockEntropic
+from fwexp.solvers.lbfgs import LBFGS
 from fwexp.tasks.objective import is_plausible
 from fwexp.tasks.result import Result
 from fwexp.tasks.task import result_of_rows
@@ -37,16 +37,11 @@ CHECKS_PER_PASS = 10  # of the known gap
 START_PASSES = 3  # oracle calls / n that a path needs before its first break point
 
 
-def solver_class(objective) -> type[BCFW]:
-    """Return the block method that goes through several lam."""
-    return BCFW if objective == HINGE else BlockEntropic
-
-
-def check_sequence(problem, options: Mapping, objective=HINGE) -> BCFW.Options:
-    """Return the options of the solver for several lam, by default those of ``auto``; check that the problem allows them."""
-    cls = solver_class(objective)
-    check_objective(cls, problem, cls.name, objective)
-    checked = check_options(cls, (best_options(problem) if cls is BCFW else best_entropic_options(problem)) | dict(options))
+def check_sequence(problem, options: Mapping, objective=HINGE) -> tuple[type[BCFW | LBFGS], BCFW.Options | LBFGS.Options]:
+    """Return the solver for several lam, by default that of ``auto``, and its options; check that the problem allows them."""
+    check_probabilities(problem, objective)
+    cls, best = (block_method if options else choose)(problem, objective=objective)
+    checked = check_options(cls, best | dict(options))
     check_needs(cls, problem, checked, objective=objective)
     if not exact_oracle(problem):
         family = type(original(problem)).__name__
@@ -54,7 +49,7 @@ def check_sequence(problem, options: Mapping, objective=HINGE) -> BCFW.Options:
         raise OptionError(f"{what}; train at one lam instead, with fwexp.solve")
     if cls is BCFW and not checked.line_search:
         raise OptionError("solver bcfw: line_search=false has steps for one lam; accepted here: true")
-    return checked
+    return cls, checked
 
 
 class LamSequence(Iteration):
@@ -82,12 +77,13 @@ class LamSequence(Iteration):
 
     def __init__(self, problem, options: dict, seed: int, exact: bool, objective=HINGE) -> None:
         check_problem_type(problem)
-        self.options, self.objective = check_sequence(problem, options, objective), objective
+        self.method, self.options = check_sequence(problem, options, objective)
+        self.objective = objective
         self.problem, self.exact, self.seed = problem, exact, seed
         # A gap across several lam is no certificate: the rows have gaps of their own.
-        has_cache = self.options.setting().cache is not None
+        has_cache = bool(getattr(self.options, "cache", False))
         self.terms = Terms(problem.n, certifies=False, costly_oracle=costly_oracle(problem), has_cache=has_cache)
-        self.solver: BCFW | None = None
+        self.solver: BCFW | LBFGS | None = None
         self.weights: list[np.ndarray] = []  # public ones, at the rows so far
         self.gap, self.at_row, self.finished = math.inf, False, False
         self._before = np.zeros(3, dtype=np.int64)  # steps, oracle calls and cache hits of solvers before this one
@@ -155,7 +151,7 @@ class LamSequence(Iteration):
                 if self.oracle_calls + self.problem.n > budget.calls:
                     return False
                 self.gap = solver.exact_gap()
-            self._next_check = solver.step + -(-self.problem.n // CHECKS_PER_PASS)
+            self._next_check = solver.step + self._steps_between_checks
             if self.gap <= self._target:
                 self._target = None
                 self.arrive()
@@ -164,24 +160,28 @@ class LamSequence(Iteration):
         solver.advance(Budget(budget.calls - int(self._before[1]), steps))
         return (self.step, self.oracle_calls) != before
 
+    @property
+    def _steps_between_checks(self) -> int:
+        return 1 if self.method is LBFGS else -(-self.problem.n // CHECKS_PER_PASS)
+
     def reach(self, target: float) -> None:
         """Reduce the gap to ``target`` at the present lam from now on."""
         self._target, self._next_check = target, self.solver.step
 
     def arrive(self) -> None:
         """Keep the weights and stop for a row."""
-        self.weights.append(to_public(self.problem, self.solver.state.iterate.w))
+        self.weights.append(to_public(self.problem, self.solver.point("last").w))
         self.at_row = True
 
-    def begin(self, lam: float, options=None, warm_start: BCFW | None = None) -> None:
+    def begin(self, lam: float, options=None, warm_start: BCFW | LBFGS | None = None) -> None:
         """Continue with a new solver that starts at w = 0, or at the dual variables of ``warm_start``."""
         if self.solver is not None:
             self._before += [self.solver.step, self.solver.oracle_calls, self.solver.cache_hits]
         self.solver = self._new(lam, options, warm_start)
 
-    def _new(self, lam: float, options=None, warm_start: BCFW | None = None) -> BCFW:
+    def _new(self, lam: float, options=None, warm_start: BCFW | LBFGS | None = None) -> BCFW | LBFGS:
         how = {"warm_start": warm_start, "objective": self.objective}
-        return solver_class(self.objective)(self.problem, lam, options or self.options, self.seed, **how)
+        return self.method(self.problem, lam, options or self.options, self.seed, **how)
 
     def compile(self):
         """Take each kind of step once, off the clock."""
@@ -191,7 +191,7 @@ class LamSequence(Iteration):
         solver.change_lam(0.5)
         solver.full_step()
         self._new(1.0, warm_start=solver)
-        Evaluator(self.problem)(solver.state.iterate.w, error=False)
+        Evaluator(self.problem)(solver.point("last").w, error=False)
 
     def point(self, iterate):
         if self.solver is None:
@@ -227,9 +227,9 @@ class PathSequence(LamSequence):
 
     def _start_at_corners(self) -> None:
         """Start at lam_inf and a_inf, or at lam_min where that is larger."""
-        self.begin(1.0, options=replace(self.options, accelerate=False))
-        self.solver.full_step()  # at w = 0; with lam = 1 the result is psi~
-        psi = self.solver.point("last").w
+        plain = {"accelerate": False} if hasattr(self.options, "accelerate") else {}
+        self.begin(1.0, options=replace(self.options, **plain))
+        psi = self.solver.full_step()  # at w = 0; with lam = 1 the result is psi~
         norm_sq = float(psi @ psi)
         lam = norm_sq and (norm_sq + self._widest(psi)) / self.eps
         self.begin(max(lam, self.lam_min), warm_start=self.solver)

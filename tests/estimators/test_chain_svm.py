@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import fwexp
 from fwexp import store
 from fwexp.errors import OptionError, ParameterError
-from fwexp.estimators import ChainSVM, ChainSVMCV
+from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV
 from fwexp.jit import threads
 from tests.small_problems import run_in_plain_python
 
@@ -451,3 +451,19 @@ def test_features_by_name_are_looked_up_as_training_reads_them():
         assert tagger.predict(new) == [tagger.classes_[s.argmax(axis=1)].tolist() for s in scores]
         assert [tagger.predict_one(x) for x in new] == tagger.predict(new)
         assert 0 < tagger._prepared[1].num_features < tagger.n_features_in_  # ...which are not looked up
+
+
+@pytest.mark.parametrize("Tagger", [ChainSVM, ChainCRF])
+def test_one_long_sequence_trains_well(Tagger):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(rng.integers(3, size=200), 5)
+    X = [np.eye(3)[labels] + 0.8 * rng.normal(size=(1000, 3))]
+    tagger = Tagger(lam=1e-3).fit(X, [labels.tolist()])
+    result = tagger.result_
+    assert result.status == "converged"
+    assert result.trace["passes"].iloc[-1] <= 60
+    assert ("pull" if Tagger is ChainSVM else "memory") in result.options  # of one_slack, of lbfgs
+    weighted = Tagger(lam=1e-3).fit(X, [labels.tolist()], sample_weight=[3.0])
+    np.testing.assert_allclose(weighted.result_.w, result.w, atol=1e-9)
+    warm = Tagger(lam=1e-3, warm_start=True).fit(X, [labels.tolist()]).fit(X, [labels.tolist()])
+    assert warm.result_.trace["passes"].iloc[-1] <= result.trace["passes"].iloc[-1]

@@ -108,8 +108,8 @@ def test_it_mostly_finds_the_maximum_and_never_less_than_the_truth(binary):
 def test_where_the_search_misses_the_truth_the_truth_is_taken():
     """The graph on which expansion moves are known to miss the maximum, which is the true labeling here."""
     score = [[0, -9, 2, -9, 0], [-9, 0, 2, -9, -9], [3, 3, 3, 2, 3], [-9, 1, -9, -9, 2]]
-    edges, truth = [(2, 1), (3, 0), (3, 2)], [4, 2, 2, 4]
-    problem = fwexp.segmentation_problem([np.eye(4)], [edges], [np.array([[3.0], [3.0], [2.0]])], [truth], num_labels=5)
+    edges, truth = [(2, 1), (3, 0), (3, 2), (0, 1)], [4, 2, 2, 4]  # The last edge, of weight 0, closes a cycle.
+    problem = fwexp.segmentation_problem([np.eye(4)], [edges], [np.array([[3.0], [3.0], [2.0], [0.0]])], [truth], num_labels=5)
     w = 10.0 * np.append(score, 1.0)
     labeling, hinge = fwexp.max_oracle(problem, 0, w)
     assert (labeling.tolist(), hinge) == (truth, 0.0)
@@ -143,15 +143,15 @@ def test_with_two_labels_that_count_it_is_the_maximum():
 
 
 def chains(n=30, length=12):
-    """Noisy labels along chains whose neighbours mostly agree."""
+    """Noisy labels along chains whose neighbours mostly agree, closed to cycles by an edge of weight 0."""
     rng = np.random.default_rng(11)
     X, y = [], []
     for _ in range(2 * n):
         labels = np.repeat(rng.integers(L, size=length // 4), 4)
         X.append(np.eye(L)[labels] + rng.normal(0, 0.5, size=(length, L)))
         y.append(labels)
-    edges = [[(v, v + 1) for v in range(length - 1)]] * n
-    Z = [np.ones((length - 1, 1))] * n
+    edges = [[*((v, v + 1) for v in range(length - 1)), (0, length - 1)]] * n
+    Z = [np.append(np.ones((length - 1, 1)), [[0.0]], axis=0)] * n
     return [fwexp.segmentation_problem(X[a:b], edges, Z, y[a:b], num_labels=L) for a, b in ((0, n), (n, 2 * n))], (X, edges, Z)
 
 

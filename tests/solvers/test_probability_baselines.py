@@ -5,12 +5,13 @@ import pytest
 import scipy.optimize
 
 import fwexp
+from fwexp.errors import WarmStartError
 from fwexp.problems import protocol
 from fwexp.problems.loss_terms import make_objective
-from fwexp.solvers import check_options, get_solver
+from fwexp.solvers import auto, check_options, get_solver
 from fwexp.solvers.base import Budget
 from fwexp.solvers.marginal_oracle import MarginalOracle
-from tests.solvers.test_block_entropic import FAMILIES, IDS, OBJECTIVES, Enumerated
+from tests.solvers.test_block_entropic import FAMILIES, IDS, OBJECTIVES, Enumerated, chains
 
 # The passes that each needs at lam = 0.1 to a gap of 1e-7.
 PASSES = {"lbfgs": 200, "sag": 3000, "online_eg": 3000}
@@ -40,7 +41,8 @@ def test_the_oracle_is_the_gradient(objective):
     assert point.primal == pytest.approx(enumerated.primal(w), rel=1e-12)
     np.testing.assert_allclose(protocol.to_public(problem, point.gradient), enumerated.gradient(w), atol=1e-11)
     dual = enumerated.dual([enumerated.distribution(i, w) for i in range(tp.n)])
-    assert point.dual == pytest.approx(dual, abs=1e-10)
+    image = protocol.to_public(problem, point.image)
+    assert point.ell - 0.15 * image @ image == pytest.approx(dual, abs=1e-10)
 
 
 @pytest.mark.parametrize("lam", [0.1, 1e-3])
@@ -66,3 +68,98 @@ def test_lbfgs_needs_about_as_many_evaluations_as_that_of_scipy(lam):
     while solver.state.primal > close:
         solver.advance(Budget(10**9, solver.step + 1))
         assert solver.step <= 1.5 * theirs
+
+
+def lbfgs(problem, lam, objective, **options):
+    """Return a solver at step 0."""
+    return get_solver("lbfgs")(problem, lam, check_options(get_solver("lbfgs"), {}), objective=objective, **options)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES[:2], ids=IDS[:2])
+def test_the_dual_of_lbfgs_rises_and_is_at_least_that_of_the_marginals(objective):
+    tp, problem = FAMILIES["chains"]()
+    term = make_objective(*objective)
+    _, high = Enumerated(tp, 0.02, term).optimum()
+    solver, before = lbfgs(problem, 0.02, term), 0.0
+    for step in range(1, 60):
+        solver.advance(Budget(10**9, step))
+        gradient, dual = solver.state.gradient, solver.point("last").dual
+        assert max(before, solver.state.primal - gradient @ gradient / 0.04) - 1e-10 <= dual <= high + 1e-12
+        before = dual
+    assert solver.known_gap <= 1e-7
+
+
+def test_lbfgs_goes_on_from_another_lam_and_from_its_own_end():
+    tp, problem = FAMILIES["chains"]()
+    term = make_objective("log")
+    solver = lbfgs(problem, 0.5, term)
+    solver.advance(Budget(10**9, 20))
+    # The change of lam: w stays, and the gap grows by (1 - rho) (D - lam/2 ||w||^2) as on paths.
+    w, gap, dual = solver.state.w, solver.known_gap, solver.point("last").dual
+    solver.change_lam(0.1)
+    np.testing.assert_array_equal(solver.state.w, w)
+    assert solver.known_gap == pytest.approx(gap + 0.8 * (dual - 0.25 * w @ w), abs=1e-12)
+    assert solver.state.primal == pytest.approx(Enumerated(tp, 0.1, term).primal(protocol.to_public(problem, w)), rel=1e-12)
+    np.testing.assert_allclose(
+        protocol.to_public(problem, solver.state.gradient),
+        Enumerated(tp, 0.1, term).gradient(protocol.to_public(problem, w)),
+        atol=1e-11,
+    )
+    other = lbfgs(problem, 0.05, term, warm_start=solver)
+    low, high = Enumerated(tp, 0.05, term).optimum()
+    assert other.point("last").dual <= high + 1e-12
+    other.advance(Budget(10**9, 40))
+    assert other.state.primal - high <= 1e-8
+    assert low - other.point("last").dual <= 1e-6
+    how = {"lam": 0.05, "objective": "log", "gap_tol": 1e-6}
+    first = fwexp.solve(problem, "lbfgs", **how)
+    again = fwexp.solve(problem, "lbfgs", **how, warm_start=first)
+    assert again.trace["passes"].iloc[-1] <= 1
+    with pytest.raises(WarmStartError, match="objective softmax_margin at temperature 1, got log at temperature 1"):
+        fwexp.solve(problem, "lbfgs", lam=0.05, objective="softmax_margin", warm_start=first)
+
+
+@pytest.mark.parametrize("loss", ["share", "errors"])
+def test_weights_of_examples_are_duplicates_for_lbfgs(loss):
+    _, once, (X, y) = chains(8, loss=loss)
+    weights = np.array([1, 2, 0, 3, 1])
+    copies = [x for x, c in zip(X, weights) for _ in range(c)]
+    twice = fwexp.chain_problem(copies, np.repeat(np.array(y, object), weights), 3, loss=loss)
+    how = {"lam": 0.1, "objective": "softmax_margin", "gap_tol": 1e-9, "max_passes": 500}
+    results = [fwexp.solve(problem, "lbfgs", **how) for problem in (fwexp.weighted_problem(once, weights), twice)]
+    assert [result.status for result in results] == ["converged"] * 2
+    np.testing.assert_allclose(results[0].w, results[1].w, atol=1e-4)
+
+
+def test_few_long_sequences_are_left_to_methods_that_add_up_all():
+    rng = np.random.default_rng(3)
+    X = [rng.normal(size=(200, 3)) for _ in range(2)]
+    problem = fwexp.chain_problem(X, [(x[:, 0] > 0).astype(int) for x in X], 2, loss="errors")
+    for objective, wanted in (("log", "lbfgs"), ("hinge", "one_slack")):
+        method, options = auto.choose(problem, 1.0, None, make_objective(objective))
+        how = {"lam": 1.0, "objective": objective, "gap_tol": 0.1, "max_passes": 300}
+        ours, plain = fwexp.solve(problem, **how), fwexp.solve(problem, wanted, **how, **options)
+        assert (method.name, ours.status) == (wanted, "converged")
+        np.testing.assert_array_equal(ours.w, plain.w)
+        # Averages and orders are those of block methods, and options of these are given to them.
+        assert auto.choose(problem, 1.0, ["wavg"], make_objective(objective))[0] is not method
+        fwexp.solve(problem, **how | {"max_passes": 2}, sampling="perm")
+    many = fwexp.chain_problem(X * 60, [[0] * 200] * 120, 2)
+    short = fwexp.chain_problem([x[:5] for x in X], [[0] * 5] * 2, 2)
+    for problem in (many, short):
+        methods = [auto.choose(problem, 1.0, None, make_objective(name))[0].name for name in ("log", "hinge")]
+        assert methods == ["block_entropic", "bcfw"]
+
+
+def test_paths_of_few_long_sequences_are_certified():
+    rng = np.random.default_rng(4)
+    X = [rng.normal(size=(60, 2))]
+    problem = fwexp.chain_problem(X, [(x[:, 0] + rng.normal(size=60) > 0).astype(int) for x in X], 2)
+    path = fwexp.regularization_path(problem, eps=1.0, lam_min=0.5, objective="log")
+    assert path.status == "converged"
+    for lam in np.geomspace(0.5, 2 * path.lam[0], 8):
+        best = fwexp.solve(problem, "lbfgs", lam=lam, objective="log", gap_tol=1e-6, max_passes=500)
+        value = fwexp.evaluate(problem, path.w_at(lam), objective="log")
+        assert 0.5 * lam * value.norm_sq + value.hinge - best.dual <= path.gap_at(lam) + 1e-5 <= 1.0 + 2e-5
+    frame = fwexp.grid_search(problem, eps=0.01, lams=[8.0, 2.0, 0.5], objective="log")
+    assert (frame.attrs["status"], (frame["gap"] <= 0.01).all()) == ("converged", True)

@@ -7,6 +7,16 @@ from fwexp.jit.compilation import dispatched
 
 
 @dispatched
+def has_marginals(problem):
+    """Return whether ``expectation_oracle`` is exact for this problem of the family (plain Python)."""
+
+
+@has_marginals.register(object)
+def _(problem):
+    return True
+
+
+@dispatched
 def loss_augmented_scores(problem, i, theta, c, cost, potentials):
     """Add c times the loss-augmented score of every labeling of example i, up to a constant, to the ``potentials``.
 
