@@ -1,7 +1,8 @@
 """Templates of CRF++: features of tokens in columns, from macros such as ``%x[-1,0]``."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from fwexp.errors import ParameterError, shown
 
@@ -23,8 +24,9 @@ class Template:
     text : str
         One rule per line. ``U00:%x[-1,0]`` is the feature "U00:" followed by the first column of the token before;
         ``%x[r,c]`` is column c of the token r positions further on, and a rule may have several of them. A line ``B`` stands
-        for the transitions between labels, which the estimators always have. Empty lines and lines that begin with ``#`` are
-        comments. Before the first token stand ``_B-1``, ``_B-2``, ..., and after the last one ``_B+1``, ``_B+2``, ...
+        for the transitions between labels, which the estimators always have. ``B01:%x[0,0]`` is a feature of transitions: it has a
+        weight for every pair of the labels before and at a token. Empty lines and lines that begin with ``#`` are comments. Before
+        the first token stand ``_B-1``, ``_B-2``, ..., and after the last one ``_B+1``, ``_B+2``, ...
 
     Attributes
     ----------
@@ -32,11 +34,13 @@ class Template:
         The text.
     width : int
         Number of columns that tokens must at least have.
+    transitions : callable or None
+        Returns the features of transitions, those of rules ``B`` with macros, of all tokens of a sentence; None without such rules.
 
     Raises
     ------
     ValueError
-        If a line is not a rule of CRF++, or is a rule ``B`` with a macro, which is not supported.
+        If a line is not a rule of CRF++.
 
     See Also
     --------
@@ -54,10 +58,12 @@ class Template:
         if not isinstance(text, str):
             raise ParameterError(f"template must be a text, got {shown(text)}")
         self.text = text
-        self._rules = [_Rule(line) for _, line in rules(text)]
+        found = [_Rule(line) for _, line in rules(text)]
+        self._rules = [rule for rule in found if not rule.is_of_transitions]
+        self._rules_of_transitions = [rule for rule in found if rule.is_of_transitions]
         if not self._rules:
             raise ParameterError("template must have a line such as U00:%x[0,0], got none")
-        macros = [macro for rule in self._rules for macro in rule.macros]
+        macros = [macro for rule in found for macro in rule.macros]
         self.width = 1 + max((column for _, column in macros), default=0)
         self._reach = max((abs(offset) for offset, _ in macros), default=0)
 
@@ -75,10 +81,15 @@ class Template:
             One tuple per token, in the order of the rules. It is computed when it is read, because features take far more
             memory than tokens.
         """
-        return Features(self, tokens)
+        return Features(self, tokens, self._rules)
 
-    def expand(self, tokens: Sequence) -> list[tuple[str, ...]]:
-        """Return the features of the tokens of a sentence as a list."""
+    @property
+    def transitions(self) -> "Callable[[Sequence], Features] | None":
+        """The function that returns the features of transitions, those of rules ``B`` with macros, or None without such rules."""
+        return partial(Features, self, rules=self._rules_of_transitions) if self._rules_of_transitions else None
+
+    def expand(self, tokens: Sequence, rules: "Sequence[_Rule] | None" = None) -> list[tuple[str, ...]]:
+        """Return the features of the tokens of a sentence as a list, by default those of the rules ``U``."""
         tokens = [(token,) if isinstance(token, str) else token for token in tokens]
         if tokens and min(map(len, tokens)) < self.width:
             got = min(map(len, tokens))
@@ -86,7 +97,7 @@ class Template:
         before = [f"_B-{k}" for k in range(self._reach, 0, -1)]
         after = [f"_B+{k}" for k in range(1, self._reach + 1)]
         columns = [[*before, *(token[column] for token in tokens), *after] for column in range(self.width)]
-        return [*zip(*(rule.expand(columns, self._reach, len(tokens)) for rule in self._rules))]
+        return [*zip(*(rule.expand(columns, self._reach, len(tokens)) for rule in (self._rules if rules is None else rules)))]
 
     def __eq__(self, other: object) -> bool:
         """Compare the texts."""
@@ -104,8 +115,8 @@ class Template:
 class Features(Sequence):
     """The features of a sentence, computed anew whenever they are read."""
 
-    def __init__(self, template: Template, tokens: Sequence) -> None:
-        self._template, self._tokens = template, tokens
+    def __init__(self, template: Template, tokens: Sequence, rules: "Sequence[_Rule]") -> None:
+        self._template, self._tokens, self._rules = template, tokens, rules
 
     def __len__(self) -> int:
         """Return the number of tokens."""
@@ -113,21 +124,22 @@ class Features(Sequence):
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         """Yield the features of every token."""
-        return iter(self._template.expand(self._tokens))
+        return iter(self._template.expand(self._tokens, self._rules))
 
     def __getitem__(self, index):
         """Return the features of a token, or of several."""
-        return self._template.expand(self._tokens)[index]
+        return self._template.expand(self._tokens, self._rules)[index]
 
     def __repr__(self) -> str:
         """Show all features."""
-        return repr(self._template.expand(self._tokens))
+        return repr(self._template.expand(self._tokens, self._rules))
 
 
 class _Rule:
-    """One rule ``U...``."""
+    """One rule."""
 
     def __init__(self, text: str) -> None:
+        self.is_of_transitions = text.startswith("B")
         self.macros = [(int(offset), int(column)) for offset, column in MACRO.findall(text)]
         self._format = MACRO.sub("%s", text)
 
@@ -140,7 +152,7 @@ class _Rule:
 
 
 def rules(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of every line ``U...`` of a template.
+    """Yield the number and the text of every line of a template that is a rule ``U...``, or a rule ``B...`` with a macro.
 
     Raises
     ------
@@ -153,12 +165,8 @@ def rules(text: str) -> Iterator[tuple[int, str]]:
             continue
         if line[0] not in "UB" or "%" in MACRO.sub("", line):
             raise ParameterError(f"template line {number} must be U or B and macros such as %x[-1,0], got {shown(line)}")
-        if line[0] == "U":
+        if line[0] == "U" or MACRO.search(line):
             yield number, line
-        elif MACRO.search(line):
-            raise ParameterError(
-                f"template line {number} must be B without macros, as transitions do not depend on tokens yet, got {shown(line)}"
-            )
 
 
 def default_template(width: int) -> Template:

@@ -181,6 +181,8 @@ def svm_game(problem: Problem, radius: float) -> Bilinear:
     check_labels(problem)
     if len(getattr(problem, "nonnegative", ())):
         raise OptionError("a saddle point keeps no weights nonnegative; build the problem without nonnegative")
+    if getattr(problem, "num_edge_features", 0):
+        raise OptionError("a saddle point has no features of transitions; build the problem without Z")
     if isinstance(problem, ChainProblem):
         F, truth, losses, polytopes, constant = _chain(problem)
     elif isinstance(problem, MatchingProblem):

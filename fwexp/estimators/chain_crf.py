@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fwexp.estimators import transition_inputs
 from fwexp.estimators.chain_model import check_found
 from fwexp.estimators.chain_training import ChainTagger
 from fwexp.estimators.decoding import EXCLUDED, FREE, marginals
@@ -130,7 +131,8 @@ class ChainCRF(ChainTagger):
         if not X:
             return np.zeros((0, K)), np.zeros(1, dtype=np.int64), np.zeros(0)
         x, ptr = vectorizer.encode(X)
-        found, log_z = marginals(x, ptr, weights, K, FREE if partial is None else self._given(partial, ptr))
+        z = transition_inputs.encode(self.edge_vectorizer_, X.edges, ptr)
+        found, log_z = marginals(x, ptr, weights, K, FREE if partial is None else self._given(partial, ptr), z)
         return found, ptr, log_z
 
     @property

@@ -15,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from fwexp.driver.clock import interrupted_by, on_interrupt
 from fwexp.errors import ParameterError, shown, warn
+from fwexp.estimators import transition_inputs
 from fwexp.estimators.chain_model import ChainModel, labels_of
 from fwexp.estimators.decoding import decode, padded_weights
 from fwexp.estimators.estimator import as_seed, positions_per_example
@@ -99,7 +100,7 @@ class ChainSVMCV(ChainModel):
         parts = [place[part][full[part]] for part in given]
         if not all(map(len, parts)):
             raise ParameterError("cv must leave a sequence with a position in every part of a split, got a part without one")
-        folds = [([X[i] for i in part], [y[i] for i in part], weights_at(weights, part)) for part in parts]
+        folds = [(X.at(part), [y[i] for i in part], weights_at(weights, part)) for part in parts]
         workers = Parallel(n_jobs=self.n_jobs, prefer="threads")  # kernels hold no lock
         learned = workers(delayed(self._learn_fold)(*train) for train in folds[::2])
         lams = self._values(lowest, [problem for _, problem in learned])
@@ -176,7 +177,7 @@ class ChainSVMCV(ChainModel):
 def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndarray, scorer) -> tuple[list[float], list[float]]:
     """Return the scores in the rest of a fold at every lam, and the certified gaps there; stop when it is over."""
     rows, ptr = tagger.vectorizer_.transform(X)
-    x = as_features(rows, copy=False)
+    x, z = as_features(rows, copy=False), transition_inputs.encode(tagger.edge_vectorizer_, X.edges, ptr)
     labels, K, scores, gaps = labels_of(y, ptr, tagger.ignore_label), len(tagger.classes_), [], []
     truth, forbidden = numbers_of(labels, tagger.classes_), forbidden_pairs(tagger.constraints, tagger.classes_)
     counts = np.array([label is not None for label in labels], dtype=np.float64)
@@ -186,7 +187,7 @@ def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndar
         for lam in lams.tolist():
             tagger.result_ = result = tagger._solve(problem, lam)
             if scorer is None:
-                found = decode(x, ptr, padded_weights(result.w.reshape(-1, K), forbidden), K)
+                found = decode(x, ptr, padded_weights(result.w.reshape(-1, K), forbidden), K, z=z)
                 scores.append(float(np.average(found == truth, weights=counts)))
             else:
                 scores.append(float(scorer(tagger, X, y)))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
+from fwexp.estimators import transition_inputs
 from fwexp.estimators.carried_weights import Names, feature_rows
 from fwexp.estimators.decoding import EXCLUDED, FREE, decode, decode_several, padded_weights
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights
@@ -18,14 +19,16 @@ from fwexp.estimators.labels import as_sequences, check_among, check_counted, cl
 from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_weights import labelled_runs, position_weights, weights_at
 from fwexp.estimators.tag_schemes import forbidden_pairs
+from fwexp.estimators.transition_inputs import Inputs
 from fwexp.options import check_integer
 from fwexp.problems.arrays import as_list, check_costs
 from fwexp.problems.chain import add_forbidden, chain_from_arrays, first_forbidden, with_costs, with_forbidden, with_position_weight
 from fwexp.problems.constraints import constrained
+from fwexp.templates import Template
 from fwexp.types import Loss, Weights
 
 VOID = (-100, -1)  # for positions without a label
-START, END, FROM = "start", "end", "from"  # in names of weights, in tuples, which features by name are not
+START, END, FROM, EDGE = "start", "end", "from", "edge"  # in names of weights, in tuples, which features by name are not
 
 
 class ChainModel(PartsScore, CertifiedSVM):
@@ -36,6 +39,11 @@ class ChainModel(PartsScore, CertifiedSVM):
     features : "auto" or callable
         ``"auto"``: X has the features; else ``features(x)`` returns those of one sequence x, in a form that the notes name.
         `save` stores a `fwexp.data.Template`, but no other function.
+    transition_features : list or callable, optional
+        Features on which scores of transitions depend; each has a weight for every pair of labels. A list names features in X: keys
+        of dicts, beginnings "k" of strings "k=v", or columns; they describe the position after the transition. A function of a
+        sequence returns features for all its positions, in a form that the notes name. By default these are the rules ``B`` of a
+        template with macros; without such rules scores of transitions depend on labels alone.
     loss : {"errors", "share"}
         H_i bounds the number of wrong labels in sequence i, and the mean is over the N positions of all sequences; or H_i bounds
         the share of wrong labels, and the mean is over the sequences.
@@ -75,9 +83,12 @@ class ChainModel(PartsScore, CertifiedSVM):
         Scores of a label (column) after another (row).
     state_features_, transition_features_ : mapping
         Weights that are not 0, of pairs (feature, label) and (from, to). ``top(20)`` returns the largest ones as a DataFrame.
+    feature_transitions_ : mapping
+        Likewise, of triples (feature, from, to), with ``transition_features``.
     """
 
     features: Any = "auto"
+    transition_features: Any = None
     min_count: int = 1
     loss: Loss = "errors"
     costs: ArrayLike | None = None
@@ -110,15 +121,16 @@ class ChainModel(PartsScore, CertifiedSVM):
         if not X:
             return []
         x, ptr = vectorizer.encode(X)
+        z = transition_inputs.encode(self.edge_vectorizer_, X.edges, ptr)
         given = FREE if partial is None else self._given(partial, ptr)
         K, names = len(self.classes_), names_of(self.classes_)
         ends = list(pairwise(ptr.tolist()))
         if n_best is None:
-            found = decode(x, ptr, weights, K, given)
+            found = decode(x, ptr, weights, K, given, z)
             check_found(ptr, found < 0)
             labels = [names[k] for k in found.tolist()]
             return [labels[start:end] for start, end in ends]
-        numbers, scores = decode_several(x, ptr, weights, K, check_integer("n_best", n_best, 1), given)
+        numbers, scores = decode_several(x, ptr, weights, K, check_integer("n_best", n_best, 1), given, z)
         check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
         labels = [[names[k] for k in labeling] for labeling in numbers.tolist()]
         return [
@@ -155,16 +167,23 @@ class ChainModel(PartsScore, CertifiedSVM):
         """
         check_is_fitted(self)
         X = self._features(X)
-        full = [k for k, x in enumerate(X) if _size(x) != 0]
+        full, size = [k for k, x in enumerate(X) if _size(x) != 0], len(X)
         if not full:
             return [np.zeros((0, len(self.classes_))) for _ in X]
-        rows, found = self.vectorizer_.transform([X[k] for k in full])
-        lengths = np.zeros(len(X), dtype=np.int64)
-        lengths[full] = np.diff(found)
-        ptr = np.concatenate(([0], np.cumsum(lengths)))
+        X = X.at(full)
+        rows, ptr = self.vectorizer_.transform(X)
         unary, of_ends = rows @ self.coef_.T, np.vstack([self.start_, self.end_, self.transitions_])
         add_forbidden(of_ends, forbidden_pairs(self.constraints, self.classes_))
-        return [_max_marginals(unary[start:end], of_ends[2:], *of_ends[:2]) for start, end in pairwise(ptr)]
+        K, z = len(self.classes_), None
+        if self.edge_vectorizer_ is not None:
+            z = transition_inputs.rows(self.edge_vectorizer_, X.edges, ptr)
+        found = [np.zeros((0, K))] * size
+        for k, (start, end) in zip(full, pairwise(ptr.tolist())):
+            transitions = np.repeat(of_ends[None, 2:], end - start - 1, axis=0)
+            if z is not None:
+                transitions += (z[start + 1 : end] @ self._blocks()[1].reshape(-1, K * K)).reshape(-1, K, K)
+            found[k] = _max_marginals(unary[start:end], transitions, *of_ends[:2])
+        return found
 
     @property
     def coef_(self) -> np.ndarray:
@@ -174,17 +193,17 @@ class ChainModel(PartsScore, CertifiedSVM):
     @property
     def start_(self) -> np.ndarray:
         """Scores of the first label, (K,)."""
-        return self._blocks()[1][0]
+        return self._blocks()[2][0]
 
     @property
     def end_(self) -> np.ndarray:
         """Scores of the last label, (K,)."""
-        return self._blocks()[1][1]
+        return self._blocks()[2][1]
 
     @property
     def transitions_(self) -> np.ndarray:
         """Scores of a label (column) after another (row), (K, K)."""
-        return self._blocks()[2]
+        return self._blocks()[3]
 
     @property
     def feature_names_in_(self) -> np.ndarray:
@@ -197,13 +216,23 @@ class ChainModel(PartsScore, CertifiedSVM):
     def state_features_(self) -> NamedWeights:
         """Weights of features, a mapping of pairs (feature, label) to the weights that are not 0."""
         names = self.vectorizer_.names or range(self.n_features_in_)
-        return NamedWeights(self._blocks()[0], "feature", names, "label", names_of(self.classes_))
+        return NamedWeights(self._blocks()[0], ("feature", names), ("label", names_of(self.classes_)))
 
     @property
     def transition_features_(self) -> NamedWeights:
         """Scores of transitions, a mapping of pairs of labels (from, to) to the scores that are not 0."""
         names = names_of(self.classes_)
-        return NamedWeights(self.transitions_, "from", names, "to", names)
+        return NamedWeights(self.transitions_, ("from", names), ("to", names))
+
+    @property
+    def feature_transitions_(self) -> NamedWeights:
+        """Weights of the features of transitions, a mapping of triples (feature, from, to) to the weights that are not 0."""
+        names, edges = names_of(self.classes_), self.edge_vectorizer_
+        if edges is None:
+            raise AttributeError("transitions have no features without transition_features")
+        weights = self._blocks()[1].reshape(edges.num_features, len(names), len(names))
+        columns = range(edges.num_features) if edges.names is None else edges.names
+        return NamedWeights(weights, ("feature", columns), ("from", names), ("to", names))
 
     @property
     def n_features_in_(self) -> int:
@@ -229,13 +258,17 @@ class ChainModel(PartsScore, CertifiedSVM):
             raise ParameterError(f"X must hold a sequence with a position, got {len(X)} empty ones")
         if not full.all():
             chosen = np.flatnonzero(full)
-            X, y = (list(compress(given, full.tolist())) for given in (X, y))
+            X, y = X.at(chosen), list(compress(y, full.tolist()))
             sample_weight = weights_at(sample_weight, chosen)
         return X, y, sample_weight, full
 
     def _names(self):
         names = names_of(self.classes_)
         rows = feature_rows(self.vectorizer_.names, self.n_features_in_)
+        edges = self.edge_vectorizer_
+        if edges is not None:
+            features = feature_rows(edges.names, edges.num_features)
+            rows += [(EDGE, feature, name) for feature in features for name in names]
         return Names([*rows, (START,), (END,), *((FROM, name) for name in names)], names)
 
     def _learn_from(self, features, y, sample_weight=None, classes: np.ndarray | None = None):
@@ -243,22 +276,30 @@ class ChainModel(PartsScore, CertifiedSVM):
 
         Where ``classes`` are given, they are the labels, and features that are known keep their columns.
         """
-        vectorizer = Vectorizer(self.min_count)
-        if classes is not None and "vectorizer_" in vars(self):
+        vectorizer, edges, z = Vectorizer(self.min_count), None, None
+        extends = classes is not None and "vectorizer_" in vars(self)
+        if extends:
             vectorizer.restore(self.vectorizer_.names, self.n_features_in_)
             rows, ptr = vectorizer.extend_transform(features)
         else:
             rows, ptr = vectorizer.fit_transform(features)
+        if features.edges is not None:
+            edges = Vectorizer(self.min_count, "transition_features")
+            extends = extends and self.edge_vectorizer_ is not None
+            if extends:
+                edges.restore(self.edge_vectorizer_.names, self.edge_vectorizer_.num_features)
+            z = transition_inputs.learn(edges, features.edges, ptr, extends)
         labels = labels_of(y, ptr, self.ignore_label)
         known = labels if self.ignore_label is None else [label for label in labels if label is not None]
         if not known:
             raise ParameterError(f"y must hold a label, got ignore_label={shown(self.ignore_label)} everywhere")
         if classes is not None:
             check_among(known, classes)
+        self.edge_vectorizer_ = edges
         self.vectorizer_, self.classes_ = vectorizer, classes_of(known) if classes is None else classes
         check_counted(self.classes_, VOID)
         self.class_weight_ = weights_of(self.class_weight, self.classes_, known)
-        problem, weights = self._from_arrays(rows, labels, ptr, sample_weight)
+        problem, weights = self._from_arrays(rows, labels, ptr, sample_weight, z)
         if (found := first_forbidden(problem)) is not None:
             place = int(problem.label_ptr[found[0]]) + found[1]
             names, at = names_of(self.classes_), problem.labels[max(place - 1, 0) : place + 2]
@@ -273,9 +314,10 @@ class ChainModel(PartsScore, CertifiedSVM):
 
     def _problem_from(self, features, y):
         rows, ptr = self.vectorizer_.transform(features)
-        return self._from_arrays(rows, labels_of(y, ptr, self.ignore_label), ptr)[0]
+        z = None if self.edge_vectorizer_ is None else transition_inputs.rows(self.edge_vectorizer_, features.edges, ptr)
+        return self._from_arrays(rows, labels_of(y, ptr, self.ignore_label), ptr, z=z)[0]
 
-    def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None):
+    def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None, z=None):
         """Return the problem, and the weights of its examples: parts of sequences where labels are ignored."""
         K, numbers, is_cut = len(self.classes_), numbers_of(labels, self.classes_), None
         of_positions = np.concatenate(sample_weight) if isinstance(sample_weight, list) else None
@@ -283,10 +325,10 @@ class ChainModel(PartsScore, CertifiedSVM):
         if self.ignore_label is not None:
             kept = np.array([label is not None for label in labels])
             ptr, is_cut, origin = labelled_runs(kept, ptr)
-            rows, numbers = rows[kept], numbers[kept]
+            rows, numbers, z = rows[kept], numbers[kept], None if z is None else z[kept]
             of_positions = None if of_positions is None else of_positions[kept]
             weights = weights_at(weights, origin)
-        problem = chain_from_arrays(rows, numbers, ptr, K, self.loss, is_cut)
+        problem = chain_from_arrays(rows, numbers, ptr, K, self.loss, is_cut, z)
         costs = costs_of(self.costs, self.classes_)
         if self.class_weight_ is not None:
             costs = self.class_weight_[:, None] * check_costs(costs, K)
@@ -302,18 +344,27 @@ class ChainModel(PartsScore, CertifiedSVM):
         right = np.array([sum(a == b for a, b in zip(*labels) if a is not None) for labels in zip(y, predicted)])
         return right, np.array([sum(label is not None for label in labels) for labels in y])
 
-    def _features(self, X) -> list:
-        X = as_list("X", X, FORMS)
+    def _features(self, X) -> Inputs:
+        given = as_list("X", X, FORMS)
         if callable(self.features):
-            X = map(self.features, X)
-        elif not (isinstance(self.features, str) and self.features == "auto"):
+            given = [list(x) if isinstance(x, Iterator) else x for x in given]
+            X = map(self.features, given)
+        elif isinstance(self.features, str) and self.features == "auto":
+            X = given = [x if isinstance(x, list) else _sequence(x) for x in given]
+        else:
             raise ParameterError(f'features must be "auto" or a function of a sequence, got {shown(self.features)}')
-        return [x if isinstance(x, list) else _sequence(x) for x in X]
+        X, wanted = Inputs(x if isinstance(x, list) else _sequence(x) for x in X), self.transition_features
+        if wanted is None and isinstance(self.features, Template):
+            wanted = self.features.transitions
+        if wanted is not None and all(_size(x) is not None for x in X):  # others reject the rest
+            X.edges = transition_inputs.transitions_of(wanted, given, X)
+        return X
 
     def _blocks(self) -> list[np.ndarray]:
-        """Return the weights of features, of both ends and of transitions."""
+        """Return the weights of features, of features of transitions, of both ends and of transitions."""
         K, p = len(self.classes_), self.vectorizer_.num_features
-        return np.split(self.result_.w.reshape(-1, K), [p, p + 2])
+        first = p + (0 if self.edge_vectorizer_ is None else K * self.edge_vectorizer_.num_features)
+        return np.split(self.result_.w.reshape(-1, K), [p, first, first + 2])
 
     def _ready(self) -> tuple[Vectorizer, np.ndarray]:
         """Return what encodes inputs, and the weights as `decode` takes them; they are kept while the weights are the same."""
@@ -354,9 +405,16 @@ class ChainModel(PartsScore, CertifiedSVM):
 
     def _learned(self):
         columns = {"names": self.vectorizer_.names, "num_features": self.vectorizer_.num_features}
+        edges = self.edge_vectorizer_
+        if edges is not None:
+            columns |= {"edge_names": edges.names, "num_edge_features": edges.num_features}
         return {"classes": self.classes_, "class_weight": self.class_weight_, **columns}
 
-    def _restore(self, classes, names, num_features, class_weight=None):
+    def _restore(self, classes, names, num_features, class_weight=None, edge_names=None, num_edge_features=None):
+        self.edge_vectorizer_ = None
+        if num_edge_features is not None:
+            self.edge_vectorizer_ = Vectorizer(self.min_count, "transition_features")
+            self.edge_vectorizer_.restore(edge_names, num_edge_features)
         self.classes_, self.class_weight_, self.vectorizer_ = classes, class_weight, Vectorizer(self.min_count)
         self.vectorizer_.restore(names, num_features)
 
@@ -390,7 +448,7 @@ def labels_of(y, ptr: np.ndarray, ignore_label=None) -> list:
 
 
 def _max_marginals(unary, transitions, start, end) -> np.ndarray:
-    """Return the scores (T, K) of the best labelings that have a label at a position."""
+    """Return the scores (T, K) of the best labelings that have a label at a position; ``transitions`` are (T - 1, K, K)."""
     if not len(unary):
         return unary
     unary = unary.copy()
@@ -398,7 +456,7 @@ def _max_marginals(unary, transitions, start, end) -> np.ndarray:
     unary[-1] += end
     to, after = unary.copy(), np.zeros_like(unary)
     for t in range(1, len(unary)):
-        to[t] += (to[t - 1][:, None] + transitions).max(axis=0)
+        to[t] += (to[t - 1][:, None] + transitions[t - 1]).max(axis=0)
     for t in range(len(unary) - 1, 0, -1):
-        after[t - 1] = (transitions + unary[t] + after[t]).max(axis=1)
+        after[t - 1] = (transitions[t - 1] + unary[t] + after[t]).max(axis=1)
     return np.where(to + after < EXCLUDED, -np.inf, to + after)

@@ -53,7 +53,7 @@ class ChainTagger(ChainModel):
             left_out = self._validation(len(X))
             kept = np.setdiff1d(np.arange(len(X)), left_out)
             sample_weight = weights_at(sample_weight, kept)
-            parts = [([X[i] for i in part], [y[i] for i in part]) for part in (kept.tolist(), left_out.tolist())]
+            parts = [(X.at(part), [y[i] for i in part]) for part in (kept.tolist(), left_out.tolist())]
             problem, weights = self._learn_from(*parts[0], sample_weight)
             iterate = self._iterate(problem)
             logged = {"iterates": ["last" if iterate == "best" else iterate]}

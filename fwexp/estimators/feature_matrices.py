@@ -38,6 +38,8 @@ class Vectorizer:
     ----------
     min_count : int
         Features by name that fewer positions have are left out.
+    source : str
+        What has the features, for messages.
 
     Attributes
     ----------
@@ -47,8 +49,8 @@ class Vectorizer:
         The number of columns.
     """
 
-    def __init__(self, min_count: int = 1) -> None:
-        self.min_count = check_integer("min_count", min_count, 1)
+    def __init__(self, min_count: int = 1, source: str = "X") -> None:
+        self.min_count, self.source = check_integer("min_count", min_count, 1), source
         self.restore(None, 0)
 
     def restore(self, names: list[str] | None, num_features: int) -> None:
@@ -57,10 +59,10 @@ class Vectorizer:
         self._tables = _Known(names or ())
 
     def __getstate__(self):
-        return self.min_count, self.names, self.num_features
+        return self.min_count, self.source, self.names, self.num_features
 
     def __setstate__(self, state):
-        self.min_count, *learned = state
+        self.min_count, self.source, *learned = state
         self.restore(*learned)
 
     def fit_transform(self, X):
@@ -86,7 +88,7 @@ class Vectorizer:
         often = np.bincount(rows.indices, minlength=len(names)) >= self.min_count
         often[: len(known)] = True
         if not often.any():
-            raise ParameterError(f"X must have a feature that min_count = {self.min_count} positions have, got none")
+            raise ParameterError(f"{self.source} must have a feature that min_count = {self.min_count} positions have, got none")
         self.restore([name for name, kept in zip(names, often.tolist()) if kept], int(often.sum()))
         return rows if often.all() else rows[:, often], ptr
 
@@ -114,7 +116,9 @@ class Vectorizer:
     def _rows_of_numbers(self, X):
         rows, ptr = _stacked(X)
         if rows.shape[1] != self.num_features:
-            raise ParameterError(f"X must have {self.num_features} features per position, as in fit, got {rows.shape[1]}")
+            raise ParameterError(
+                f"{self.source} must have {self.num_features} features per position, as in fit, got {rows.shape[1]}"
+            )
         return rows, ptr
 
 

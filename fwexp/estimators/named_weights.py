@@ -10,37 +10,34 @@ from fwexp.options import check_integer
 
 
 class NamedWeights(Mapping):
-    """The weights of a table that are not 0, by pairs of names: of the row and of the column.
+    """The weights of a table that are not 0, by tuples of names: one of each axis.
 
     Parameters
     ----------
-    weights : ndarray (R, C)
-    rows, columns : str
-        What rows and columns are.
-    row_names, column_names : sequence
-        Their names.
+    weights : ndarray
+    *axes : tuple (str, sequence)
+        What each axis is, and its names.
     """
 
-    def __init__(self, weights: np.ndarray, rows: str, row_names: Sequence, columns: str, column_names: Sequence) -> None:
-        self._weights, self._kinds, self._names = weights, (rows, columns), (row_names, column_names)
+    def __init__(self, weights: np.ndarray, *axes: tuple[str, Sequence]) -> None:
+        self._weights, self._kinds, self._names = weights, *zip(*axes)
 
     @cached_property
-    def _places(self) -> tuple[dict, dict]:
+    def _places(self) -> tuple[dict, ...]:
         return tuple({name: k for k, name in enumerate(names)} for names in self._names)
 
-    def __getitem__(self, pair) -> float:
+    def __getitem__(self, names) -> float:
         try:
-            row, column = pair
-            weight = self._weights[self._places[0][row], self._places[1][column]]
+            weight = self._weights[tuple(place[name] for place, name in zip(self._places, names, strict=True))]
         except (KeyError, TypeError, ValueError):
-            raise KeyError(pair) from None
+            raise KeyError(names) from None
         if weight == 0:
-            raise KeyError(pair)
+            raise KeyError(names)
         return float(weight)
 
     def __iter__(self) -> Iterator[tuple]:
-        rows, columns = self._names
-        return ((rows[r], columns[c]) for r, c in np.argwhere(self._weights).tolist())
+        places = np.argwhere(self._weights).tolist()
+        return (tuple(names[k] for names, k in zip(self._names, place)) for place in places)
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self._weights))
@@ -59,7 +56,7 @@ class NamedWeights(Mapping):
         Returns
         -------
         DataFrame
-            A column for each of the two names, and ``weight``.
+            A column for each of the names, and ``weight``.
         """
         values = np.ascontiguousarray(self._weights).ravel()
         order = np.argsort(-np.abs(values), kind="stable")[: min(len(self), check_integer("n", n, 1))]

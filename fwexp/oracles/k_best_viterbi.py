@@ -22,19 +22,22 @@ def k_best_viterbi(unary, transitions, num_labels, width, labelings, values):
         Overwritten with their scores; -inf where there are no more labelings, and then the labeling means nothing.
     """
     several, length = labelings.shape
+    size = num_labels * width
+    stride = size if len(transitions) > size else 0
     scores = np.full((length, num_labels, several), -np.inf)
     origins = np.zeros((length, num_labels, several), dtype=np.int32)  # label * several + rank at the position before
     for k in range(num_labels):
         scores[0, k, 0] = unary[k]
     ranks = np.empty(num_labels, dtype=np.int64)
     for t in range(1, length):
+        o = (t - 1) * stride
         for k in range(num_labels):
             ranks[:] = 0
             for r in range(several):
                 best, origin = -np.inf, -1
                 for label in range(num_labels):
                     if ranks[label] < several:
-                        value = (scores[t - 1, label, ranks[label]] + transitions[label * width + k]) + unary[t * width + k]
+                        value = (scores[t - 1, label, ranks[label]] + transitions[o + label * width + k]) + unary[t * width + k]
                         if value > best:
                             best, origin = value, label
                 if origin < 0:

@@ -20,9 +20,11 @@ def log_forward_backward(unary, transitions, num_labels, width, marginals, pairs
     The largest term is taken out of every sum, and the backward pass only multiplies conditional probabilities: scores of
     any size neither overflow nor cancel.
 
-    Parameters are those of ``forward_backward``.
+    Parameters are those of ``forward_backward``. If ``transitions`` holds scores for every position after the first, one after the
+    other, ``pairs`` gets the probabilities for each of these positions.
     """
     length, size = len(unary) // width, num_labels * width
+    stride = size if len(transitions) > size else 0
     # The sum over the beginnings of y that end in label k at position t is factor[k] exp(message[k]), 1 <= factor[k] < 2.
     message, factor, power = scratch[:width], scratch[width : 2 * width], scratch[2 * width : 2 * width + size]
     factor_bits = factor.view(np.int64)
@@ -32,15 +34,16 @@ def log_forward_backward(unary, transitions, num_labels, width, marginals, pairs
     for t in range(1, length):
         # joint[r, k] / total[k] = P(y_{t-1} = r | y_t = k), the largest term of every column being taken out.
         joint, total = joints[t * size : (t + 1) * size], totals[t * width : (t + 1) * width]
-        top = total
+        top, o = total, (t - 1) * stride
         for k in range(width):
-            top[k] = message[0] + transitions[k]
+            top[k] = message[0] + transitions[o + k]
         for r in range(1, num_labels):
-            m, row = message[r], transitions[r * width : (r + 1) * width]
+            m, row = message[r], transitions[o + r * width : o + (r + 1) * width]
             for k in range(width):
                 top[k] = max(top[k], m + row[k])
         for r in range(num_labels):
-            m, row, out = message[r], transitions[r * width : (r + 1) * width], joint[r * width : (r + 1) * width]
+            row, out = transitions[o + r * width : o + (r + 1) * width], joint[r * width : (r + 1) * width]
+            m = message[r]
             for k in range(width):
                 out[k] = m + row[k] - top[k]
         exponentials(joint, power)
@@ -69,15 +72,16 @@ def log_forward_backward(unary, transitions, num_labels, width, marginals, pairs
     for k in range(width):
         last[k] /= z
     # Backward: P(y_{t-1} = r, y_t = k) = P(y_{t-1} = r | y_t = k) P(y_t = k).
-    pairs[:size] = 0.0
+    pairs[:] = 0.0
     for t in range(length - 1, 0, -1):
         joint, ratio = joints[t * size : (t + 1) * size], totals[t * width : (t + 1) * width]
         here, before = marginals[t * width : (t + 1) * width], marginals[(t - 1) * width : t * width]
+        o = (t - 1) * stride
         for k in range(width):
             ratio[k] = here[k] / ratio[k]
             before[k] = 0.0
         for r in range(num_labels):
-            out, pair, probability = joint[r * width : (r + 1) * width], pairs[r * width : (r + 1) * width], 0.0
+            out, pair, probability = joint[r * width : (r + 1) * width], pairs[o + r * width : o + (r + 1) * width], 0.0
             for k in range(width):
                 p = out[k] * ratio[k]
                 pair[k] += p

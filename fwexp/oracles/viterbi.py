@@ -12,8 +12,8 @@ def viterbi(unary, transitions, num_labels, width, y, messages):
     ----------
     unary : float64 array (T * width,)
         Rows of scores, one per position; numbers past ``num_labels`` in a row are ignored.
-    transitions : float64 array (num_labels * width,)
-        Rows ``[from]`` of scores ``[to]``.
+    transitions : float64 array (num_labels * width,) or ((T - 1) * num_labels * width,)
+        Rows ``[from]`` of scores ``[to]``, the same at all positions, or those of every position after the first.
     num_labels, width : int
         K, and the length of a row.
     y : int array (T,)
@@ -27,18 +27,19 @@ def viterbi(unary, transitions, num_labels, width, y, messages):
     float
         The score of the labeling.
     """
-    length = y.shape[0]
+    length, size = y.shape[0], num_labels * width
+    stride = size if len(transitions) > size else 0
     for k in range(width):
         messages[k] = unary[k]
     # No argmax is kept: the path needs only T of them, and a second look finds these.
     for t in range(1, length):
-        before, here, k = (t - 1) * width, t * width, 0
+        before, here, o, k = (t - 1) * width, t * width, (t - 1) * stride, 0
         while k + 4 * EIGHT <= width:
             m = full8(messages[before])
-            a, b = m + load8(transitions, k), m + load8(transitions, k + EIGHT)
-            c, d = m + load8(transitions, k + 2 * EIGHT), m + load8(transitions, k + 3 * EIGHT)
+            a, b = m + load8(transitions, o + k), m + load8(transitions, o + k + EIGHT)
+            c, d = m + load8(transitions, o + k + 2 * EIGHT), m + load8(transitions, o + k + 3 * EIGHT)
             for r in range(1, num_labels):
-                m, row = full8(messages[before + r]), r * width + k
+                m, row = full8(messages[before + r]), o + r * width + k
                 a = larger8(a, m + load8(transitions, row))
                 b = larger8(b, m + load8(transitions, row + EIGHT))
                 c = larger8(c, m + load8(transitions, row + 2 * EIGHT))
@@ -49,15 +50,15 @@ def viterbi(unary, transitions, num_labels, width, y, messages):
             store8(messages, here + k + 3 * EIGHT, d + load8(unary, here + k + 3 * EIGHT))
             k += 4 * EIGHT
         while k + EIGHT <= width:
-            a = full8(messages[before]) + load8(transitions, k)
+            a = full8(messages[before]) + load8(transitions, o + k)
             for r in range(1, num_labels):
-                a = larger8(a, full8(messages[before + r]) + load8(transitions, r * width + k))
+                a = larger8(a, full8(messages[before + r]) + load8(transitions, o + r * width + k))
             store8(messages, here + k, a + load8(unary, here + k))
             k += EIGHT
         while k < width:
-            best = messages[before] + transitions[k]
+            best = messages[before] + transitions[o + k]
             for r in range(1, num_labels):
-                best = max(best, messages[before + r] + transitions[r * width + k])
+                best = max(best, messages[before + r] + transitions[o + r * width + k])
             messages[here + k] = best + unary[here + k]
             k += 1
 
@@ -70,9 +71,9 @@ def viterbi(unary, transitions, num_labels, width, y, messages):
     y[length - 1] = label
     for t in range(length - 1, 0, -1):
         before = messages[(t - 1) * width : t * width]
-        reached, here = messages[t * width + label], unary[t * width + label]
+        reached, here, o = messages[t * width + label], unary[t * width + label], (t - 1) * stride
         r = 0  # the first that led here; the last one does if no other
-        while r < num_labels - 1 and (before[r] + transitions[r * width + label]) + here != reached:
+        while r < num_labels - 1 and (before[r] + transitions[o + r * width + label]) + here != reached:
             r += 1
         label = r
         y[t - 1] = label

@@ -5,9 +5,13 @@ holds ``w[f*K + k]`` (feature f, label k), then K weights of the first label, K 
 ``[from*K + to]``, so d = K p + 2 K + K^2. The loss is the Hamming distance, or with costs the sum of L(true, predicted) over the
 positions, divided by the length unless ``loss="errors"``.
 
+With q features of transitions (``Z``), the score of a transition depends on the position as well. w then has q K^2 further weights
+``[f*K^2 + from*K + to]`` between those of the features and those of the first label.
+
 Internally weights are rows of ``width`` numbers (K padded with zeros): p feature rows, first, last, and K transition
-rows. The part scores theta of an example hold K transition rows, then one row per position. What solvers do with vectors
-of parts is in ``chain_protocol``.
+rows. The part scores theta of an example hold K transition rows, then one row per position. With features of transitions they hold
+one row per position, then K transition rows of every position after the first. What solvers do with vectors of parts is in
+``chain_protocol``.
 
 Memory follows the sum of the lengths: in addition to the inputs a problem holds 12 bytes per position, 32 per sequence, and what
 makes the norm of a direction cheap. That is the Gram matrix of the inputs of a sequence, T (T + 1)/2 numbers, where
@@ -21,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fwexp.errors import ParameterError, shown
+from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.jit.compilation import inlined
 from fwexp.memory import check_room
 from fwexp.options import check_choice, is_integer
@@ -61,6 +65,9 @@ FORBIDDEN = -1e300  # the score of what constraints exclude: finite, so that dif
     counts=EACH,
     position_weight="label_ptr",
     is_cut=EACH,
+    z="label_ptr",
+    local_z="label_ptr",
+    num_local_z=EACH,
 )
 class ChainProblem(NamedTuple):
     """A set of labelled sequences; build it with ``fwexp.chain_problem``."""
@@ -91,12 +98,17 @@ class ChainProblem(NamedTuple):
     position_weight: np.ndarray = np.zeros(0)  # float64 (positions,), by how much more an error there costs; or (0,)
     # bool (n, 2): whether the first and the last position are cuts through a longer sequence, without biases; or (0, 2)
     is_cut: np.ndarray = NO_CUTS
+    num_edge_features: int = 0  # q
+    # One row per position, the features of the transition to it; then no sequence has a Gram matrix.
+    z: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures = NoFeatures()
+    local_z: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures = NoFeatures()  # ``z`` like ``local_x``
+    num_local_z: np.ndarray = np.zeros(0, dtype=np.int64)  # int64 (n,)
 
     def __repr__(self) -> str:
         return f"ChainProblem(n={self.n}, d={self.d}, K={self.num_states}, positions={len(self.labels)})"
 
 
-def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share", is_cut=None) -> ChainProblem:
+def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share", is_cut=None, z=None) -> ChainProblem:
     """Build a problem from concatenated arrays.
 
     Parameters
@@ -113,12 +125,16 @@ def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share", is_cut=No
         As for `chain_problem`.
     is_cut : bool array (n, 2), optional
         Whether a sequence begins and ends at a cut through a longer one, where no weights of the first and last label count.
+    z : array or scipy.sparse of shape (positions, q), optional
+        Features of the transition to every position. The rows of first positions are not used, and must be 0.
     """
     features = as_features(x, copy=False)
     is_cut = NO_CUTS if is_cut is None else np.ascontiguousarray(is_cut, dtype=np.bool_)
     p, width = int(x.shape[1]), padded_width(num_states)
     label_ptr = np.ascontiguousarray(ptr, dtype=np.int64)
     lengths = np.diff(label_ptr).astype(np.float64)
+    if z is not None:
+        return _with_edges(chain_from_arrays(x, y, ptr, num_states, loss, is_cut), features, z)
     return ChainProblem(
         n=len(label_ptr) - 1,
         d=num_states * (p + 2 + num_states),
@@ -136,10 +152,33 @@ def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share", is_cut=No
     )
 
 
-def _products(features, num_features: int, label_ptr: np.ndarray, is_cut: np.ndarray) -> dict:
-    """Return the fields from which inner products of a sequence's inputs are taken."""
+def _with_edges(problem: ChainProblem, x, z) -> ChainProblem:
+    """Return a problem whose transitions have features z."""
+    K, width, q = problem.num_states, problem.width, int(z.shape[1])
+    z = as_features(z, "Z", copy=False)
+    lengths = np.diff(problem.label_ptr)
+    num_rows = problem.num_features + q * K + 2 + K
+    local_z, num_local_z = renumbered(z, _spans(problem.label_ptr), q)
+    return problem._replace(
+        d=K * num_rows,
+        num_weights=num_rows * width,
+        part_ptr=np.concatenate(([0], np.cumsum((lengths + (lengths - 1) * K) * width))),
+        num_edge_features=q,
+        z=z,
+        local_z=local_z,
+        num_local_z=num_local_z,
+        **_products(x, problem.num_features, problem.label_ptr, problem.is_cut, longest=0),
+    )
+
+
+def _spans(label_ptr: np.ndarray) -> np.ndarray:
+    return np.column_stack([label_ptr[:-1], label_ptr[1:]])
+
+
+def _products(features, num_features: int, label_ptr: np.ndarray, is_cut: np.ndarray, longest: int = LONGEST_GRAM) -> dict:
+    """Return the fields from which inner products of a sequence's inputs are taken; those up to ``longest`` have a Gram matrix."""
     lengths = np.diff(label_ptr)
-    short = lengths <= LONGEST_GRAM
+    short = lengths <= longest
     gram_ptr = np.concatenate(([0], np.cumsum(np.where(short, lengths * (lengths + 1) // 2, 0))))
     check_room("the Gram matrices of the sequences", 8 * gram_ptr[-1])
     gram = np.empty(gram_ptr[-1])
@@ -151,13 +190,14 @@ def _products(features, num_features: int, label_ptr: np.ndarray, is_cut: np.nda
     num_local = np.zeros(len(lengths), dtype=np.int64)
     local_x = NoFeatures()
     if not short.all():
-        spans = np.column_stack([label_ptr[:-1], label_ptr[1:]])[~short]
-        local_x, num_local[~short] = renumbered(features, spans, num_features)
+        local_x, num_local[~short] = renumbered(features, _spans(label_ptr)[~short], num_features)
     return {"gram_ptr": gram_ptr, "gram": gram, "local_x": local_x, "num_local": num_local}
 
 
 @protocol.with_inputs.register(ChainProblem)
 def _(problem, x, num_features):
+    if problem.num_edge_features:
+        raise OptionError("kernels take problems without features of transitions; solve without Z")
     K = problem.num_states
     return problem._replace(
         d=K * (num_features + 2 + K),
@@ -178,6 +218,7 @@ def chain_problem(
     loss: Loss = "share",
     forbidden: Sequence[Pair] = (),
     position_weight: Sequence[ArrayLike] | None = None,
+    Z: Sequence[Any] | None = None,
 ) -> SetOfExamples:
     """Build a sequence-labelling problem from your own arrays.
 
@@ -202,12 +243,16 @@ def chain_problem(
         Transitions that no labeling may have; (None, k) forbids the first label k, and (k, None) the last label k.
     position_weight : list of arrays (T_i,), optional
         By how much more an error at each position costs, >= 0.
+    Z : list of (T_i - 1, q) arrays or scipy.sparse matrices, optional
+        Features of the transitions: row t belongs to the transition from position t to position t + 1, and has a weight for every
+        feature and pair of labels. By default, scores of transitions depend on the labels alone.
 
     Returns
     -------
     ChainProblem
         With ``n``, ``d = K p + 2 K + K^2``: w holds ``w[f*K + k]`` for feature f and label k, then K weights of the first label, K
-        of the last, and K^2 of the transitions, ``[from*K + to]``.
+        of the last, and K^2 of the transitions, ``[from*K + to]``. With ``Z``, q K^2 weights ``[f*K^2 + from*K + to]`` stand before
+        those of the first label.
 
     Raises
     ------
@@ -235,12 +280,14 @@ def chain_problem(
         if x.shape[1] != X[0].shape[1]:
             raise ParameterError(f"X[{i}] must have {X[0].shape[1]} features like X[0], got {x.shape[1]}")
     labels, p = np.concatenate(y), X[0].shape[1]
+    Z = None if Z is None else _edge_rows(Z, y)
+    q = 0 if Z is None else Z.shape[1]
     lowest = 0 if num_states is None else -1
-    num_states = check_num_labels("num_states", num_states, labels, lambda K: K * (p + 2 + K))
+    num_states = check_num_labels("num_states", num_states, labels, lambda K: K * (p + 2 + K * (1 + q)))
     check_labels("labels", labels, lowest, num_states)
     stack = sp.vstack(X, format="csr") if any(map(sp.issparse, X)) else np.concatenate(X)
     ptr = np.concatenate(([0], np.cumsum([len(labels_i) for labels_i in y])))
-    problem = chain_from_arrays(stack, labels, ptr, num_states, loss)
+    problem = chain_from_arrays(stack, labels, ptr, num_states, loss, z=Z)
     if position_weight is not None:
         position_weight = as_list("position_weight", position_weight, "arrays (T,), one per sequence")
         weights = [as_floats(f"position_weight[{i}]", of, "hold numbers") for i, of in enumerate(position_weight)]
@@ -252,6 +299,21 @@ def chain_problem(
         if (found := first_forbidden(problem)) is not None:
             raise ParameterError("y must hold no forbidden labels, got some in y[{}] at position {}".format(*found))
     return constrained(problem if costs is None else with_costs(problem, costs), nonnegative)
+
+
+def _edge_rows(Z, y: list):
+    """Return the features of transitions with a row for every position, which is 0 for the first ones."""
+    Z = as_list("Z", Z, "arrays (T - 1, q), one per sequence")
+    if len(Z) != len(y):
+        raise ParameterError(f"Z must have one array per sequence, {len(y)}, got {len(Z)}")
+    Z = [as_matrix(f"Z[{i}]", z, "hold numbers, shape (T - 1, q)") for i, z in enumerate(Z)]
+    for i, (z, labels) in enumerate(zip(Z, y, strict=True)):
+        if z.shape != (len(labels) - 1, Z[0].shape[1]):
+            raise ParameterError(f"Z[{i}] must have shape (T - 1, q) = ({len(labels) - 1}, {Z[0].shape[1]}), got {z.shape}")
+    q = Z[0].shape[1]
+    if any(map(sp.issparse, Z)):
+        return sp.vstack([block for z in Z for block in (sp.csr_array((1, q)), z)], format="csr")
+    return np.concatenate([block for z in Z for block in (np.zeros((1, q)), z)])
 
 
 def with_position_weight(problem: ChainProblem, weights: np.ndarray) -> ChainProblem:

@@ -3,7 +3,13 @@
 A row is a position, and the transitions are shared parts. A labeling of length T has T of the T K labels of rows and T - 1 of the
 K^2 transitions, and the expected parts of a dual block stay few as well (on handwriting 3 of 26 labels at a position and 30 of 676
 transitions after 100 passes), so vectors are kept as entries. The biases of the first and of the last label belong to their rows.
+
+If transitions have features, they are no shared parts: (T - 1) K further rows follow those of the T positions. Row
+T + (t - 1) K + r has the labels at position t after label r. Its features are those of the transition to t, and a constant, whose
+weights are the scores of transitions without features. `has_rows(problem.z)`, a constant to the compiler, chooses.
 """
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,13 +17,24 @@ from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import inlined
 from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.forward_backward import KERNELS, forward_backward, scratch_size
+from fwexp.oracles.log_forward_backward import log_forward_backward
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol, sparse_blocks, sparse_parts, walk
 from fwexp.problems.arrays import as_labels
 from fwexp.problems.chain import ChainProblem, divisor
 from fwexp.problems.features import row_entries
-from fwexp.problems.rows import has_rows, prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.rows import (
+    add_scores_at,
+    has_rows,
+    prefetch_rows,
+    product_bound,
+    row_scatter,
+    row_scatter_label,
+    row_scores,
+    scatter_at_place,
+    scatter_row_at,
+)
 
 sparse_parts.register(ChainProblem)
 
@@ -29,15 +46,28 @@ def _(problem, i, y, c, visitor):
     for t in range(problem.label_ptr[i + 1] - start):
         truth, label = np.int64(problem.labels[start + t]), np.int64(y[t])
         total += walk.swap_row(visitor, t, truth, label, c)
-        if t > 0:
+        if t > 0 and has_rows(problem.z):
+            first = problem.label_ptr[i + 1] - start + (t - 1) * problem.num_states
+            if before == truth_before:
+                total += walk.swap_row(visitor, first + before, truth, label, c)
+            else:
+                total += walk.add_row(visitor, first + truth_before, truth, c)
+                total += walk.add_row(visitor, first + before, label, -c)
+        elif t > 0:
             total += walk.swap_shared(visitor, truth_before * width + truth, before * width + label, c)
         truth_before, before = truth, label
     return total
 
 
+@walk.first_row.register(ChainProblem)
+def _(problem, i):
+    first = problem.label_ptr[i]
+    return first + (first - i) * problem.num_states if has_rows(problem.z) else first
+
+
 @walk.num_shared.register(ChainProblem)
 def _(problem):
-    return problem.num_states * problem.width
+    return 0 if has_rows(problem.z) else problem.num_states * problem.width
 
 
 @walk.scratch_size.register(ChainProblem)
@@ -74,40 +104,72 @@ def _has_last(problem, i, t):
 
 
 @inlined
-def _position_scores(problem, i, t, x, p, w, out):
-    """Set ``out`` to the scores of the labels at position t, with ``p`` rows of weights for the columns of ``x``."""
-    width, first = problem.width, p * problem.width
-    row_scores(x, problem.label_ptr[i] + t, w, width, out)
-    if _has_first(problem, i, t):
+def _first(problem, num_features, num_edge_features):
+    """Return which row of weights is that of the first label, with so many features of positions and of transitions."""
+    return num_features + num_edge_features * problem.num_states
+
+
+@inlined
+def _edge(problem, i, r):
+    """Return position and former label of a row, given its number behind the rows of the positions of sequence i."""
+    r -= problem.label_ptr[i + 1] - problem.label_ptr[i]
+    return r // problem.num_states + 1, r % problem.num_states
+
+
+@inlined
+def _row_scores(problem, i, r, x, p, z, q, w, out):
+    """Set ``out`` to the scores of the labels of row r, with ``p`` and ``q`` features in ``x`` and ``z``."""
+    width, first = problem.width, _first(problem, p, q) * problem.width
+    if has_rows(z) and r >= problem.label_ptr[i + 1] - problem.label_ptr[i]:
+        t, before = _edge(problem, i, r)
+        row = first + (2 + before) * width
+        for k in range(width):
+            out[k] = w[row + k]
+        add_scores_at(z, problem.label_ptr[i] + t, w, (p + before) * width, problem.num_states * width, out)
+        return
+    row_scores(x, problem.label_ptr[i] + r, w, width, out)
+    if _has_first(problem, i, r):
         _add(out, 0, w[first : first + width], 1.0)
-    if _has_last(problem, i, t):
+    if _has_last(problem, i, r):
         _add(out, 0, w[first + width : first + 2 * width], 1.0)
 
 
 @inlined
-def _scatter_position(problem, i, t, x, p, row, c, w):
-    """Add c times the features of position t to weights, with ``p`` rows for the columns of ``x``."""
-    width, first = problem.width, p * problem.width
-    row_scatter(x, problem.label_ptr[i] + t, row, c, width, w)
-    if _has_first(problem, i, t):
+def _scatter_row(problem, i, r, x, p, z, q, row, c, w):
+    """Add c times the features of row r to weights, with ``p`` and ``q`` features in ``x`` and ``z``."""
+    width, first = problem.width, _first(problem, p, q) * problem.width
+    if has_rows(z) and r >= problem.label_ptr[i + 1] - problem.label_ptr[i]:
+        t, before = _edge(problem, i, r)
+        _add(w, first + (2 + before) * width, row, c)
+        scatter_row_at(z, problem.label_ptr[i] + t, row, c, w, (p + before) * width, problem.num_states * width)
+        return
+    row_scatter(x, problem.label_ptr[i] + r, row, c, width, w)
+    if _has_first(problem, i, r):
         _add(w, first, row, c)
-    if _has_last(problem, i, t):
+    if _has_last(problem, i, r):
         _add(w, first + width, row, c)
 
 
 @walk.scores_at.register(ChainProblem)
 def _(problem, i, r, w, out):
-    _position_scores(problem, i, r, problem.x, problem.num_features, w, out)
+    _row_scores(problem, i, r, problem.x, problem.num_features, problem.z, problem.num_edge_features, w, out)
 
 
 @walk.scatter_at.register(ChainProblem)
 def _(problem, i, r, row, c, w):
-    _scatter_position(problem, i, r, problem.x, problem.num_features, row, c, w)
+    _scatter_row(problem, i, r, problem.x, problem.num_features, problem.z, problem.num_edge_features, row, c, w)
 
 
 @walk.scatter_one.register(ChainProblem)
 def _(problem, i, r, label, c, w):
-    width, first = problem.width, problem.num_features * problem.width
+    p, width = problem.num_features, problem.width
+    first = _first(problem, p, problem.num_edge_features) * width
+    if has_rows(problem.z) and r >= problem.label_ptr[i + 1] - problem.label_ptr[i]:
+        t, before = _edge(problem, i, r)
+        w[first + (2 + before) * width + label] += c
+        place = (p + before) * width + label
+        scatter_at_place(problem.z, problem.label_ptr[i] + t, c, w, place, problem.num_states * width)
+        return
     row_scatter_label(problem.x, problem.label_ptr[i] + r, label, c, width, w)
     if _has_first(problem, i, r):
         w[first + label] += c
@@ -123,6 +185,8 @@ def _(problem, i, r, s):
 
 @sparse_parts.num_local.register(ChainProblem)
 def _(problem, i):
+    if has_rows(problem.z):
+        return (_first(problem, problem.num_local[i], problem.num_local_z[i]) + 2 + problem.num_states) * problem.width
     if has_rows(problem.local_x) and problem.gram_ptr[i] == problem.gram_ptr[i + 1]:
         return (problem.num_local[i] + 2) * problem.width  # with those of the first and of the last label
     return 0
@@ -130,12 +194,14 @@ def _(problem, i):
 
 @sparse_parts.scores_local.register(ChainProblem)
 def _(problem, i, r, local, out):
-    _position_scores(problem, i, r, problem.local_x, problem.num_local[i], local, out)
+    q = problem.num_local_z[i] if has_rows(problem.z) else 0
+    _row_scores(problem, i, r, problem.local_x, problem.num_local[i], problem.local_z, q, local, out)
 
 
 @sparse_parts.scatter_local.register(ChainProblem)
 def _(problem, i, r, row, local):
-    _scatter_position(problem, i, r, problem.local_x, problem.num_local[i], row, 1.0, local)
+    q = problem.num_local_z[i] if has_rows(problem.z) else 0
+    _scatter_row(problem, i, r, problem.local_x, problem.num_local[i], problem.local_z, q, row, 1.0, local)
 
 
 @protocol.prefetch_example.register(ChainProblem)
@@ -143,6 +209,7 @@ def _(problem, i):
     first, last = problem.label_ptr[i], problem.label_ptr[i + 1]
     prefetch(problem.labels, first, last)
     prefetch_rows(problem.x, first, last)
+    prefetch_rows(problem.z, first, last)
     prefetch(problem.gram, problem.gram_ptr[i], problem.gram_ptr[i + 1])
 
 
@@ -161,6 +228,8 @@ def _(problem):
         full[short] = 2.0 * lower - np.add.reduceat(np.abs(diagonal), starts)
     for i in np.flatnonzero(~short):
         full[i] = product_bound(problem.x, problem.label_ptr[i], problem.label_ptr[i + 1]) + 2.0  # with the two biases
+    if has_rows(problem.z):
+        full += [product_bound(problem.z, *span) for span in pairwise(problem.label_ptr)]
     return 2.0 * full + 2.0 * (all_lengths - 1) ** 2
 
 
@@ -186,7 +255,22 @@ def _has_equal_costs(problem):
 
 def _room_for_transitions(problem) -> int:
     """Return how much scratch `_allowed` needs."""
-    return problem.num_states * problem.width if problem.penalty.shape[0] > 0 else 0
+    tables = int(np.diff(problem.label_ptr).max()) if has_rows(problem.z) else 1
+    return tables * problem.num_states * problem.width if problem.penalty.shape[0] > 0 else 0
+
+
+@inlined
+def _places(problem, length):
+    """Return where in theta the scores of positions and those of transitions begin, and how many there are of transitions."""
+    size = problem.num_states * problem.width
+    return (0, length * problem.width, (length - 1) * size) if has_rows(problem.z) else (size, 0, size)
+
+
+@inlined
+def _pair(problem, t, before, label):
+    """Return the place of a transition to position t among those in theta."""
+    place = before * problem.width + label
+    return (t - 1) * problem.num_states * problem.width + place if has_rows(problem.z) else place
 
 
 @inlined
@@ -201,15 +285,19 @@ def _allowed(problem, i, unary, transitions, scratch):
             unary[k] += problem.penalty[0, k]
         if _has_last(problem, i, last // width):
             unary[last + k] += problem.penalty[1, k]
-        for j in range(width):
-            scratch[k * width + j] = transitions[k * width + j] + problem.penalty[2 + k, j]
-    return scratch[:size]
+    for start in range(0, len(transitions), size):
+        for k in range(problem.num_states):
+            row = start + k * width
+            for j in range(width):
+                scratch[row + j] = transitions[row + j] + problem.penalty[2 + k, j]
+    return scratch[: len(transitions)]
 
 
 @protocol.max_oracle.register(ChainProblem, calls=[viterbi])
 def _(problem, i, theta, y, scratch):
-    width, size = problem.width, problem.num_states * problem.width
+    width = problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    first, pairs, size = _places(problem, length)
     per_error = 1.0 / divisor(problem, i)
     # The augmented scores are a copy: theta stays the scores without loss.
     augmented = scratch[length * width : 2 * length * width]
@@ -218,77 +306,84 @@ def _(problem, i, theta, y, scratch):
         label, row = problem.labels[start + t], t * width
         if _has_equal_costs(problem):
             for k in range(width):
-                augmented[row + k] = theta[size + row + k] + per_error
+                augmented[row + k] = theta[first + row + k] + per_error
         else:
             for k in range(problem.num_states):
-                augmented[row + k] = theta[size + row + k] + per_error * _cost(problem, i, t, k)
-        augmented[row + label] = theta[size + row + label]
-        truth += theta[size + row + label]
+                augmented[row + k] = theta[first + row + k] + per_error * _cost(problem, i, t, k)
+        augmented[row + label] = theta[first + row + label]
+        truth += theta[first + row + label]
         if t > 0:
-            truth += theta[problem.labels[start + t - 1] * width + label]
-    transitions = _allowed(problem, i, augmented, theta[:size], scratch[2 * length * width :])
+            truth += theta[pairs + _pair(problem, t, problem.labels[start + t - 1], label)]
+    transitions = _allowed(problem, i, augmented, theta[pairs : pairs + size], scratch[2 * length * width :])
     return viterbi(augmented, transitions, problem.num_states, width, y[:length], scratch) - truth
 
 
 @protocol.decode.register(ChainProblem, calls=[viterbi])
 def _(problem, i, theta, y, scratch):
-    width, size = problem.width, problem.num_states * problem.width
+    width = problem.width
     length = problem.label_ptr[i + 1] - problem.label_ptr[i]
-    unary = theta[size : size + length * width]
+    first, pairs, size = _places(problem, length)
+    unary = theta[first : first + length * width]
     if problem.penalty.shape[0] > 0:
         unary = scratch[length * width : 2 * length * width]
         for j in range(length * width):
-            unary[j] = theta[size + j]
-    transitions = _allowed(problem, i, unary, theta[:size], scratch[2 * length * width :])
+            unary[j] = theta[first + j]
+    transitions = _allowed(problem, i, unary, theta[pairs : pairs + size], scratch[2 * length * width :])
     viterbi(unary, transitions, problem.num_states, width, y[:length], scratch)
 
 
 @protocol.loss_augmented_scores.register(ChainProblem)
 def _(problem, i, theta, c, cost, potentials):
-    width, size = problem.width, problem.num_states * problem.width
+    width = problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
+    first, _, size = _places(problem, length)
     for j in range(size + length * width):
         potentials[j] += c * theta[j]
     per_error = c * cost / divisor(problem, i)
     for t in range(length):
         label = problem.labels[start + t]
         if _has_equal_costs(problem):  # up to a constant, a wrong label adds as much as the true one takes away
-            potentials[size + t * width + label] -= per_error
+            potentials[first + t * width + label] -= per_error
         else:
             for k in range(problem.num_states):
                 if k != label:
-                    potentials[size + t * width + k] += per_error * _cost(problem, i, t, k)
+                    potentials[first + t * width + k] += per_error * _cost(problem, i, t, k)
 
 
 @protocol.expectation_oracle.register(ChainProblem, calls=KERNELS)
 def _(problem, i, potentials, mean, scratch):
-    width, size = problem.width, problem.num_states * problem.width
+    width = problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    end = size + length * width
-    pairs, marginals, unary = mean[:size], mean[size:end], potentials[size:end]
+    first, pairs, size = _places(problem, length)
+    unary = potentials[first : first + length * width]
+    marginals, of_pairs = mean[first : first + length * width], mean[pairs : pairs + size]
+    rest = scratch
     if problem.penalty.shape[0] > 0:
         unary = scratch[size : size + length * width]
         for j in range(length * width):
-            unary[j] = potentials[size + j]
-    transitions = _allowed(problem, i, unary, potentials[:size], scratch)
-    rest = scratch[size + length * width :] if problem.penalty.shape[0] > 0 else scratch
-    log_z = forward_backward(unary, transitions, problem.num_states, width, marginals, pairs, rest)
+            unary[j] = potentials[first + j]
+        rest = scratch[size + length * width :]
+    transitions = _allowed(problem, i, unary, potentials[pairs : pairs + size], scratch)
+    if has_rows(problem.z):  # Exponentials of all transitions take most of the time, so that the scaled kernel would save little.
+        log_z = log_forward_backward(unary, transitions, problem.num_states, width, marginals, of_pairs, rest)
+    else:
+        log_z = forward_backward(unary, transitions, problem.num_states, width, marginals, of_pairs, rest)
     score = 0.0
-    for j in range(end):
+    for j in range(size + length * width):
         score += potentials[j] * mean[j]
         mean[j] = -mean[j]
     mean_loss, divided_by = 0.0, divisor(problem, i)
     for t in range(length):
         label = problem.labels[start + t]
-        mean[size + t * width + label] += 1.0
+        mean[first + t * width + label] += 1.0
         if _has_equal_costs(problem):
-            mean_loss += mean[size + t * width + label] / divided_by
+            mean_loss += mean[first + t * width + label] / divided_by
         else:
             for k in range(problem.num_states):
                 if k != label:  # Wrong labels have minus their probabilities.
-                    mean_loss -= _cost(problem, i, t, k) * mean[size + t * width + k] / divided_by
+                    mean_loss -= _cost(problem, i, t, k) * mean[first + t * width + k] / divided_by
         if t > 0:
-            mean[problem.labels[start + t - 1] * width + label] += 1.0
+            mean[pairs + _pair(problem, t, problem.labels[start + t - 1], label)] += 1.0
     return log_z, mean_loss, max(log_z - score, 0.0)
 
 
@@ -375,13 +470,18 @@ def _(problem, w):
 
 @protocol.joint_feature.register(ChainProblem)
 def _(problem, i, y):
-    K, last = problem.num_states, problem.num_features + 1
+    K, p = problem.num_states, problem.num_features
+    last = p + problem.num_edge_features * K + 1
     y = np.asarray(y, dtype=np.int64)
     columns, values = [], []
     for t, label in enumerate(y):
         indices, entries = row_entries(problem.x, problem.label_ptr[i] + t)
         columns.append(indices * K + label)
         values.append(entries)
+        if has_rows(problem.z) and t > 0:
+            indices, entries = row_entries(problem.z, problem.label_ptr[i] + t)
+            columns.append(p * K + (indices * K + y[t - 1]) * K + label)
+            values.append(entries)
     starts, ends = ~problem.is_cut[i] if len(problem.is_cut) else (True, True)
     columns.append((last - 1) * K + y[: int(starts)])
     columns.append(last * K + y[len(y) - int(ends) :])

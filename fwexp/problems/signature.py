@@ -66,9 +66,9 @@ def check_signature(name: str, given: Mapping, owner: str, wanted: Mapping) -> N
             raise ParameterError(f"{name} must have {key} = {wanted.get(key)} like {owner}, got {given.get(key)} {both}")
 
 
-def _chains(sizes: Mapping, X):
+def _chains(sizes: Mapping, X, Z=None):
     X = as_matrices(X)
-    return chain_problem(X, [np.full(x.shape[:1], -1) for x in X], sizes["num_states"])
+    return chain_problem(X, [np.full(x.shape[:1], -1) for x in X], sizes["num_states"], Z=Z)
 
 
 def _vectors(sizes: Mapping, X):
@@ -92,7 +92,7 @@ def _graphs(sizes: Mapping, X, edges=None, Z=None):
 
 # For each family the problem without labels, from what its constructor takes as inputs; and what it takes in addition to X.
 UNLABELLED: dict[str, tuple[Callable, tuple[str, ...]]] = {
-    "ChainProblem": (_chains, ()),
+    "ChainProblem": (_chains, ("Z",)),
     "MulticlassProblem": (_vectors, ()),
     "MatchingProblem": (_grids, ("shapes",)),
     "SegmentationProblem": (_graphs, ("edges", "Z")),

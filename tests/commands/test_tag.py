@@ -90,6 +90,19 @@ def test_objectives_train_taggers_of_their_kinds(tag):
         assert message in err
 
 
+def test_templates_may_have_rules_of_transitions(tag):
+    Path("template").write_text(TEMPLATE + "B01:%x[0,0]\n")
+    for objective in ("hinge", "log"):
+        arguments = ("train.txt", "--template", "template", "--objective", objective, "--test", "train.txt", "--save", "m.npz")
+        code, out, err = tag(*arguments, "lam=0.1")
+        assert (code, err) == (0, "")
+        assert "token accuracy  1.0000" in out
+        model = (ChainSVM if objective == "hinge" else ChainCRF).load("m.npz")
+        assert {name for name, _, _ in model.feature_transitions_} <= {"B01:dog", "B01:barks", "B01:cat", "B01:#"}
+        assert len(model.feature_transitions_)
+        assert labelled(tag, given="the D\ndog N\n") == "the D B-NP\ndog N I-NP\n"
+
+
 def test_n_best_and_probabilities_are_written_like_those_of_crf_test(tag):
     arguments = ("train.txt", "--template", "template", "--save", "m.npz")
     assert tag(*arguments, "--objective", "log")[0] == 0

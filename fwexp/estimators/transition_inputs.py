@@ -1,0 +1,129 @@
+"""Features of the transitions between the labels of a sequence: from what people give to rows for problems and kernels."""
+
+from collections.abc import Callable, Iterable, Mapping, Sized
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fwexp.errors import ParameterError, shown
+from fwexp.estimators.decoding import NO_EDGES, Edges
+from fwexp.estimators.feature_matrices import Vectorizer
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
+
+ACCEPTED = "None, a list of names of features in X, or a function of a sequence"
+
+
+class Inputs(list):
+    """Features of sequences, and in ``edges`` those of their transitions, from the second position on; None if there are none."""
+
+    edges: list | None = None
+
+    def at(self, places: Iterable[int]) -> "Inputs":
+        """Return those of some sequences."""
+        places = [int(i) for i in places]
+        found = Inputs(self[i] for i in places)
+        found.edges = None if self.edges is None else [self.edges[i] for i in places]
+        return found
+
+
+def transitions_of(wanted: Any, given: list, X: list) -> list | None:
+    """Return the features of the transitions of sequences.
+
+    Parameters
+    ----------
+    wanted : None, list or callable
+        As the parameter ``transition_features``.
+    given : list
+        The sequences as people give them.
+    X : list
+        The features of their positions.
+    """
+    if wanted is None:
+        return None
+    if callable(wanted):
+        found = [_checked(wanted(one), x, i) for i, (one, x) in enumerate(zip(given, X, strict=True))]
+        return [x[1:] for x in found]
+    if isinstance(wanted, str) or not isinstance(wanted, list | tuple | set | frozenset | np.ndarray) or not len(wanted):
+        raise ParameterError(f"transition_features must be {ACCEPTED}, got {shown(wanted)}")
+    names = list(wanted)
+    return [_selected(x, names) for x in X]
+
+
+def _checked(found, x, i: int):
+    """Return the features that a function returned for sequence i, if there are as many as positions."""
+    found = found if hasattr(found, "shape") or not isinstance(found, Iterable) else list(found)
+    size, wanted = (found.shape[0] if hasattr(found, "shape") else len(found) if isinstance(found, Sized) else None), length(x)
+    if size != wanted:
+        got = type(found).__name__ if size is None else size
+        raise ParameterError(f"transition_features must return features for all {wanted} positions of X[{i}], got {got}")
+    return sp.csr_array(found) if sp.issparse(found) else found
+
+
+def length(x) -> int:
+    """Return the number of positions of a sequence."""
+    return x.shape[0] if hasattr(x, "shape") else len(x)
+
+
+def _selected(x, names: list):
+    """Return the features with the given names, or the columns, of all positions but the first."""
+    if hasattr(x, "shape"):
+        x = sp.csr_array(x) if sp.issparse(x) else np.asarray(x)
+        if x.ndim != 2:
+            return x[1:]  # others reject it
+        if not all(isinstance(k, int | np.integer) and 0 <= k < x.shape[1] for k in names):
+            raise ParameterError(f"transition_features must be columns of X, 0 .. {x.shape[1] - 1}, got {shown(names)}")
+        return x[1:][:, names]
+    wanted = frozenset(names)
+    return [_of_position(position, wanted) for position in list(x)[1:]]
+
+
+def _of_position(position, wanted: frozenset):
+    if isinstance(position, Mapping):
+        return {key: value for key, value in position.items() if key in wanted}
+    texts = [position] if isinstance(position, str) else position
+    if not isinstance(texts, list | tuple | set | frozenset):
+        return {}  # others reject it
+    return [text for text in texts if isinstance(text, str) and (text in wanted or text.partition("=")[0] in wanted)]
+
+
+def learn(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, extends: bool):
+    """Learn the columns; return a row for every position, 0 for the first ones. Sequences begin and end at ``ptr``."""
+    are_columns = any(hasattr(x, "shape") for x in edges)
+    if not extends and not are_columns:
+        vectorizer.restore([], 0)  # Names are expected, though there may be none.
+    return _rows(vectorizer, edges, ptr, vectorizer.fit_transform if are_columns and not extends else vectorizer.extend_transform)
+
+
+def encode(vectorizer: Vectorizer | None, edges: list | None, ptr: np.ndarray) -> Edges:
+    """Return the features of the transitions of further sequences, as kernels take them."""
+    if vectorizer is None or edges is None:
+        return NO_EDGES
+    found = as_features(_rows(vectorizer, edges, ptr, vectorizer.transform), copy=False)
+    # Few classes of rows mean few kernels.
+    if not isinstance(found, DenseFeatures):
+        values = np.ones(len(found.indices)) if isinstance(found, BinaryFeatures) else found.values
+        found = SparseFeatures(found.indptr, found.indices, values)
+    return Edges(found, vectorizer.num_features)
+
+
+def rows(vectorizer: Vectorizer, edges: list, ptr: np.ndarray):
+    """Return rows of further sequences as a matrix."""
+    return _rows(vectorizer, edges, ptr, vectorizer.transform)
+
+
+def _rows(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, transform: Callable):
+    several = [x for x in edges if length(x)]
+    if not several:
+        return sp.csr_array((int(ptr[-1]), vectorizer.num_features))
+    found = transform(several)[0]
+    follows = np.ones(int(ptr[-1]), dtype=bool)
+    follows[ptr[:-1][np.diff(ptr) > 0]] = False
+    if not sp.issparse(found):
+        spread = np.zeros((len(follows), found.shape[1]))
+        spread[follows] = found
+        return spread
+    found = sp.csr_array(found)
+    sizes = np.zeros(len(follows), dtype=np.int64)
+    sizes[follows] = np.diff(found.indptr)
+    return sp.csr_array((found.data, found.indices, np.concatenate(([0], np.cumsum(sizes)))), shape=(len(follows), found.shape[1]))

@@ -1,0 +1,162 @@
+"""Transitions that depend on the tokens, from every form in which people give their features."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from fwexp.data import Template
+from fwexp.errors import ParameterError
+from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV
+from tests.small_problems import run_in_plain_python
+
+WORDS = [["the", "dog", "barks"], ["Ann", "sees", "York"], ["York"], ["Ann", "barks"]]
+TAGS = [["D", "N", "V"], ["N", "V", "N"], ["N"], ["N", "V"]]
+DICTS = [[{"word": word, "size": len(word)} for word in x] for x in WORDS]
+COLUMNS = [np.array([[len(word), word[0] == "b", 1.0] for word in x]) for x in WORDS]
+FORMS = {
+    "keys of dicts": (DICTS, {"transition_features": ["word"]}, "word="),
+    "strings": ([[[f"word={w}", "bias"] for w in x] for x in WORDS], {"transition_features": ("bias", "word")}, "word="),
+    "columns": (COLUMNS, {"transition_features": [1, 2]}, None),
+    "sparse columns": ([*map(sp.csr_array, COLUMNS)], {"transition_features": [1]}, None),
+    "function": (WORDS, {"transition_features": lambda x: [w[0] for w in x]}, ""),
+    "template": ([[(w,) for w in x] for x in WORDS], {"features": Template("U:%x[0,0]\nB1:%x[0,0]/%x[-1,0]\nB\n")}, "B1:"),
+}
+
+
+@pytest.fixture(autouse=True)
+def plain_python(monkeypatch):
+    run_in_plain_python(monkeypatch)
+
+
+def edge_names(form, i, t):
+    """Return the features of the transition to a position, with their values."""
+    word, before = WORDS[i][t], WORDS[i][t - 1]
+    return {
+        "keys of dicts": {f"word={word}": 1.0},
+        "strings": {f"word={word}": 1.0, "bias": 1.0},
+        "columns": {0: float(word[0] == "b"), 1: 1.0},
+        "sparse columns": {0: float(word[0] == "b")},
+        "function": {word[0]: 1.0},
+        "template": {f"B1:{word}/{before}": 1.0},
+    }[form]
+
+
+def score(model, form, i, y):
+    """Return the score of a labeling, from the weights by name."""
+    place = {label: k for k, label in enumerate(model.classes_.tolist())}
+    numbers = [place[label] for label in y]
+    rows = model.vectorizer_.transform(model._features([FORMS[form][0][i]]))[0]
+    total = sum(float((rows[[t]] @ model.coef_[k])[0]) for t, k in enumerate(numbers))
+    total += model.start_[numbers[0]] + model.end_[numbers[-1]] + sum(model.transitions_[pair] for pair in pairwise(numbers))
+    weights = model.feature_transitions_
+    for t, (a, b) in enumerate(pairwise(y), 1):
+        total += sum(value * weights.get((name, a, b), 0.0) for name, value in edge_names(form, i, t).items())
+    return total
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("cls", [ChainSVM, ChainCRF])
+def test_predictions_are_those_of_the_weights_by_name(cls, form, tmp_path):
+    X, parameters, prefix = FORMS[form]
+    model = cls(lam=0.05, tol=5e-3, max_passes=1000, **parameters).fit(X, TAGS)
+    assert model.dual_gap_ <= 5e-3
+    assert len(model.feature_transitions_) > 0
+    if prefix is not None:
+        assert any(name.startswith(prefix) for name, _, _ in model.feature_transitions_)
+        # The first position has no transition to it.
+        assert not any("Ann" in name.split("/")[0] or "the" in name.split("/")[0] for name, _, _ in model.feature_transitions_)
+    functions = {"transition_features": parameters["transition_features"]} if form == "function" else {}
+    loaded = cls.load(model.save(tmp_path / "m.npz"), **functions)
+    assert dict(loaded.feature_transitions_) == dict(model.feature_transitions_)
+    for one in (model, loaded):
+        for i, x in enumerate(X):
+            labelings = [list(y) for y in product(model.classes_.tolist(), repeat=len(WORDS[i]))]
+            scores = np.array([score(model, form, i, y) for y in labelings])
+            order = np.argsort(-scores, kind="stable")
+            found = one.predict([x], n_best=5)[0]
+            np.testing.assert_allclose([value for _, value in found], scores[order[:5]], atol=1e-12)
+            assert one.predict([x])[0] == found[0][0]
+            given = [labelings[order[1]][0], *[None] * (len(WORDS[i]) - 1)]
+            assert one.predict([x], partial=[given])[0] == max(
+                (y for y in labelings if y[0] == given[0]), key=lambda y: scores[labelings.index(y)]
+            )
+            best = one.decision_function([x])[0]
+            for t, k in product(range(len(WORDS[i])), range(3)):
+                has = [s for s, y in zip(scores, labelings) if y[t] == model.classes_[k]]
+                assert best[t, k] == pytest.approx(max(has), abs=1e-12)
+            if cls is ChainCRF:
+                p = np.exp(scores - np.logaddexp.reduce(scores))
+                np.testing.assert_allclose(np.exp(one.log_proba([x] * len(p), labelings)), p, atol=1e-12)
+                marginal = [[sum(p[[y[t] == label for y in labelings]]) for label in model.classes_] for t in range(len(WORDS[i]))]
+                np.testing.assert_allclose(one.predict_proba([x])[0], marginal, atol=1e-12)
+    assert model.predict(X) == TAGS
+    assert model.score(X, TAGS) == 1.0
+
+
+def test_transitions_learn_what_labels_alone_cannot():
+    """After "a" the label stays, after "b" it changes; the words alone say nothing about labels."""
+    rng, X, y = np.random.default_rng(0), [], []
+    for _ in range(30):
+        words = [*rng.choice(["a", "b"], size=6)]
+        labels = [bool(rng.integers(2))]
+        for word in words[1:]:
+            labels.append(labels[-1] if word == "a" else not labels[-1])
+        X.append([{"word": f"first{labels[0]}"}, *({"word": str(word)} for word in words[1:])])
+        y.append(labels)
+    plain, model = (ChainSVM(lam=0.01, transition_features=names, max_passes=20, tol=0.05).fit(X, y) for names in (None, ["word"]))
+    assert model.score(X, y) == 1.0
+    assert plain.score(X, y) < 0.8
+    with pytest.raises(AttributeError, match="transitions have no features without transition_features"):
+        plain.feature_transitions_  # noqa: B018
+
+
+def test_other_parameters_go_with_features_of_transitions():
+    more = {"lam": 0.03, "tol": 1e-2, "max_passes": 300, "transition_features": ["word"]}
+    tags = [["D", "N", "V"], ["N", "?", "N"], ["N"], ["N", "V"]]
+    model = ChainCRF(**more, ignore_label="?", constraints=[("D", "V"), ("V", "V")]).fit(DICTS, tags)
+    assert model.predict([DICTS[0]], partial=[["D", None, "V"]]) == [["D", "N", "V"]]
+    assert all(("D", "V") not in pairwise(y) for y, _ in model.predict([DICTS[0]], n_best=30)[0])
+    assert not any("sees" in name for name, _, _ in model.feature_transitions_)  # No transition around the cut is trained.
+    assert ChainSVM(**more, early_stopping=True, validation_fraction=0.3, random_state=1).fit(DICTS, TAGS).dual_gap_ < 1.0
+    weighted = ChainSVM(**more).fit([*DICTS, []], [*TAGS, []], sample_weight=[2, 1, 1, 1, 1])
+    assert weighted.predict([[], DICTS[0]]) == [[], TAGS[0]]
+    assert [scores.shape for scores in weighted.decision_function([[], DICTS[0]])] == [(0, 3), (3, 3)]
+    del more["lam"]
+    chosen = ChainSVMCV(**more, lams=[0.1, 0.03], cv=2).fit(DICTS * 2, TAGS * 2)
+    assert chosen.predict(DICTS) == TAGS
+    assert clone(model).transition_features == ["word"]
+    short = ChainSVM(lam=0.1, transition_features=["word"]).fit([[{"word": "a"}], [{"word": "b"}]], [["X"], ["Y"]])  # no transition
+    assert short.predict([[{"word": "a"}, {"word": "b"}]]) == [["X", "Y"]]
+
+
+def test_parts_of_data_add_features_of_transitions():
+    model = ChainSVM(lam=0.05, tol=1e-4, max_passes=500, transition_features=["word"])
+    model.partial_fit(DICTS[:1], TAGS[:1], ["D", "N", "V"])
+    before = dict(model.feature_transitions_)
+    assert {name for name, _, _ in before} == {"word=dog", "word=barks"}
+    model.partial_fit(DICTS[1:2], TAGS[1:2])
+    assert {name for name, _, _ in model.feature_transitions_} == {"word=dog", "word=barks", "word=sees", "word=York"}
+    assert model.feature_transitions_["word=dog", "D", "N"] == before["word=dog", "D", "N"]
+    warm = ChainSVM(lam=0.05, tol=0.05, transition_features=["word"], warm_start=True).fit(DICTS[:2], TAGS[:2])
+    assert warm.fit(DICTS, TAGS).trace_["dual"].iloc[0] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("X", "given", "message"),
+    [
+        (DICTS, "word", "transition_features must be None, a list of names of features in X, or a function .*, got 'word'"),
+        (DICTS, [], r"transition_features must be .*, got \[\]"),
+        (DICTS, 3, "transition_features must be .*, got 3"),
+        (DICTS, ["wrod"], "transition_features must have a feature that min_count = 1 positions have, got none"),
+        (COLUMNS, [3], r"transition_features must be columns of X, 0 .. 2, got \[3\]"),
+        (COLUMNS, ["word"], "transition_features must be columns of X, 0 .. 2"),
+        (DICTS, lambda x: x[1:], r"transition_features must return features for all 3 positions of X\[0\], got 2"),
+        (DICTS, lambda x: None, r"transition_features must return features for all 3 positions of X\[0\], got NoneType"),
+    ],
+)
+def test_mistakes_are_one_line(X, given, message):
+    with pytest.raises(ParameterError, match=message):
+        ChainSVM(transition_features=given).fit(X, TAGS)
