@@ -226,5 +226,5 @@ def test_mistakes_are_one_line():
             fwexp.chain_problem(chains.X, chains.y, 3, Z=Z)
     with pytest.raises(OptionError, match="kernels take problems without features of transitions"):
         fwexp.solve(chains.problem, "kernel_bcfw", lam=0.1)
-    with pytest.raises(ParameterError, match="X must have d = 54 like"):
+    with pytest.raises(ParameterError, match="X must have d = 48 like"):
         fwexp.solve(chains.problem, lam=0.1, max_passes=1).predict(chains.X)
