@@ -423,7 +423,7 @@ def test_as_many_threads_as_jobs_evaluate(monkeypatch):
 def test_the_signature_is_that_of_a_function_with_these_parameters():
     parameters = [(name, parameter.default) for name, parameter in inspect.signature(ChainSVM).parameters.items()]
     assert parameters == [
-        ("lam", 1e-4), ("C", None), ("features", "auto"), ("min_count", 1), ("loss", "errors"), ("costs", None),
+        ("lam", 1e-4), ("C", None), ("features", "auto"), ("transition_features", None), ("min_count", 1), ("loss", "errors"), ("costs", None),
         ("class_weight", None), ("constraints", None), ("ignore_label", None), ("solver", "auto"), ("iterate", None), ("tol", 1e-2),
         ("max_passes", 50), ("nonnegative", None), ("warm_start", False), ("early_stopping", False), ("validation_fraction", 0.1),
         ("n_jobs", None), ("random_state", 0), ("verbose", 0),
