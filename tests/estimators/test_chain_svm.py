@@ -312,7 +312,9 @@ def test_validation_ends_training():
     assert early.status_ == "interrupted"
     assert early.n_passes_ < 20
     assert early.trace_["test_error"].notna().all()
-    with pytest.raises(ParameterError, match="early_stopping needs at least one sequence beside the 1 set aside, got n = 1"):
+    with pytest.raises(
+        ParameterError, match="early_stopping needs at least one sequence in addition to the 1 set aside, got n = 1"
+    ):
         early.fit(WORDS[:1], TAGS[:1])
     with pytest.raises(ParameterError, match="validation_fraction must be a number > 0 and < 1, got 1"):
         early.set_params(validation_fraction=1).fit(WORDS, TAGS)
@@ -423,8 +425,9 @@ def test_as_many_threads_as_jobs_evaluate(monkeypatch):
 def test_the_signature_is_that_of_a_function_with_these_parameters():
     parameters = [(name, parameter.default) for name, parameter in inspect.signature(ChainSVM).parameters.items()]
     assert parameters == [
-        ("lam", 1e-4), ("C", None), ("features", "auto"), ("transition_features", None), ("min_count", 1), ("loss", "errors"), ("costs", None),
-        ("class_weight", None), ("constraints", None), ("ignore_label", None), ("solver", "auto"), ("iterate", None), ("tol", 1e-2),
+        ("lam", 1e-4), ("C", None), ("features", "auto"), ("transition_features", None), ("min_count", 1), ("loss", "errors"),
+        ("costs", None), ("class_weight", None), ("constraints", None), ("ignore_label", None), ("solver", "auto"),
+        ("iterate", None), ("tol", 1e-2),
         ("max_passes", 50), ("nonnegative", None), ("warm_start", False), ("early_stopping", False), ("validation_fraction", 0.1),
         ("n_jobs", None), ("random_state", 0), ("verbose", 0),
     ]  # fmt: skip

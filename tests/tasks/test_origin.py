@@ -63,6 +63,15 @@ def test_the_certificate_is_about_the_distance_to_the_origin():
         assert rows["primal"].iloc[0] == pytest.approx(primal(w_0), abs=1e-10)
 
 
+def test_auto_runs_a_block_method_on_few_long_examples_too():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(120, 3)), rng.integers(0, 3, size=120)
+    few = fwexp.chain_problem([x[:60], x[60:]], [y[:60], y[60:]], 3)
+    for objective in ("hinge", "log"):
+        result = run(few, "auto", {}, objective, origin=np.ones(few.d), iterate="best")
+        assert 0.0 <= result.gap <= 1e-3
+
+
 def test_an_origin_of_zero_changes_nothing():
     for case in CASES[:1] + CASES[-1:]:
         plain, same = run(*case), run(*case, origin=np.zeros(case[0].d))
