@@ -46,6 +46,12 @@ def without_summaries() -> Iterator[None]:
         _summaries = True
 
 
+def _in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook, which shows widgets instead of a terminal."""
+    kernel = sys.modules.get("ipykernel")
+    return kernel is not None and "IPKernelApp" in getattr(sys.modules["IPython"].get_ipython(), "config", ())
+
+
 class Progress:
     """Display of a run on standard error.
 
@@ -64,9 +70,12 @@ class Progress:
         self._prefix = f"{label}: " if label else ""
         self._last = (0.0, None, 0.0)
         self._bar = None
-        if enabled and max_passes is not None and sys.stderr.isatty():
-            with contextlib.suppress(ModuleNotFoundError):  # Without the extra, lines are printed.
-                from tqdm import tqdm
+        if enabled and max_passes is not None and (sys.stderr.isatty() or _in_notebook()):
+            with contextlib.suppress(ImportError):  # Without tqdm, or without ipywidgets in a notebook, lines are printed.
+                if _in_notebook():
+                    from tqdm.notebook import tqdm
+                else:
+                    from tqdm import tqdm
 
                 self._bar = tqdm(
                     total=max_passes,

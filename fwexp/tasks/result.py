@@ -127,6 +127,35 @@ class Result:
         """
         return saving.save(self, path)
 
+    def plot(self, ax: Any = None, *, x: str = "passes") -> Any:
+        """Draw primal and dual of the trace, with the certified gap between them shaded.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw into; by default those of a new figure.
+        x : {"passes", "time"}
+            Horizontal axis: effective passes over the data, or solver time in seconds.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ValueError
+            If ``x`` is another name, or there is no trace, as in the file of a stored run.
+        """
+        from fwexp.tasks.result_views import draw
+
+        return draw(self, ax, x)
+
+    def _repr_html_(self) -> str:
+        """Return the view of notebooks: a table with the certificate and the ending, and the curve of the gap."""
+        from fwexp.tasks.result_views import as_html
+
+        return as_html(self)
+
     def __getstate__(self) -> dict:
         """Leave out the solver, which holds the training data."""
         return self.__dict__ | {"state": None}
