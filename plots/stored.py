@@ -9,7 +9,7 @@ from fwexp.methods import of_results
 from fwexp.plots import drawing, style
 from fwexp.plots.curves import Chart, Problem
 from fwexp.plots.frames import AXES, MEASURES, Panel
-from fwexp.store.problem_names import problem_names
+from fwexp.problem_names import problem_names
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -88,9 +88,13 @@ def test_papers_and_what_stands_above_alone_import_experiments_and_plots():
     assert {".".join(module.split(".")[:2]) for module in importers} <= {"fwexp.papers", "fwexp.commands", "fwexp.bench"}
 
 
-def test_plots_import_plots_errors_and_names_of_methods_only():
+def test_plots_import_plots_errors_and_names_of_methods_and_problems_only():
     found = {name for module in modules("plots") for name in imports(module)}
-    assert {name for name in found if not name.startswith("fwexp.plots")} <= {"fwexp.errors", "fwexp.methods"}
+    assert {name for name in found if not name.startswith("fwexp.plots")} <= {
+        "fwexp.errors",
+        "fwexp.methods",
+        "fwexp.problem_names",
+    }
 
 
 def test_nobody_goes_round_the_layers_by_the_package_itself():

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from fwexp.convex.feasible_sets import ConvexSet
 from fwexp.convex.games import Bilinear
 from fwexp.convex.method import Evaluation, Method
-from fwexp.convex.objectives import Function, as_function
+from fwexp.convex.objectives import Function
 from fwexp.convex.saddle import SaddleMethod, WorstCase
+from fwexp.convex.user_functions import as_function
 from fwexp.driver import settings
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.log import Log

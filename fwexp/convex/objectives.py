@@ -14,20 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fwexp.convex.atoms import Atom
-from fwexp.convex.feasible_sets import EPSILON, ConvexSet, epsilon, vector
+from fwexp.convex.feasible_sets import EPSILON, ConvexSet, vector
 from fwexp.convex.matrix import Matrix
-from fwexp.errors import OptionError, ParameterError, shown
-from fwexp.options import check_function, check_integer, plain
+from fwexp.errors import OptionError, ParameterError
+from fwexp.options import plain
 from fwexp.types import Weights
 
 EVERYWHERE = slice(None)
 SUMS = "LeastSquares, Logistic, LinearSum"  # that have a row for each term
 Rows: TypeAlias = "np.ndarray | slice"
-EPSILON_BY_BITS = {
-    11: float(np.finfo(np.float16).eps),
-    24: float(np.finfo(np.float32).eps),
-}  # precisions by the bits of their numbers
-ENOUGH_NUMBERS = 64  # numbers with more than half of these bits, and none with more than these, before precision goes by bits
 
 
 class Function(ABC):
@@ -148,7 +143,7 @@ class Function(ABC):
         return np.column_stack([self.image_at(e, block) for e in np.eye(width)])
 
 
-class _Linear(Function):
+class Linear(Function):
     """sum_i phi_i(<a_i, x>), z = A x."""
 
     matrix: Matrix
@@ -188,7 +183,7 @@ class _Linear(Function):
     def term_slopes(self, z: np.ndarray, terms: Rows) -> np.ndarray: ...
 
 
-class LeastSquares(_Linear):
+class LeastSquares(Linear):
     """1/2 ||A x - b||^2.
 
     Parameters
@@ -221,7 +216,7 @@ class LeastSquares(_Linear):
         return float(np.linalg.norm(self._columns(block), 2)) ** 2
 
 
-class Logistic(_Linear):
+class Logistic(Linear):
     """1/m sum_i log(1 + exp(-y_i <A_i, x>)) for labels y_i in {-1, 1}.
 
     Parameters
@@ -326,184 +321,6 @@ class Quadratic(Function):
         return float(np.linalg.norm(self._columns(block)[block], 2))
 
 
-class Observed(Function):
-    """A function whose precision is that of the numbers that it has returned so far."""
-
-    def __init__(self) -> None:
-        self.precision = EPSILON, 0, *(0 for _ in EPSILON_BY_BITS)  # of the types, bits of numbers, long numbers of each precision
-
-    @property
-    def epsilon(self) -> float:  # type: ignore[override]
-        """That of the types of numbers; if numbers so far are as short as those of a lower precision, that."""
-        declared, most, *long = self.precision
-        if declared > EPSILON:
-            return declared
-        fitting = (
-            eps
-            for (bits, eps), count in zip(EPSILON_BY_BITS.items(), long, strict=True)
-            if most <= bits and count >= ENOUGH_NUMBERS
-        )
-        return next(fitting, EPSILON)
-
-    def _see_precision(self, *answers) -> None:
-        """Record the precision of answers: that of their types, and how many bits their numbers have."""
-        declared, most, *long = self.precision
-        declared = max(declared, epsilon(*answers))
-        if declared == EPSILON and most <= max(EPSILON_BY_BITS):
-            numbers = np.frexp(np.concatenate([np.ravel(np.asarray(answer, dtype=np.float64)) for answer in answers]))[0]
-            most = max([most, *(bits + 1 for bits in EPSILON_BY_BITS if (np.ldexp(numbers, bits) % 1.0).any())])
-            long = [
-                n + int(((np.ldexp(numbers, bits // 2) % 1.0) != 0.0).sum()) for n, bits in zip(long, EPSILON_BY_BITS, strict=True)
-            ]
-        self.precision = declared, most, *long
-
-
-class LinearSum(Observed, _Linear):
-    """A mean of terms of a user's, each a function of one product: 1/n sum_i phi_i(<a_i, x>).
-
-    Methods compute products with rows and columns of ``A``, so that a step costs less than with a `FiniteSum`.
-
-    Parameters
-    ----------
-    A : array, sparse matrix or LinearOperator
-        One row for each term.
-    fun : callable
-        ``fun(z, terms)`` returns two arrays, the values and the derivatives of phi_i at z_i for the numbers i in ``terms``.
-
-    Examples
-    --------
-    The Huber loss of regression:
-
-    >>> import numpy as np
-    >>> from fwexp.convex import L1Ball, LinearSum, minimize
-    >>> A, b = np.eye(3), np.array([0.5, 9.0, -0.2])
-    >>> def huber(z, terms):
-    ...     r = z - b[terms]
-    ...     return np.where(np.abs(r) < 1, r**2 / 2, np.abs(r) - 0.5), np.clip(r, -1, 1)
-    >>> result = minimize(LinearSum(A, huber), L1Ball(3, radius=2.0), gap_tol=1e-9)
-    >>> result.x.round(3) + 0.0, round(result.value, 4)
-    (array([0., 2., 0.]), 2.215)
-    """
-
-    doubtful = True
-
-    def __init__(self, A: Any, fun: Callable[..., Any]) -> None:
-        super().__init__()
-        self.matrix, self._fun = Matrix(A), check_function("fun", fun)
-        self.dim = self.matrix.shape[1]
-        self._all = np.arange(self.terms)
-
-    def value(self, x: np.ndarray, z: np.ndarray) -> float:
-        return float(self._asked(z, self._all)[0].mean())
-
-    def term_slopes(self, z: np.ndarray, terms: Rows) -> np.ndarray:
-        return self._asked(z, self._all[terms])[1] / self.terms
-
-    def _asked(self, z: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the checked answer of ``fun``."""
-        answer = self._fun(z.copy(), terms.copy())
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise ParameterError(f"fun(z, terms) must return the values and the derivatives, got {shown(answer)}")
-        names = ("the values that fun(z, terms) returns", "the derivatives that fun(z, terms) returns")
-        values, slopes = (vector(name, each, len(terms)).copy() for name, each in zip(names, answer, strict=True))
-        self._see_precision(*answer)
-        return values, slopes
-
-
-class UserFunction(Observed):
-    """A user's function; the image of x is x.
-
-    Parameters
-    ----------
-    fun : callable
-        ``fun(x)`` returns the value and the gradient. It may use one buffer for all gradients.
-    dim : int
-    shape : tuple of int, optional
-        That of its x, and of its gradient unless that is a vector; (dim,) by default.
-    """
-
-    reads_point = False
-    doubtful = gradient_is_free = True
-
-    def __init__(self, fun: Callable[..., Any], dim: int, shape: tuple[int, ...] | None = None) -> None:
-        self._fun, self.dim = check_function("fun", fun), check_integer("dim", dim, 1)
-        super().__init__()
-        self._shape = shape or (dim,)
-        self._at: np.ndarray | None = None
-
-    def image(self, x: np.ndarray) -> np.ndarray:
-        return x.copy()
-
-    def image_of(self, atom: Atom) -> np.ndarray:
-        return atom.dense(self.dim)
-
-    def value(self, x: np.ndarray, z: np.ndarray) -> float:
-        return self._both(z)[0]
-
-    def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return self._both(z)[1]
-
-    def _both(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return value and gradient, asked for once per point."""
-        if self._at is None or not np.array_equal(self._at, x):
-            self._known = self._asked(x)
-            self._at = x.copy()
-        return self._known
-
-    def _asked(self, x: np.ndarray, *more) -> tuple[float, np.ndarray]:
-        """Return the checked answer of ``fun``."""
-        answer = self._fun(x.reshape(self._shape).copy(), *more)
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise ParameterError(f"fun(x) must return the value and the gradient, got {shown(answer)}")
-        try:
-            value = float(plain(answer[0]))
-        except (TypeError, ValueError):
-            raise ParameterError(f"fun(x) must return a number as its value, got {shown(answer[0])}") from None
-        if not np.isfinite(value):
-            raise ParameterError(f"fun(x) must return a finite value, got {value}")
-        g = vector("the gradient that fun(x) returns", answer[1], self.dim, self._shape).copy()
-        self._see_precision(*answer)
-        return value, g
-
-
-class FiniteSum(UserFunction):
-    """A mean of terms of a user's, of which methods may take samples.
-
-    Parameters
-    ----------
-    fun : callable
-        ``fun(x, terms)`` returns the mean value and the mean gradient of the terms with these numbers, an array.
-    terms : int
-        How many there are: 0, 1, ..., terms - 1.
-    dim : int
-    shape : tuple of int, optional
-        That of x, as for a set that is ``shaped``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fwexp.convex import FiniteSum, Simplex, minimize
-    >>> points = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
-    >>> def distances(x, terms):
-    ...     apart = x - points[terms]
-    ...     return 0.5 * (apart**2).sum() / len(terms), apart.mean(axis=0)
-    >>> f = FiniteSum(distances, terms=3, dim=2)
-    >>> minimize(f, Simplex(2), method="stochastic", batch=1, gap_tol=0.1).status
-    'converged'
-    """
-
-    def __init__(self, fun: Callable[..., Any], terms: int, dim: int, shape: tuple[int, ...] | None = None) -> None:
-        super().__init__(fun, dim, shape)
-        self.terms = check_integer("terms", terms, 1)
-        self._all = np.arange(self.terms)
-
-    def _asked(self, x, *more):
-        return super()._asked(x, *(more or (self._all,)))
-
-    def sampled(self, x: np.ndarray, terms: np.ndarray) -> np.ndarray:
-        return self._asked(x, terms)[1]
-
-
 class Minimisation(NamedTuple):
     """A function on a set: what a data set of the kind ``convex`` gives.
 
@@ -515,20 +332,3 @@ class Minimisation(NamedTuple):
 
     f: Function
     set: ConvexSet
-
-
-def as_function(f, dim: int, shape: tuple[int, ...] | None = None) -> Function:
-    """Return what is to be minimised: a `Function`, or a user's (value, gradient).
-
-    Raises
-    ------
-    ParameterError
-        It is neither, or of another dimension than the set.
-    """
-    if not isinstance(f, Function):
-        if not callable(f):
-            raise ParameterError(f"f must be a function of fwexp.convex or fun(x) -> (value, gradient), got {shown(f)}")
-        return UserFunction(f, dim, shape)
-    if f.dim != dim:
-        raise ParameterError(f"f and the set must have one dimension, got {f.dim} and {dim}")
-    return f

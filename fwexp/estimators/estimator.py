@@ -4,7 +4,6 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, dataclass_transform
 
 import numpy as np
@@ -16,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.driver.clock import on_interrupt
 from fwexp.driver.settings import check_gap_tol
-from fwexp.errors import OptionError, ParameterError, WarmStartError, shown, warn
-from fwexp.estimators.base_classes import BaseEstimator
+from fwexp.errors import ParameterError, WarmStartError, warn
 from fwexp.estimators.carried_weights import Names, carried
+from fwexp.estimators.fitted_estimator import FittedEstimator
 from fwexp.estimators.inherited import completed
-from fwexp.estimators.json_values import Unsaved, from_json, parameter_to_json, to_json
 from fwexp.estimators.labels import classes_of_call
 from fwexp.jit import threads
 from fwexp.options import check_positive, is_integer
@@ -28,14 +26,13 @@ from fwexp.problems.arrays import as_floats
 from fwexp.problems.protocol import costly_oracle, counted_positions, exact_oracle
 from fwexp.problems.weighted import weighted_problem
 from fwexp.solvers import check_options, get_method
-from fwexp.tasks import saving
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
-from fwexp.types import AnyPath, Iterate, SetOfExamples
+from fwexp.types import Iterate, SetOfExamples
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 LAST_PARAMETERS = (
     "solver",
@@ -99,7 +96,7 @@ class PartsScore:
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 @dataclass(kw_only=True, eq=False, repr=False)
-class CertifiedSVM(BaseEstimator):
+class CertifiedSVM(FittedEstimator):
     """Base of the estimators: dataclasses, whose fields are their parameters.
 
     A subclass declares and documents what is its own. Of the entries below, and of those of the classes between, its docstring
@@ -378,101 +375,6 @@ class CertifiedSVM(BaseEstimator):
         return f"{message}; raise max_passes, lam or tol" + (
             f", for instance lam={result.lam * result.gap / self.tol:.1g}" if far else ""
         )
-
-    @property
-    def result_(self) -> Result:
-        """The result of `fwexp.solve`. Its weights are read-only, and so are their parts, because the certificate is about them."""
-        try:
-            result = vars(self)["result_"]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no attribute result_ before fit") from None
-        result.w.flags.writeable = False  # also after unpickling, copies and loading
-        return result
-
-    @result_.setter
-    def result_(self, result: Result) -> None:
-        vars(self)["result_"] = result
-
-    @property
-    def dual_gap_(self) -> float:
-        """The certificate: the objective is at most so far above its minimum."""
-        return self.result_.gap
-
-    @property
-    def n_passes_(self) -> float:
-        """Oracle calls / n."""
-        return float(self.trace_["passes"].iloc[-1])
-
-    @property
-    def status_(self) -> str:
-        """How training ended; ``result_.reason`` says it as a sentence."""
-        return self.result_.status
-
-    @property
-    def trace_(self) -> "pd.DataFrame":
-        """The log of training, a DataFrame."""
-        return self.result_.trace
-
-    def save(self, path: AnyPath) -> Path:
-        """Write the fitted estimator to a file without pickle, from which `load` returns it; return its path.
-
-        Parameters
-        ----------
-        path : path
-            The file, in numpy's format npz, which `fwexp.load` reads as well: as a `Result`.
-
-        Returns
-        -------
-        Path
-        """
-        check_is_fitted(self)
-        return saving.save(self.result_, path, self._record())
-
-    def _record(self) -> dict:
-        """Return what a file holds of a fitted estimator next to its result, for JSON."""
-        params = {name: parameter_to_json(name, value) for name, value in self.get_params(deep=False).items()}
-        learned = {name: to_json(name, value) for name, value in self._learned().items()}
-        return {"name": type(self).__name__, "params": params, "learned": learned}
-
-    @classmethod
-    def load(cls, path: AnyPath, **params: Any) -> Self:
-        """Return an estimator that `save` wrote; nothing in the file is executed.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        **params
-            Parameters to take the place of those in the file, such as functions and other objects, which it cannot hold.
-
-        Returns
-        -------
-        estimator
-        """
-        fields, found = saving.read(path, cls.__name__)
-        if found is None or found.get("name") != cls.__name__:
-            got = "that of a Result" if found is None else f"that of {shown(found.get('name'))}"
-            raise ParameterError(f"path must be a file of {cls.__name__}.save, got {got}")
-        try:
-            params = {name: from_json(value) for name, value in found["params"].items() if name not in params} | params
-            learned = {name: from_json(value) for name, value in found["learned"].items()}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ParameterError(f"path must be a file of {cls.__name__}.save, got one that is damaged ({error})") from error
-        for name, value in params.items():
-            if isinstance(value, Unsaved):
-                raise OptionError(f"{name} was {value}, which files do not hold: pass it, load(path, {name}=...)")
-        self = cls(**params)
-        self.result_ = Result(**fields)
-        self._restore(**learned)
-        return self
-
-    @abstractmethod
-    def _learned(self) -> dict:
-        """Return what a file holds in addition to the parameters and the result."""
-
-    @abstractmethod
-    def _restore(self, **learned) -> None:
-        """Restore what `_learned` returned."""
 
 
 def check_weights(weights, n: int) -> np.ndarray:

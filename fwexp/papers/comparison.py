@@ -18,7 +18,7 @@ from fwexp.files.checksums import sha256
 from fwexp.methods import ALIASES, flat_options, methods, of_results, read_method, stated
 from fwexp.papers.claims.runs import first
 from fwexp.papers.significance import LEAST, median_interval
-from fwexp.store.problem_names import problem_names
+from fwexp.problem_names import problem_names
 
 GAPS = (0.1, 0.01, 0.001)
 FLOOR = 1e-12  # of levels, relative to the start

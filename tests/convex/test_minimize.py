@@ -32,7 +32,7 @@ from fwexp.convex import (
     saddle_point,
 )
 from fwexp.convex.minimize import new_method
-from fwexp.convex.objectives import as_function
+from fwexp.convex.user_functions import as_function
 from fwexp.driver.iteration import Budget
 
 BLOCKS = ("block", "block_descent")

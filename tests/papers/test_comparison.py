@@ -12,9 +12,9 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.papers import comparison, comparison_text, paired_tests
 from fwexp.papers.comparison import Side, by_seed, by_side, compare, parse
 from fwexp.plots import profiles, rank_diagram
+from fwexp.problem_names import problem_names
 from fwexp.run.config import canonical
 from fwexp.store import traces
-from fwexp.store.problem_names import problem_names
 from tests.plots.synthetic_results import concat, make_run
 from tests.run.conftest import make_result  # noqa: F401 (a fixture)
 

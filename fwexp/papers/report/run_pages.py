@@ -15,8 +15,8 @@ from fwexp.methods import variant_of
 from fwexp.papers.origin import commit_of
 from fwexp.papers.report.figures import Drawn, looks
 from fwexp.plots.frames import FLOOR
+from fwexp.problem_names import problem_names
 from fwexp.store.keys import task_of
-from fwexp.store.problem_names import problem_names
 
 DIGITS = 12  # of a key
 POINTS = 40  # of a trace on a page; the store has all

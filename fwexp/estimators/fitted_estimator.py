@@ -1,0 +1,116 @@
+"""What a fitted estimator has: its result with the certificate, and a file without pickle."""
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.estimators.base_classes import BaseEstimator
+from fwexp.estimators.json_values import Unsaved, from_json, parameter_to_json, to_json
+from fwexp.tasks import saving
+from fwexp.tasks.result import Result
+from fwexp.types import AnyPath
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class FittedEstimator(BaseEstimator):
+    """Base of `CertifiedSVM`: the certificate of the last training, saving and loading."""
+
+    @property
+    def result_(self) -> Result:
+        """The result of `fwexp.solve`. Its weights are read-only, and so are their parts, because the certificate is about them."""
+        try:
+            result = vars(self)["result_"]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no attribute result_ before fit") from None
+        result.w.flags.writeable = False  # also after unpickling, copies and loading
+        return result
+
+    @result_.setter
+    def result_(self, result: Result) -> None:
+        vars(self)["result_"] = result
+
+    @property
+    def dual_gap_(self) -> float:
+        """The certificate: the objective is at most so far above its minimum."""
+        return self.result_.gap
+
+    @property
+    def n_passes_(self) -> float:
+        """Oracle calls / n."""
+        return float(self.trace_["passes"].iloc[-1])
+
+    @property
+    def status_(self) -> str:
+        """How training ended; ``result_.reason`` says it as a sentence."""
+        return self.result_.status
+
+    @property
+    def trace_(self) -> "pd.DataFrame":
+        """The log of training, a DataFrame."""
+        return self.result_.trace
+
+    def save(self, path: AnyPath) -> Path:
+        """Write the fitted estimator to a file without pickle, from which `load` returns it; return its path.
+
+        Parameters
+        ----------
+        path : path
+            The file, in numpy's format npz, which `fwexp.load` reads as well: as a `Result`.
+
+        Returns
+        -------
+        Path
+        """
+        check_is_fitted(self)
+        return saving.save(self.result_, path, self._record())
+
+    def _record(self) -> dict:
+        """Return what a file holds of a fitted estimator next to its result, for JSON."""
+        params = {name: parameter_to_json(name, value) for name, value in self.get_params(deep=False).items()}
+        learned = {name: to_json(name, value) for name, value in self._learned().items()}
+        return {"name": type(self).__name__, "params": params, "learned": learned}
+
+    @classmethod
+    def load(cls, path: AnyPath, **params: Any) -> Self:
+        """Return an estimator that `save` wrote; nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        **params
+            Parameters to take the place of those in the file, such as functions and other objects, which it cannot hold.
+
+        Returns
+        -------
+        estimator
+        """
+        fields, found = saving.read(path, cls.__name__)
+        if found is None or found.get("name") != cls.__name__:
+            got = "that of a Result" if found is None else f"that of {shown(found.get('name'))}"
+            raise ParameterError(f"path must be a file of {cls.__name__}.save, got {got}")
+        try:
+            params = {name: from_json(value) for name, value in found["params"].items() if name not in params} | params
+            learned = {name: from_json(value) for name, value in found["learned"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ParameterError(f"path must be a file of {cls.__name__}.save, got one that is damaged ({error})") from error
+        for name, value in params.items():
+            if isinstance(value, Unsaved):
+                raise OptionError(f"{name} was {value}, which files do not hold: pass it, load(path, {name}=...)")
+        self = cls(**params)
+        self.result_ = Result(**fields)
+        self._restore(**learned)
+        return self
+
+    @abstractmethod
+    def _learned(self) -> dict:
+        """Return what a file holds in addition to the parameters and the result."""
+
+    @abstractmethod
+    def _restore(self, **learned) -> None:
+        """Restore what `_learned` returned."""
