@@ -17,7 +17,7 @@
 ## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
 ## make bench-rule          auto beside fixed settings of bcfw, on data sets that its rule is fitted on and others: results/bench
 ## make bench-few           block methods and batch methods on few long sequences, which the rule of auto chooses between
-## make bench-crf           the log-loss beside CRFsuite and scikit-learn, with equal features and objectives: a table
+## make bench-crf           the log-loss next to CRFsuite and scikit-learn, with equal features and objectives: a table
 ## make bench-scale         how training grows with workers: measured with 1 to 8, simulated to 10,000; results/bench/scale.csv
 ## make bench-tagger        train taggers of fwexp and CRFsuite on CoNLL-2000 and generated texts, lam chosen by validation
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
@@ -146,7 +146,7 @@ bench-few: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.few $(ARGS)
 
 bench-crf: $(INSTALLED)
-	$(BIN)/python -m fwexp.bench.crf $(ARGS)
+	$(BIN)/python -m fwexp.bench.log_loss $(ARGS)
 
 bench-scale: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.scale $(ARGS)

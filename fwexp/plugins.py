@@ -35,7 +35,7 @@ class Definition(NamedTuple):
     module: str
     described: str
     load: Callable[[], Any]
-    is_meant: bool = False  # Somebody named its file: what is wrong with it is an error.
+    is_meant: bool = False  # True if the user named its file: its faults are errors then.
 
 
 class Named(Mapping):

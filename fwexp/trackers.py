@@ -33,9 +33,18 @@ def log_to_tensorboard(writer: Any) -> Callable[[Mapping], None]:
 
     Examples
     --------
-    >>> from tensorboardX import SummaryWriter  # doctest: +SKIP
-    >>> with SummaryWriter("logs/bcfw") as writer:  # doctest: +SKIP
-    ...     fwexp.solve(train, "bcfw", lam=0.01, callback=log_to_tensorboard(writer))
+    Any object with a method ``add_scalar(name, value, step)`` is a writer, such as ``SummaryWriter`` of tensorboardX or PyTorch:
+
+    >>> import fwexp
+    >>> from fwexp.trackers import log_to_tensorboard
+    >>> class Writer:
+    ...     def add_scalar(self, name, value, step):
+    ...         if name == "gap":
+    ...             print(step, round(value, 1))
+    >>> problem = fwexp.multiclass_problem([[1.0], [-1.0]], [0, 1])
+    >>> result = fwexp.solve(problem, "fw", lam=1.0, callback=log_to_tensorboard(Writer()))
+    0 1.0
+    1 0.0
     """
 
     def log(row: Mapping) -> None:
@@ -65,10 +74,11 @@ def log_to_mlflow(run_id: str | None = None) -> Callable[[Mapping], None]:
 
     Examples
     --------
-    >>> import mlflow  # doctest: +SKIP
-    >>> mlflow.set_tracking_uri("sqlite:///mlflow.db")  # doctest: +SKIP
-    >>> with mlflow.start_run():  # doctest: +SKIP
-    ...     fwexp.solve(train, "bcfw", lam=0.01, callback=log_to_mlflow())
+    MLflow is no package of fwexp's extras, so this example is not run::
+
+        mlflow.set_tracking_uri("sqlite:///mlflow.db")
+        with mlflow.start_run():
+            fwexp.solve(train, "bcfw", lam=0.01, callback=log_to_mlflow())
     """
     mlflow = _mlflow("log_to_mlflow")
 

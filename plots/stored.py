@@ -85,8 +85,10 @@ def draw_results(
     --------
     >>> import fwexp
     >>> from fwexp.plots import draw_results
-    >>> axes = draw_results(fwexp.load_results(solver=["bcfw", "ssg"]), x="time", y="primal")  # doctest: +SKIP
-    >>> axes[0].figure.savefig("mine.pdf")  # doctest: +SKIP
+    >>> runs = fwexp.sweep(solver=["bcfw", "fw"], dataset="digits", lam=0.1, max_passes=2)
+    >>> axes = draw_results(fwexp.load_results(solver=["bcfw", "fw"]), y="primal")
+    >>> len(axes), axes[0].get_ylabel()
+    (1, 'primal objective')
     """
     chart, results = chart_of(results, x, y)
     frame = chart.data(results)

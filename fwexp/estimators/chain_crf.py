@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fwexp.estimators import transition_inputs
-from fwexp.estimators.chain_model import check_found
 from fwexp.estimators.chain_training import ChainTagger
-from fwexp.estimators.decoding import EXCLUDED, FREE, marginals
+from fwexp.estimators.decoding import EXCLUDED, FREE, check_found, marginals
 from fwexp.estimators.labels import as_sequences, names_of, numbers_of
 from fwexp.options import check_choice
 from fwexp.problems.arrays import as_list

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.carried_weights import Names, feature_rows
-from fwexp.estimators.decoding import EXCLUDED, FREE, decode, decode_several, padded_weights
+from fwexp.estimators.decoding import FREE, check_found, decode, decode_several, max_marginals, padded_weights
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights
 from fwexp.estimators.feature_matrices import FORMS, Vectorizer
 from fwexp.estimators.labels import as_sequences, check_among, check_counted, classes_of, costs_of, names_of, numbers_of, weights_of
@@ -182,7 +182,7 @@ class ChainModel(PartsScore, CertifiedSVM):
             transitions = np.repeat(of_ends[None, 2:], end - start - 1, axis=0)
             if z is not None:
                 transitions += (z[start + 1 : end] @ self._blocks()[1].reshape(-1, K * K)).reshape(-1, K, K)
-            found[k] = _max_marginals(unary[start:end], transitions, *of_ends[:2])
+            found[k] = max_marginals(unary[start:end], transitions, *of_ends[:2])
         return found
 
     @property
@@ -435,28 +435,6 @@ def _size(x) -> int | None:
     return len(x) if isinstance(x, Sized) and not isinstance(x, str | Mapping) else None
 
 
-def check_found(ptr: np.ndarray, missing: np.ndarray) -> None:
-    """Reject sequences without a labeling that is allowed."""
-    if missing.any():
-        i = int(np.searchsorted(ptr, missing.argmax(), side="right")) - 1
-        raise ParameterError(f"X[{i}] must have labels that constraints and partial allow, got a sequence of {ptr[i + 1] - ptr[i]}")
-
-
 def labels_of(y, ptr: np.ndarray, ignore_label=None) -> list:
     """Return the labels of all positions, of sequences that begin and end at ``ptr``."""
     return list(chain.from_iterable(as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr), ignore_label)))
-
-
-def _max_marginals(unary, transitions, start, end) -> np.ndarray:
-    """Return the scores (T, K) of the best labelings that have a label at a position; ``transitions`` are (T - 1, K, K)."""
-    if not len(unary):
-        return unary
-    unary = unary.copy()
-    unary[0] += start
-    unary[-1] += end
-    to, after = unary.copy(), np.zeros_like(unary)
-    for t in range(1, len(unary)):
-        to[t] += (to[t - 1][:, None] + transitions[t - 1]).max(axis=0)
-    for t in range(len(unary) - 1, 0, -1):
-        after[t - 1] = (transitions[t - 1] + unary[t] + after[t]).max(axis=1)
-    return np.where(to + after < EXCLUDED, -np.inf, to + after)

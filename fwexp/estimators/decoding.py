@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit, register_jitable, specialise
 from fwexp.oracles.forward_backward import forward_backward, scratch_size
 from fwexp.oracles.k_best_viterbi import k_best_viterbi
@@ -159,3 +160,25 @@ def _chain_scores(x, z, start, end, w, num_states, width, given, unary):
                 row[k] = w[first + (2 + before) * width + k]
             add_scores_at(z.rows, start + t, w, features + before * width, size, row)
     return transitions
+
+
+def max_marginals(unary, transitions, start, end) -> np.ndarray:
+    """Return the scores (T, K) of the best labelings that have a label at a position; ``transitions`` are (T - 1, K, K)."""
+    if not len(unary):
+        return unary
+    unary = unary.copy()
+    unary[0] += start
+    unary[-1] += end
+    to, after = unary.copy(), np.zeros_like(unary)
+    for t in range(1, len(unary)):
+        to[t] += (to[t - 1][:, None] + transitions[t - 1]).max(axis=0)
+    for t in range(len(unary) - 1, 0, -1):
+        after[t - 1] = (transitions[t - 1] + unary[t] + after[t]).max(axis=1)
+    return np.where(to + after < EXCLUDED, -np.inf, to + after)
+
+
+def check_found(ptr: np.ndarray, missing: np.ndarray) -> None:
+    """Reject sequences without a labeling that is allowed."""
+    if missing.any():
+        i = int(np.searchsorted(ptr, missing.argmax(), side="right")) - 1
+        raise ParameterError(f"X[{i}] must have labels that constraints and partial allow, got a sequence of {ptr[i + 1] - ptr[i]}")

@@ -136,7 +136,7 @@ def _in_worker(folder: Path, key: str) -> Outcome:
     relay.check_seen(folder)
     if relay.is_over(folder):
         return Outcome("skipped")
-    plugin_files.use(relay.read(str(folder))["plugins"])  # as they are there, on whatever host
+    plugin_files.use(relay.read(str(folder))["plugins"])  # as they are there, on any host
     name, config, where = _what(str(folder), key)
     line = ""
     begun = relay.begin(folder, key)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.bench import crf
+from fwexp.bench import log_loss
 
 
 def test_when_a_gap_is_reached():
-    assert crf.reached([1.0, 2.0, 3.0], [0.5, 0.009, 0.002]) == [2.0, np.inf]
+    assert log_loss.reached([1.0, 2.0, 3.0], [0.5, 0.009, 0.002]) == [2.0, np.inf]
 
 
 def test_crfsuite_has_the_same_objective():
@@ -19,7 +19,7 @@ def test_crfsuite_has_the_same_objective():
         y = [rng.integers(3, size=length) for length in (4, 6, 1, 8, 5)]
         X = [np.column_stack([labels == k for k in range(3)]) + rng.normal(size=(len(labels), 3)) for labels in y]
         problems.append(fwexp.chain_problem(X, y, 3))
-    rows = list(crf.sequences("some", *problems, 0.5, [(200, crf.SAME)]))
+    rows = list(log_loss.sequences("some", *problems, 0.5, [(200, log_loss.SAME)]))
     assert [row[1].partition(" ")[0] for row in rows] == ["fwexp", "CRFsuite,"]
     assert "-" not in (*rows[0][2:4], *rows[1][2:4])
     assert -1e-4 < float(rows[1][4].partition(" above")[0]) < 1e-3
@@ -35,5 +35,5 @@ def test_scikit_learn_has_the_same_objective(classes):
     bound = fwexp.solve(problem, lam=lam, objective="log", gap_tol=1e-9, max_passes=1e4).dual
     C = (2.0 if classes == 2 else 1.0) / (lam * 40)
     for solver in ("lbfgs", *["liblinear"] * (classes == 2)):
-        seconds, _ = crf.scikit_learn(problem, lam, X, y, C, solver, bound)
+        seconds, _ = log_loss.scikit_learn(problem, lam, X, y, C, solver, bound)
         assert np.isfinite(seconds).all()

@@ -1,4 +1,4 @@
-"""Log-loss beside CRFsuite and scikit-learn, with equal features and objectives: ``make bench-crf``, a table.
+"""Log-loss next to CRFsuite and scikit-learn, with equal features and objectives: ``make bench-crf``, a table.
 
 Times are processor times on one core, to a relative suboptimality of 1 % and of 0.1 %. Ours end with its certificate, whose
 evaluations count; those of other tools, which have none, are taken with hindsight, from our bound on the optimum: CRFsuite's at
