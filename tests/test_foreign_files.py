@@ -295,7 +295,13 @@ TARGETS = {
     "fwexp.bench.scale": ("scale.png", measured(scale, TABLE="scale.csv", COSTS="costs.csv")),
     "fwexp.commands.peers": ("R/peers/dlib.md", lambda tmp_path, _: peers.main(["--only", "dlib", f"results_dir={tmp_path}/R"])),
 }
-WRITES_NOTHING = {"fwexp.commands.tagger", "pytest", "tests.faults"}  # outside of folders for temporary files
+WRITES_NOTHING = {
+    "fwexp.bench.few",
+    "fwexp.bench.log_loss",
+    "fwexp.commands.tagger",
+    "pytest",
+    "tests.faults",
+}  # outside of folders for temporary files
 BY_MAKE = {"pip", "venv", "fwexp.files.owned"}  # see the tests of make below
 
 
@@ -425,6 +431,7 @@ CHANGES = {
     "fwexp/data/digits.py": "the data set in the package, when it is drawn again",
     "fwexp/data/alignment/eflomal.py": "in a temporary folder",
     "fwexp/jit/disk_cache.py": "files of the user's cache, by name and kind",
+    "fwexp/papers/peers/generated_texts.py": "in a temporary folder",
     "fwexp/papers/report/build.py": "in the new folder of `replacing_folder`",
     "fwexp/papers/reproduce/publish.py": "in the new folder of `replacing_folder`",
     "fwexp/bench/history.py": "appends to a table whose columns are checked",

@@ -5,14 +5,15 @@ the roots down.
 """
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from fwexp.jit.compilation import array_kernel, register_jitable
 
 
 def is_forest(edges: np.ndarray, nodes: int) -> bool:
     """Return whether a graph has no cycle and no double edge; edges (E, 2)."""
+    import scipy.sparse as sp
+    from scipy.sparse.csgraph import connected_components
+
     graph = sp.coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(nodes, nodes))
     return len(edges) == nodes - connected_components(graph, directed=False)[0]  # each edge joins two parts
 

@@ -175,10 +175,10 @@ def _spans(label_ptr: np.ndarray) -> np.ndarray:
     return np.column_stack([label_ptr[:-1], label_ptr[1:]])
 
 
-def _products(features, num_features: int, label_ptr: np.ndarray, is_cut: np.ndarray, longest: int = LONGEST_GRAM) -> dict:
+def _products(features, num_features: int, label_ptr: np.ndarray, is_cut: np.ndarray, longest: int | None = None) -> dict:
     """Return the fields from which inner products of a sequence's inputs are taken; those up to ``longest`` have a Gram matrix."""
     lengths = np.diff(label_ptr)
-    short = lengths <= longest
+    short = lengths <= (LONGEST_GRAM if longest is None else longest)
     gram_ptr = np.concatenate(([0], np.cumsum(np.where(short, lengths * (lengths + 1) // 2, 0))))
     check_room("the Gram matrices of the sequences", 8 * gram_ptr[-1])
     gram = np.empty(gram_ptr[-1])

@@ -108,6 +108,11 @@ class Auto(Choice):
     stochastic = takes_order = takes_warm_start = constraints = True
 
     @classmethod
+    def block_method(cls, problem, lam, iterates, objective):
+        method, options = block_method(problem, lam, iterates, objective)
+        return method, check_options(method, options)
+
+    @classmethod
     def choose(cls, options, problem, lam, iterates=None, order=None, objective=HINGE):
         given = {name: value for name, value in vars(options).items() if value is not None}
         method, chosen = (block_method if given or order is not None else choose)(problem, lam, iterates, objective)

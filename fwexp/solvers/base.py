@@ -240,6 +240,11 @@ class Choice(Solver):
 
     chooses = True
 
+    @classmethod
+    def block_method(cls, problem, lam, iterates, objective) -> tuple[type[Solver], Any]:
+        """Return the best block method for an objective, and its options: such methods can start from any weights."""
+        raise NotImplementedError
+
     def start(self, seed, iterates, order, warm_start):
         """Raise an error, because a run starts with `start` of this module."""
         raise NotImplementedError(f"{self.name} takes no steps itself; start a run with fwexp.solve")

@@ -14,7 +14,6 @@ from fwexp.problems.loss_terms import HINGE, Hinge, Softmax, make_objective
 from fwexp.problems.protocol import from_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
 from fwexp.solvers import check_needs, check_options, get_method
-from fwexp.solvers.auto import block_method
 from fwexp.solvers.base import Solver, check_objective
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.result import Result
@@ -108,8 +107,7 @@ class Settings(RunSettings):
         check_objective(requested, self.problem, requested.name, self.loss_term)
         method, checked = requested.choose(checked, self.problem, self.solver_lam, wanted, self.order, self.loss_term)
         if self.origin is not None and requested.chooses:  # Block methods can start from weights that are not 0.
-            method, chosen = block_method(self.problem, self.solver_lam, wanted, self.loss_term)
-            checked = check_options(method, chosen)
+            method, checked = requested.block_method(self.problem, self.solver_lam, wanted, self.loss_term)
         check_needs(method, self.problem, checked, requested.name, self.loss_term)
         for name, value in (("method", method), ("options", checked), ("name", requested.name), ("title", requested.title)):
             self._set(name, value)

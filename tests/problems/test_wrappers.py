@@ -685,7 +685,10 @@ EXPECTED = {  # of every function of the protocol
     "workspace": workspace,
     "rescale": rescale,
     **dict.fromkeys(("prefetch_example", "prefetch_vector", "prefetch_labelings"), prefetch),
-    **{name: as_of_the_problem(name) for name in ("costly_oracle", "exact_oracle", "has_best_block", "costly_block")},
+    **{
+        name: as_of_the_problem(name)
+        for name in ("costly_oracle", "exact_oracle", "has_best_block", "has_marginals", "costly_block")
+    },
     "order_of_weights": as_of_the_problem("order_of_weights"),
     "counted_positions": counted_positions,
     "loss_weight": loss_weight,

@@ -24,6 +24,7 @@ from fwexp.errors import DataError, RunsFailed, WorkersLost
 from fwexp.files import locks
 from fwexp.papers.claims import check as check_claim
 from fwexp.papers.claims.verdict import Finding
+from fwexp.papers.declarations import Preset
 from fwexp.papers.origin import facts, reservations
 from fwexp.run import launching, relay, runner, work
 from fwexp.run.config import canonical
@@ -209,7 +210,7 @@ def test_runs_on_other_data_than_the_published_ones_are_marked(tmp_path, numbers
     notes = ["the data of numbers are not the published ones"] * (data == "other")
     assert reservations([facts(store.read_run(outcome.path))]) == notes
     claim = SimpleNamespace(**dict.fromkeys(("id", "paper", "statement", "quote", "criterion", "figure", "split_by"), ""))
-    claim.needs, claim.decide, claim.vary = ("runs",), lambda runs: Finding({"it": True}), {}
+    claim.needs, claim.decide, claim.vary = (Preset("quickstart").runs(),), lambda runs: Finding({"it": True}), {}
     monkeypatch.setitem(check_claim.__globals__, "needed", lambda *_: {outcome.path.name: numbers.config})
     said = {"data that are not the published ones": "numbers"} if data == "other" else {}
     assert check_claim(claim, results)["numbers"] == said
@@ -246,7 +247,7 @@ def finish(configs, launch, results_dir):
     todo = [work.Todo(config, str(config["seed"])) for config in configs]
     jobs = {key_of(each.config): {"name": each.name, "config": each.config} for each in todo}
     where = {"results_dir": str(results_dir)}
-    with relay.sweeping(results_dir, {"where": where, "jobs": jobs}) as folder:
+    with relay.sweeping(results_dir, {"where": where, "jobs": jobs, "plugins": []}) as folder:
         work.finish(todo, lambda batch: launch(batch, folder), results_dir, folder)
     return todo
 

@@ -23,7 +23,7 @@ from tests.store.test_locks import GONE
 
 @pytest.fixture
 def folder(tmp_path):
-    with relay.sweeping(tmp_path, {"where": {}, "jobs": {"key": {"name": "a run", "config": {}}}}) as folder:
+    with relay.sweeping(tmp_path, {"where": {}, "jobs": {"key": {"name": "a run", "config": {}}}, "plugins": []}) as folder:
         yield folder
 
 
@@ -98,7 +98,7 @@ if __name__ == "__main__":
     context = multiprocessing.get_context("spawn")
     started = context.Event()
     try:
-        with relay.sweeping(sys.argv[1], {"where": {}, "jobs": {"key": {"name": "a run", "config": {}}}}) as folder:
+        with relay.sweeping(sys.argv[1], {"where": {}, "jobs": {"key": {"name": "a run", "config": {}}}, "plugins": []}) as folder:
             with interrupts.passed_on(folder):
                 child = context.Process(target=work, args=(folder, started))
                 child.start()

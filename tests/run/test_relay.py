@@ -16,7 +16,7 @@ def folder(tmp_path, monkeypatch):
     """Yield the folder of a sweep of two runs; the test says when the relay looks at it."""
     monkeypatch.setattr(relay, "SECONDS", 1e9)
     jobs = {key: {"name": f"run {key}", "config": {}} for key in "ab"}
-    with relay.sweeping(tmp_path, {"where": {"results_dir": str(tmp_path)}, "jobs": jobs}) as folder:
+    with relay.sweeping(tmp_path, {"where": {"results_dir": str(tmp_path)}, "jobs": jobs, "plugins": []}) as folder:
         yield folder
 
 

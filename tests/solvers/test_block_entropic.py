@@ -348,8 +348,9 @@ def test_families_without_probabilities_are_rejected():
     matching = fwexp.matching_problem([rng.normal(size=(2, 2, 3))], [[(0, 1)]])
     edges, Z = [[(0, 1), (1, 2), (0, 2)]], [rng.random((3, 1))]
     image = fwexp.segmentation_problem([rng.normal(size=(3, 2))], edges, Z, [[0, 1, 1]])
-    for problem, family in ((matching, "MatchingProblem"), (image, "SegmentationProblem")):
-        message = rf"objective log needs probabilities of labelings .*, which {family} does not have; accepted here: hinge"
+    images = "SegmentationProblem has for graphs without cycles only"
+    for problem, which in ((matching, "MatchingProblem does not have"), (image, images)):
+        message = rf"objective log needs probabilities of labelings .*, which {which}; accepted here: hinge"
         for solver in ("auto", "block_entropic", "bcfw"):
             with pytest.raises(OptionError, match=message):
                 fwexp.solve(problem, solver, lam=0.1, objective="log")
