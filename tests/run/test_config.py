@@ -351,19 +351,13 @@ def conf(tmp_path, monkeypatch):
             "experiment/new.yaml",
             "# @package _global_\ndefaults: [{override /hydra/launcher: joblib}]",
             ["+experiment=new"],
-            "done with hydra/launcher=joblib on the command line",
+            "must choose no launcher, got joblib; give it as an argument",
         ),
         (
             "experiment/new.yaml",
             "# @package _global_\nhydra: {launcher: {_target_: hydra._internal.core_plugins.basic_launcher.BasicLauncher}}",
             ["+experiment=new", "hydra/launcher=joblib"],
             r"hydra.launcher cannot be set, got 'hydra._internal.core_plugins.basic_launcher.BasicLauncher';",
-        ),
-        (
-            "experiment/new.yaml",
-            "# @package _global_\nhydra: {launcher: {n_jobs: 2}}",
-            ["+experiment=new", "hydra/launcher=joblib"],
-            "done with hydra/launcher=joblib on the command line",
         ),
         (
             "experiment/new.yaml",
