@@ -24,7 +24,7 @@ def run(key, w, seed=0, **dataset):
 
 def test_horses_are_scored_and_drawn_as_predicted(folder):  # noqa: F811
     train, test = load_dataset("horses", data_dir=folder)
-    w = fwexp.solve(train, lam=0.01, max_passes=5).w
+    w = fwexp.solve(train, lam=0.01, max_passes=50).w
     runs = [run("k0", w, 1, name="horses", pairwise=True), run("k1", 0 * w, 0, name="horses", pairwise=False)]
     shown = overlays.horses(runs, folder)
     predictions = fwexp.predict(test, w)
