@@ -147,7 +147,7 @@ class _Loader(SourceFileLoader):
     """Loads a file without bytecode, which Python takes for that of an edited file of the same size and second."""
 
     def path_stats(self, path) -> Mapping[str, Any]:
-        """Say that nothing is known of the file, so that no bytecode is read or written."""
+        """Return no facts about the file, so that no bytecode is read or written."""
         raise OSError
 
 

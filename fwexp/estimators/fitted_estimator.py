@@ -1,4 +1,4 @@
-"""What a fitted estimator has: its result with the certificate, and a file without pickle."""
+"""Results of fitted estimators: the certificate, saving and loading without pickle."""
 
 from abc import abstractmethod
 from pathlib import Path

@@ -23,7 +23,7 @@ from fwexp.problem_names import problem_names
 GAPS = (0.1, 0.01, 0.001)
 FLOOR = 1e-12  # of levels, relative to the start
 MEASURES = {"gap": "gap {:g}", "primal": "primal within {:g}"}
-"""How a level is said: of certified gaps, and of primals above the best dual known."""
+"""Texts for levels of certified gaps, and of primals above the best dual known."""
 AXES = ("passes", "time")
 TASKS = ("train", "convex")  # whose traces are of one problem
 TRACED = ("oracle_calls", *AXES, "primal", "dual")  # of results, those that rows differ in

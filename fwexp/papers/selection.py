@@ -1,4 +1,4 @@
-"""What validation picks among the runs of a sweep, and the test error there; the test set chooses nothing."""
+"""Selection of runs of a sweep by validation, with the test error there; the test set chooses nothing."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What does the runs of a sweep: those that are not stored, once, with the launcher of a composed configuration."""
+"""Execution of a sweep: runs that are not stored, once, with the launcher of a composed configuration."""
 
 import json
 import math

@@ -41,7 +41,7 @@ Axes = dict[str, list[str]]  # key -> the overrides "key=value" that are tried i
 
 
 class Points(NamedTuple):
-    """What a sweep consists of: the configurations by their keys, canonical, and what there is to know of them.
+    """The runs of a sweep: canonical configurations by their keys, and facts about them.
 
     Attributes
     ----------

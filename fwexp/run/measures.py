@@ -1,4 +1,4 @@
-"""What a stored run came to, in numbers: those of the weights that it returned, and what a search minimises of it."""
+"""Final numbers of stored runs: those of the returned weights, and the value that a search minimises."""
 
 import math
 import re
