@@ -1,4 +1,4 @@
-"""How every method looks: one table gives colour, marker, line and name in every figure.
+"""Looks of methods: one table gives colour, marker, line and name in every figure.
 
 A *variant* is what a legend entry stands for: a method, by the name of its file in ``conf/solver``, and the iterate that was
 looked at. The hue says the method and the dashes say the iterate: ``bcfw`` and ``bcfw-wavg`` are blue.

@@ -46,7 +46,7 @@ class FittedEstimator(BaseEstimator):
 
     @property
     def status_(self) -> str:
-        """How training ended; ``result_.reason`` says it as a sentence."""
+        """Status of training; ``result_.reason`` is the same as a sentence."""
         return self.result_.status
 
     @property

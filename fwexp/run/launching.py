@@ -28,7 +28,7 @@ DEATHS = 3  # a run whose workers died so many times has failed
 
 
 class _Jobs:
-    """What a launcher asks about its jobs, instead of Hydra's loader and callbacks: it composes nothing and calls no callback."""
+    """Stand-in for Hydra's loader and callbacks, which launchers ask about jobs: it composes nothing and calls no callback."""
 
     def load_sweep_config(self, config, overrides: list[str]):
         """Return Hydra's configuration of a job, which notes what it was launched with."""

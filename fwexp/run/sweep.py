@@ -61,7 +61,7 @@ class GridSweeper(Sweeper):
 
 
 class SearchPath(SearchPathPlugin):
-    """Where Hydra looks for YAML files in addition to our own: in the folders ``conf`` of other packages."""
+    """Search path of Hydra for YAML files in addition to our own: the folders ``conf`` of other packages."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Add these folders."""

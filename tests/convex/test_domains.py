@@ -76,7 +76,7 @@ def test_no_step_leaves_the_domain(method):
 
 
 def test_backtracking_starts_from_steps_that_leave_the_domain():
-    """The function is nearly linear but for the border of its domain, so the first step goes to the vertex."""
+    """The function is nearly linear except at the border of its domain, so the first step goes to the vertex."""
 
     def fun(x):
         assert x[0] < 0.9

@@ -72,7 +72,7 @@ def test_levels_are_what_the_runs_reached():
     assert np.isfinite(found.loc["bcfw", "passes"]).all()
     assert list(found.loc["fw", "reached"]) == [1, 1, 0]
     assert paired_tests.tested_levels(found.reset_index()).to_dict() == {"ocr ocr2, lam=0.01": 0.05}
-    short = [make_run(name).iloc[:2] for name in ("bcfw", "fw")]  # nobody gets anywhere
+    short = [make_run(name).iloc[:2] for name in ("bcfw", "fw")]  # no method reaches a level
     assert np.isfinite(compare([Side(name, name) for name in ("bcfw", "fw")], stored(*short))["passes"]).all()
 
 

@@ -1,4 +1,4 @@
-"""What validation picks among runs, which no test error changes."""
+"""Selection of runs by validation, which no test error changes."""
 
 import csv
 import io
