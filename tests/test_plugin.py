@@ -263,7 +263,7 @@ from fwexp.papers.claims import claim
 
 FIG1 = Figure("mine/fig1", "Mine", print, print)
 
-@claim("B13-1", "Another paper is wrong.", quote="nowhere")
+@claim("B13-1", "Another paper is wrong.", place="nowhere")
 def taken():
     pass
 """

@@ -31,8 +31,7 @@ def _drawn(runs, method, **where):
     "B13-1",
     "For lam = 0.01 the stochastic solvers are considerably below the batch solvers after equally many passes.",
     FIG1.runs("bcfw", "ssg", "fw", "one_slack", dataset=OCR, lam=0.01),
-    quote='caption of figure 1: "For large lam (a), the stochastic algorithms (BCFW and SSG) perform considerably better than the '
-    'batch solvers (cutting plane and FW)"',
+    place="caption of figure 1, on panel (a)",
     vary={"factor": FACTORS},
 )
 def stochastic_below_batch(runs, *, factor=FACTOR):
@@ -53,7 +52,7 @@ def stochastic_below_batch(runs, *, factor=FACTOR):
     "B13-2",
     "For lam = 1/n even the batch solvers have a lower objective than SSG, early on.",
     FIG1.runs("ssg", "fw", "one_slack", dataset=OCR, lam="1/n"),
-    quote='caption of figure 1: "For a small lam (c), even the batch solvers achieve a lower objective earlier on than SSG"',
+    place="caption of figure 1, on panel (c)",
     vary={"early": (20.0, 40.0, 60.0, 90.0, 120.0), **SHARES_AND_SEEDS},
 )
 def batch_before_ssg(runs, *, early=60.0, share=SHARE, seeds=LINES):
@@ -76,9 +75,7 @@ def batch_before_ssg(runs, *, early=60.0, share=SHARE, seeds=LINES):
     "BCFW has a low objective at large and at small lam; its weighted average dominates all competitors in most panels, most "
     "clearly in the first passes and at small lam.",
     *(FIG1.runs(dataset=dataset, lam=lam) for dataset, lam in DATA_AND_LAM),
-    quote='caption of figure 1: "Our proposed BCFW algorithm achieves a low objective in both settings"; section 6, last '
-    'paragraph: "In most of the experiments, the BCFW-wavg method dominates all competitors. The superiority is especially '
-    'striking for the first few iterations, and when using a small regularization strength"',
+    place="caption of figure 1, after panel (c), for both settings; section 6, last paragraph, for the weighted average",
     vary={"first": (1 / 24, 1 / 12, 1 / 6, 1 / 4), **SHARES_AND_SEEDS},
 )
 def bcfw_dominates(runs, *, first=1 / 12, share=SHARE, seeds=LINES):
@@ -135,8 +132,7 @@ def _competitors(runs, where):
     "B13-4",
     "On CoNLL BCFW has a low objective after few datapoints, where the other solvers do not.",
     FIG1.runs("bcfw", "ssg", "fw", "one_slack", dataset=CONLL, lam="1/n"),
-    quote='caption of figure 1: "(d) shows the convergence for CoNLL with the first passes in more details. Here BCFW already '
-    'results in a low objective even after seeing only few datapoints"',
+    place="caption of figure 1, on panel (d)",
     vary={"few": (0.03, 0.1, 0.3, 1.0), **SHARES_AND_SEEDS},
 )
 def low_after_few(runs, *, few=0.1, share=SHARE, seeds=LINES):
@@ -167,8 +163,7 @@ def low_after_few(runs, *, few=0.1, share=SHARE, seeds=LINES):
     FIG3.runs("bcfw", "ssg", dataset=OCR, lam=LAMS),
     FIG4.runs("bcfw", "ssg", dataset=CONLL, lam=LAMS),
     FIG5.runs("bcfw", "ssg", dataset=WORDS, lam=LAMS),
-    quote='section 6, last paragraph: "the weighted average of the iterates seems to help both methods significantly: SSG-wavg '
-    'sometimes slightly outperforms BCFW-wavg despite having the worst objective value amongst all methods"',
+    place="section 6, last paragraph, on the test error",
     vary={"panels": (0.5, 0.75, ALWAYS), "late": (0.25, 0.5, 0.75), **SHARES_AND_SEEDS},
 )
 def averages_generalise(runs, *, panels=ALWAYS, late=0.5, share=SHARE, seeds=LINES):
@@ -217,9 +212,7 @@ def _scaled(rate):
     "batch FW with line search early on.",
     FIG2.runs("bcfw", "bcfw_predefined", "fw", dataset=OCR, lam=LAMS),
     FIG3.runs("ssg", dataset=OCR, lam=LAMS),
-    quote='appendix F, paragraph 2: "BCFW with predefined step-sizes does similarly as SSG, indicating that most of the '
-    "improvement of BCFW with line-search over SSG is coming from the optimal step-size choice [...] BCFW with predefined "
-    'step-sizes can even do worse than batch Frank-Wolfe with line-search in the early iterations for small values of lam"',
+    place="appendix F, paragraph 2, on figure 2",
     vary={"factor": FACTORS, "most": (0.25, 0.5, 0.75, 0.9), "early": (5.0, 10.0, 20.0, 40.0), "seeds": SEEDS},
 )
 def line_search_gains(runs, *, factor=FACTOR, most=0.5, early=20.0, seeds=LINES):
@@ -257,8 +250,7 @@ def _mean(found, low, high):
     FIG3.runs("bcfw", "ssg", "online_eg", dataset=OCR, lam=LAMS),
     FIG4.runs("bcfw", "ssg", dataset=CONLL, lam=LAMS),
     FIG5.runs("bcfw", "ssg", dataset=WORDS, lam=LAMS),
-    quote='appendix F, paragraph 3: "In our experiments, the objective value of SSG-avg is always worse than the other stochastic '
-    'methods (apart online-EG)"',
+    place="appendix F, paragraph 3, on the uniform average",
     vary={"since": (1.0, 2.0, 5.0, 10.0), **SHARES_AND_SEEDS},
 )
 def uniform_average_is_worst(runs, *, since=1.0, share=ALWAYS, seeds=LINES):
@@ -284,8 +276,7 @@ def uniform_average_is_worst(runs, *, since=1.0, share=ALWAYS, seeds=LINES):
     "B13-8",
     "The tail average of BCFW is sometimes slightly better than the weighted one but fluctuates more.",
     FIG3.runs("bcfw", dataset=OCR, lam=LAMS),
-    quote='appendix F, paragraph 3: "BCFW-tavg sometimes slightly outperforms the weighted average scheme BCFW-wavg, but its '
-    'performance fluctuates more widely"',
+    place="appendix F, paragraph 3, on the doubling trick",
     vary={"factor": FACTORS, "seeds": SEEDS},
 )
 def tail_average_fluctuates(runs, *, factor=FACTOR, seeds=LINES):
@@ -312,10 +303,9 @@ def _rises(found, low, high):
 
 @claim(
     "B13-9",
-    "On OCR online-EG is substantially worse than the other stochastic solvers.",
+    "On OCR online-EG is far behind all other stochastic solvers.",
     FIG3.runs("bcfw", "ssg", "online_eg", dataset=OCR, lam=LAMS),
-    quote='appendix F, paragraph 3: "Online-EG performed substantially worse than the other stochastic solvers for the OCR '
-    'dataset"',
+    place="appendix F, paragraph 3, on OCR",
     vary={"factor": FACTORS},
 )
 def exponentiated_gradient_is_worse(runs, *, factor=FACTOR):
@@ -335,8 +325,7 @@ def exponentiated_gradient_is_worse(runs, *, factor=FACTOR):
     "B13-10",
     "At lam = 0.001 on OCR, BCFW-wavg has a low test error early, and then the test error rises.",
     FIG3.runs("bcfw", dataset=OCR, lam=0.001),
-    quote="caption of figure 3: \"One can see some kind of 'overfitting' for example in the lam = 0.001 case, where BCFW-wavg "
-    'reaches early a low test error which then starts to increase"',
+    place="caption of figure 3, on lam = 0.001",
     vary={"early": (1 / 6, 1 / 4, 1 / 3, 1 / 2), "share": SHARES},
 )
 def early_minimum(runs, *, early=1 / 3, share=SHARE):

@@ -14,8 +14,7 @@ from fwexp.papers.claims.verdict import NOT_REACHED, Finding
     "B13-20",
     "The gap of BCFW-wavg and the primal error of SSG-wavg fall like 1/k, that of SSG-avg like log k/k.",
     FIG3.runs("bcfw", "ssg", dataset=OCR, lam=LAMS),
-    quote='section 6, paragraph 2: "SSG-wavg [...] was recently shown to converge at the faster rate of O(1/k) instead of O((log '
-    'k)/k) [...] BCFW-wavg method, which also has a provable O(1/k) convergence rate (Theorem C.3)"',
+    place="section 6, paragraph 2; theorem C.3",
     vary={"slope": (0.8, 0.9, 1.0), "steeper": (0.05, 0.1, 0.2)},
 )
 def rates(runs, *, slope=0.9, steeper=0.1):
@@ -48,9 +47,7 @@ def rates(runs, *, slope=0.9, steeper=0.1):
     "Line search helps significantly in the first passes, less but steadily later; it forgets the error of the start "
     "geometrically, predefined steps do not.",
     FIG2.runs("bcfw", "bcfw_predefined", dataset=OCR, lam=LAMS),
-    quote='section 1, last sentence: "the optimal step-size leads to a significant advantage during the first few passes through '
-    'the data, and a systematic (but smaller) advantage in later passes"; theorem C.4: "geometric decrease rate of the primal '
-    'error in the first phase"; appendix B.3: predefined steps "require an additional O(n L_max/eps) steps"',
+    place="section 1, last paragraph; theorem C.4; appendix B.3.2, for predefined steps",
     vary={"first": (2.0, 5.0, 10.0, 20.0), "factor": FACTORS, "share": SHARES, "seeds": SEEDS},
 )
 def line_search_helps_first(runs, *, first=5.0, factor=FACTOR, share=ALWAYS, seeds=LINES):
@@ -95,9 +92,7 @@ def line_search_helps_first(runs, *, first=5.0, factor=FACTOR, share=ALWAYS, see
     "error on CoNLL.",
     OWN.runs("bcfw", dataset=OCR),
     FIG1.runs(dataset=CONLL),
-    quote='caption of figure 3: "after running it for thousands of iterations, it does seem to converge to a parameter with '
-    'higher test error than seen in the early iterations"; caption of figure 1: "The advantage is less clear for the test error '
-    'in (e) though, where SSG-wavg does surprisingly well"',
+    place="captions of figure 3, on thousands of iterations, and of figure 1, on panel (e)",
     vary={"early": (20.0, 40.0, 80.0), "share": SHARES},
     shown_by=FIG3,
 )

@@ -18,9 +18,7 @@ ROUNDING = {"tol": (1e-12, 1e-9, 1e-6)}
     "The linearisation gap of Frank-Wolfe is the Lagrangian gap P - D at every pair (a, w = A a); for the dual of the log-loss the "
     "two differ.",
     gaps.FIG1.runs("bcfw", split_by=("refresh",)),
-    quote="appendix B.2: \"the simple 'linearization' gap (5), evaluated on the structural SVM dual problem (4) is actually "
-    'equivalent to the standard Lagrangian duality gap"; its footnote: they differ "on the dual of the conditional random field '
-    'objective"',
+    place="section 4, paragraph on the duality gap; appendix B.2, with its footnote on conditional random fields",
     vary={"tol": (1e-9, 1e-6, 1e-3)},
 )
 def gaps_are_one(runs, *, tol=1e-6):
@@ -58,8 +56,7 @@ def gaps_are_one(runs, *, tol=1e-6):
 @claim(
     "B13-12",
     "Batch Frank-Wolfe with step gamma takes the steps of the batch subgradient method with step gamma/lam.",
-    quote='section 4, "Relationship with the Batch Subgradient Method in the Primal": "each Frank-Wolfe step on the dual problem '
-    '(4) with step-size gamma is equivalent to a batch subgradient step in the primal with a step-size of beta = gamma/lam"',
+    place="section 4, paragraph on the batch subgradient method",
     vary=ROUNDING,
 )
 def batch_is_subgradient(*, tol=1e-9):
@@ -87,8 +84,7 @@ def batch_is_subgradient(*, tol=1e-9):
     "B13-13",
     "Fully corrective Frank-Wolfe and the 1-slack cutting plane visit the same objective values.",
     OWN.runs("fcfw", "one_slack"),
-    quote='section 4, "Relationship with Cutting Plane Algorithms": "the method is exactly equivalent to the \'fully corrective\' '
-    'variant of Frank-Wolfe"',
+    place="section 4, paragraph on cutting plane algorithms",
     vary={"tol": (1e-9, 1e-6, 1e-3)},
 )
 def corrective_is_cutting_plane(runs, *, tol=1e-6):
@@ -116,7 +112,7 @@ def corrective_is_cutting_plane(runs, *, tol=1e-6):
     "B13-14",
     "Theorem 2: the expected suboptimality of the dual is at most 2n/(k+2n) (C + h0), the expected gap 6n/(K+1) (C + h0), C being "
     "the product curvature; for batch methods 2 C_f/(k+2) and 6 C_f/(K+1).",
-    quote="theorem 2 in section 5; theorem C.3 for averages; proof of theorem 1 in appendix B.3 for batch methods",
+    place="theorem 2 in section 5; theorem C.3 for averages; proof of theorem 1 in appendix B.3 for batch methods",
 )
 def theorem_2():
     """Computed, on a small problem at lam = 1 and 0.1, after every step up to 15 passes. For BCFW the means over 20 seeds of the
@@ -164,7 +160,8 @@ def _errors(outputs, lam, best, solver, steps, seed, **options):
 @claim(
     "B13-15",
     "The curvature is at most 4 R^2/lam, the product curvature at most 4 R^2/(lam n).",
-    quote='appendix A, lemmas A.1 and A.2, with the remark behind each that "in the worst case, this bound is tight"',
+    place="appendix A, lemmas A.1 and A.2, with the remark on tightness behind each; section 5, paragraph on convergence "
+    "results, for the equality",
 )
 def curvature_bounds():
     """Computed, on 20 small problems of 4 examples at lam = 0.1, where all pairs of corners are tried: both inequalities, and the
@@ -199,9 +196,7 @@ def curvature_bounds():
     "Where h0 <= 4 R^2/(lam n), BCFW is promised the gap of batch Frank-Wolfe after as many iterations, up to a factor of 2, so "
     "with about n times fewer oracle calls.",
     FIG2.runs("bcfw", "fw", dataset=OCR, lam=LAMS),
-    quote='section 5, "Application to the Structural SVM": "the number of iterations needed for our new block-wise Algorithm 4 to '
-    "obtain a specific accuracy eps is the same as for the batch version in Algorithm 2 (under the assumption that the initial "
-    'error h0 is smaller than 4 R^2/(lam n)), even though each iteration takes n times fewer oracle calls"; theorem 3',
+    place="section 5, paragraph on the application to the structural SVM; theorem 3",
 )
 def n_times_fewer_calls(runs):
     """The sentence compares the bounds of theorem 2. With C_f = 4 R^2/lam, n C = C_f and n h0 <= C_f these are gaps of 6 C_f/(K+1)
@@ -244,8 +239,7 @@ def _best_gaps(outputs, lam, solver, steps, seed=0, **options):
     "With a nu-approximate oracle the bounds of theorem 2 still hold, at most 1/nu^2 times slower; with an additive error that "
     "shrinks like the steps, too.",
     OWN.runs(solver="approx_bcfw"),
-    quote='section 5, "Approximate Subproblems and Decoding": "the above convergence bounds from Theorem 2 still apply. The only '
-    'change is that the convergence is slowed by a factor of 1/nu^2"; theorems C.1 and C.3, with delta for additive errors',
+    place="section 5, paragraph on approximate subproblems; theorems C.1 and C.3, with delta for additive errors",
     vary={"level": (0.01, 0.03, 0.1, 0.3)},
 )
 def approximate_oracles(runs, *, level=0.1):
@@ -289,9 +283,7 @@ def approximate_oracles(runs, *, level=0.1):
     "B13-18",
     "Kernelised BCFW has at most as many support vectors as it took steps; the cutting plane adds n per iteration.",
     OWN.runs("kernel_bcfw", "one_slack"),
-    quote='appendix B.5: "the number of non-zero dual variables is upper-bounded by the number of iterations"; section 5, '
-    '"Kernelized Algorithms": "the standard cutting plane method (Joachims et al., 2009) adds n support vectors [...] at each '
-    'iteration"',
+    place="section 5, paragraph on kernelized algorithms; appendix B.5",
 )
 def support_vectors(runs):
     """On digits: in every logged row and for every seed, atoms <= step; each iteration of the cutting plane, which keeps all
@@ -313,8 +305,7 @@ def support_vectors(runs):
 @claim(
     "B13-19",
     "On a binary SVM, BCFW and dual coordinate descent take the same steps.",
-    quote='section 7, paragraph 1: "In the degenerate binary SVM case, our block-coordinate Frank-Wolfe algorithm is actually '
-    'equivalent to the method of Hsieh et al. (2008)"',
+    place="section 7, paragraph 1",
     vary=ROUNDING,
 )
 def binary_svm(*, tol=1e-9):

@@ -59,8 +59,7 @@ def _speedups(runs, place, lam, pair, axis="passes"):
     "Gap sampling always converges faster than uniform sampling, in passes and in time; the more so for large n.",
     FIG5.runs("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap"),
     FIG6.runs("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap"),
-    quote='section 5.1: "gap sampling always leads to faster convergence (both in terms of time and the number of effective '
-    'passes). The effect is stronger when n is large (Figure 3b)"',
+    place="section 5.1, last paragraph before the recommendation, on gap sampling",
     vary={"share": SHARES, "seeds": SEEDS},
 )
 def gap_sampling_is_faster(runs, *, share=ALWAYS, seeds=LINES):
@@ -90,9 +89,7 @@ def gap_sampling_is_faster(runs, *, share=ALWAYS, seeds=LINES):
     "expensive.",
     FIG5.runs(),
     FIG6.runs(),
-    quote='section 5.1: "caching always helps in terms of number of effective passes, but an overhead caused by maintaining the '
-    "cache is significant when the max oracle is fast (Figure 3a). In the case of expensive oracle (Figure 3c), the cache "
-    'overhead is negligible"',
+    place="section 5.1, last paragraph before the recommendation, on caching",
     vary={"overhead": (1.1, 1.25, 1.5, 2.0), "share": SHARES, "seeds": SEEDS},
 )
 def cache_saves_passes(runs, *, overhead=1.25, share=ALWAYS, seeds=LINES):
@@ -129,9 +126,8 @@ def cache_saves_passes(runs, *, overhead=1.25, share=ALWAYS, seeds=LINES):
     "Pairwise steps reach smaller gaps; the effect grows with lam, and for large lam convergence is linear.",
     FIG5.runs("bcfw", "bcpfw", "bcfw_gap", "bcpfw_gap"),
     FIG6.runs("bcfw", "bcpfw", "bcfw_gap", "bcpfw_gap"),
-    quote='section 5.1: "the pairwise steps (BCPFW) lead to an improvement to get smaller values of duality gaps. The effect is '
-    'stronger when the problem is more strongly convex, i.e. lam is bigger"; section 3.2: "we did observe empirically a linear '
-    'convergence rate when lam is big enough"',
+    place="section 5.1, last paragraph before the recommendation, on pairwise steps; section 3.2, paragraph 4, for "
+    "linear convergence",
     vary={"share": SHARES},
 )
 def pairwise_steps(runs, *, share=SHARE):
@@ -171,10 +167,7 @@ ALIKE = ("bcfw_gap_5", "bcfw_gap_10")
     "Gaps that are never refreshed are estimated significantly below the true ones, and the method does not converge; refreshing "
     "in every pass is slow; in between the method is not very sensitive.",
     FIG1.runs("bcfw", REFRESH_EVERY_PASS, *ALIKE, WITHOUT_REFRESH, split_by=("refresh",), task="train"),
-    quote='section 3.1, "Exploitation versus staleness trade-off": "when the gap computation is never run, the gap becomes '
-    "significantly underestimated and the algorithm does not converge. [...] when performing the gap computation after each pass "
-    "of BCFW, the algorithm wastes too many computations and converges slowly. Between the two extremes, the method is not very "
-    'sensitive to the parameter (we have tried 5, 10, 20, 50)"',
+    place="section 3.1, paragraphs on exploitation versus staleness; figure 1",
     vary={"factor": FACTORS, "share": SHARES, "seeds": SEEDS},
 )
 def refreshing(runs, *, factor=FACTOR, share=SHARE, seeds=LINES):
@@ -215,8 +208,7 @@ def refreshing(runs, *, factor=FACTOR, share=SHARE, seeds=LINES):
     "G16-5",
     "Theory predicts an improvement by gap sampling, reported along the run; ours: the factor is above 1.",
     FIG1.runs("bcfw", "bcfw_gap_10", split_by=("refresh",), task="improvement"),
-    quote='section 3.1: "Figure 1c reports the improvement of gap sampling at each iteration w.r.t. uniform sampling that is '
-    'predicted by Theorem 2"',
+    place="section 3.1, paragraph on uniform sampling and theorem 2; figure 1c",
     vary={"since": (5.0, 10.0, 50.0), "share": SHARES},
 )
 def predicted_improvement(runs, *, since=10.0, share=ALWAYS):
@@ -237,9 +229,7 @@ def predicted_improvement(runs, *, since=10.0, share=ALWAYS):
     "With a large F or nu the cache hardly ever answers; with both small the oracle is hardly called and the method does not "
     "converge; faster is where the local criterion dominates.",
     FIG2.runs(split_by=("cache.F", "cache.nu")),
-    quote='section 3.3, "Effect of F and nu": "if either F or nu are too large the cache is almost never hit. At another extreme, '
-    "if both values are small the cache is hit almost always, thus the method almost stops calling the oracle and does not "
-    'converge. [...] the regime with the local component dominating leads to faster convergence"',
+    place="section 3.3, paragraph on the effect of F and nu; figure 2",
     vary={"almost": (0.01, 0.02, 0.05, 0.1), "factor": FACTORS, "share": SHARES, "seeds": SEEDS},
 )
 def cache_regimes(runs, *, almost=0.05, factor=FACTOR, share=SHARE, seeds=LINES):
@@ -277,7 +267,7 @@ def cache_regimes(runs, *, almost=0.05, factor=FACTOR, share=SHARE, seeds=LINES)
     "G16-7",
     "The regularisation path is eps-approximate at every lam, from lam_inf on.",
     FIG8.runs(task="path"),
-    quote='section 4: "for each feasible lam, we have a corresponding primal variables w which is eps-approximate"',
+    place="section 4, paragraph 1, with the definition of the path",
 )
 def path_is_certified(runs):
     """At every break point of every exact path (OCR and HorseSeg, two sizes of each; two methods, all seeds) the certified gap is
@@ -304,8 +294,7 @@ def path_is_certified(runs):
     "G16-8",
     "Warm starts speed the grid over lam up; the cost of a full path is comparable with that of the grid.",
     FIG8.runs(),
-    quote='section 5.2, "Interpretation": "warm start speeds up the grid search. Second, the cost of computing the full '
-    'regularization path is comparable with the cost of grid search"',
+    place="section 5.2, paragraph on interpretation; figure 4",
     vary={"factor": FACTORS},
 )
 def warm_starts(runs, *, factor=FACTOR):
@@ -333,8 +322,7 @@ def warm_starts(runs, *, factor=FACTOR):
 @claim(
     "G16-9",
     "There is a problem on which gap sampling is n times faster than Lipschitz sampling.",
-    quote='section 3.1, "Adaptive procedure": "constructing an example where the convergence of gap sampling can be shown tightly '
-    'to be n times faster than when using Lipschitz sampling"; appendix C, which is not at hand',
+    place="section 3.1, paragraph on the adaptive procedure; its appendix C is not at hand",
     vary={"factor": FACTORS},
 )
 def constructed_example(*, factor=FACTOR):
@@ -370,8 +358,7 @@ def _steps_to_visits(n, m, visits, sampling, steps, seed):
     "Recommended: BCPFW with gap sampling and cache where the oracle is expensive, BCFW with gap sampling where it is cheap.",
     FIG5.runs(),
     FIG6.runs(),
-    quote='section 5.1, "Recommendation": "For off-the-shelf usage, we recommend to use the BCPFW + gap sampling + cache method '
-    'when oracle calls are expensive, and the BCFW + gap sampling method when oracle calls are cheap"',
+    place="section 5.1, paragraph on the recommendation",
     vary={"factor": (1.0, *FACTORS)},
 )
 def recommendation(runs, *, factor=FACTOR):
@@ -405,8 +392,7 @@ def recommendation(runs, *, factor=FACTOR):
     "Steps that the cache answers do not enlarge the active set, so memory is bounded by the calls of the oracle.",
     FIG5.runs("bcpfw_cache", "bcpfw_gap_cache"),
     FIG6.runs("bcpfw_cache", "bcpfw_gap_cache"),
-    quote='section 5.1: "Using a cache also greatly limits the memory requirements of BCPFW, because, when the cache is hit, the '
-    'active set is guaranteed not to grow"',
+    place="section 5.1, last paragraph before the recommendation, last sentence; section 3.3, on the two sets in one structure",
 )
 def bounded_memory(runs):
     """In every logged row of every run with pairwise steps and cache: atoms <= n + oracle calls made (the true labelings are

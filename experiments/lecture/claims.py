@@ -17,15 +17,13 @@ claim(
     "L-1",
     "Fully corrective Frank-Wolfe is constraint generation for the 1-slack formulation.",
     OWN.runs("fcfw", "one_slack"),
-    quote='"another variant of FW: FCFW": "(batch) FCFW is dual of SVM struct is equivalent to the constraint generation / '
-    'cutting plane approach for the 1-slack formulation"',
+    place="page on fully corrective Frank-Wolfe, last page before the pointers",
     vary={"tol": (1e-9, 1e-6, 1e-3)},
 )(corrective_is_cutting_plane)
 claim(
     "L-2",
     "Batch Frank-Wolfe on the dual takes the steps of a batch subgradient method.",
-    quote='first page: "batch FW on dual with step-size gamma [...] is equivalent to batch subgradient on primal with stepsize '
-    'beta"; the print has beta/lam on both sides, the steps above it beta lam = gamma',
+    place="first page, on the step sizes; the print has lam on both sides, the steps above it beta lam = gamma",
     vary=ROUNDING,
 )(batch_is_subgradient)
 
@@ -34,8 +32,7 @@ claim(
     "L-3",
     "The smallest gap so far, and the weighted mean of the gaps, are at most three times the bound 2 C_f/(t+2) on the error.",
     R3.runs(),
-    quote='behind "Let\'s look at FW gap": "one can show, that min_(s <= t) g_s <= 3 2 C_f/(t+2)", with the weighted average '
-    "between them",
+    place="page on the Frank-Wolfe gap, behind its formula, with the weighted average between both sides",
 )
 def gap_bound(runs):
     """For ||x||^2 on the simplex, where C_f = 4, in every logged row, with line search and with predefined steps: the smallest gap
@@ -58,7 +55,7 @@ def gap_bound(runs):
     "L-4",
     "At the start D(a_0) = 0 and P(0) is the mean of the largest losses.",
     FIG1.runs("bcfw", "fw", "one_slack", dataset=OCR, lam=LAMS),
-    quote='sketch of primal and dual over the iterations: "p(w) = 1/n sum_i max_y l_i(y)", "d(alpha^(0)) = 0"',
+    place="page on the Frank-Wolfe gap, sketch of primal and dual over the iterations",
 )
 def start(runs):
     """In the first row of every run that starts at w = 0 on OCR: the dual is 0 and the primal is 1, the largest normalised Hamming
@@ -75,7 +72,7 @@ def start(runs):
 @claim(
     "L-5",
     "The weighted average of subgradient iterates has a primal error of at most 8 R^2/(lam (t+2)).",
-    quote='"note: subgradient convergence proof": "p(w^(t)) - p(w*) <= 8R^2/(t+2)", where lam is lost in the print',
+    place="note on the convergence of subgradient methods, where lam is lost in the print",
 )
 def subgradient_rate():
     """Computed, on ten small problems at lam = 1, 0.1 and 0.01, with steps 2/(lam (t+2)): after every step up to 200, P less the

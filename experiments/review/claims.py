@@ -15,9 +15,7 @@ from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided
     "R-1",
     "Away steps converge linearly where Frank-Wolfe is sublinear: with the optimum at the boundary of a polytope.",
     R1.runs(),
-    quote='section 1.2: "When the minimizer of the objective function lies at the boundary of the domain, after a number of '
-    "iterations, the duality gap starts to stagnate. [...] given that this variant converges linearly, the algorithm progresses "
-    'in a fewer number of iterations"',
+    place="section 1.2, paragraphs 1 and 3",
     vary={"level": (1e-8, 1e-7, 1e-6), "behind": (10.0, 100.0, 1e4)},
 )
 def away_is_linear(runs, *, level=1e-8, behind=100.0):
@@ -62,8 +60,7 @@ def _etas(runs):
     "R-2",
     "Randomised away steps converge linearly in expectation with cheaper oracle calls; eta trades one for the other.",
     R2.runs(solver=("away", "random_away")),
-    quote='section 2: "finds a compromise between the two variants. By subsampling a eta portion of the domain A in the LMO and '
-    'adding an away step at each iteration, we get a linear convergence rate with cheaper oracle calls"',
+    place="section 2, paragraph 3",
     vary={"level": (1e-6, 1e-5, 1e-4, 1e-3)},
 )
 def random_away(runs, *, level=1e-6):
@@ -100,8 +97,7 @@ def _inspected(run):
     "R-3",
     "The best gap of Frank-Wolfe so far is at most 2 beta C_f/(t+2), beta = 27/8.",
     R3.runs(),
-    quote='section 1.1.1, first theorem: "The duality gap obtained in the t-th iteration of the Frank-Wolfe algorithm satisfies '
-    'g(x_t) <= 2 beta C_f/(t+2) (1+delta)"',
+    place="section 1.1.1, first theorem",
 )
 def best_gap(runs):
     """For ||x||^2 on the simplex, where C_f = 4, in every logged row after the first step, with both kinds of steps; one part per
@@ -126,7 +122,7 @@ def _kind(run):
     "A point of k nonzeros on the simplex has f at least 1/k and a gap of at least 2/k; the bound is attained. The review also "
     "prints gap <= 1/k - 1/n, which is false.",
     R3.runs(),
-    quote='section 1.1.2, lemma: "min f(x) = 1/k, and g(x) >= 2/k for all x [...] s.t. card(x) <= k"; below it "g(x) <= 1/k - 1/n"',
+    place="section 1.1.2, lemma, and the sentence below it",
 )
 def sparsity(runs):
     """For ||x||^2: (a) with line search f = 1/(t+1) to 1e-9 in every row with t + 1 <= 100; (b) the gap is at least 2/(t+1) in
@@ -151,8 +147,7 @@ def sparsity(runs):
 claim(
     "R-5",
     "The bound on the block curvature is n times smaller than that on the curvature of the batch.",
-    quote='section 1.3.3: "the curvature constant for BCFW is n times smaller than that of batch Frank Wolfe which is <= 4 '
-    'R^2/lam"',
+    place="section 1.3.3, sentence behind the proof on the product curvature",
 )(curvature_bounds)
 
 
@@ -166,9 +161,7 @@ def _linear_to(run, level):
     "R-6",
     "Saddle-point Frank-Wolfe is linear where both sets are strongly convex and gradients do not vanish; extragradient is O(1/t).",
     R5.runs(dataset="ball_game"),
-    quote='section 4.1.1, theorem: "the gap of the SP-FW algorithm with stepsize [...] converges linearly"; section 4.2: "if the '
-    'sets X and Y are strongly convex we get a linear rate, which is not true for the Extragradient"; theorem (11): its gap is '
-    "O(1/(tau+1))",
+    place="section 4.1.1, theorem on the rate; section 4.2, for the comparison; section 3.1.4, theorem (11), for extragradient",
     vary={"level": (1e-8, 1e-6, 1e-4), "slope": (0.8, 0.9, 1.0)},
 )
 def saddle_point(runs, *, level=1e-6, slope=0.9):
@@ -202,7 +195,7 @@ def saddle_point(runs, *, level=1e-6, slope=0.9):
     "R-7",
     "The expected error of randomised away steps falls linearly; an iteration looks at the sampled atoms and the active set.",
     R2.runs(solver="random_away"),
-    quote='section 2.0.1, theorem: "E[f(x_(T+1))] - f* <= (f(x_0) - f*) (1 - eta^2 rho_f)^max(0, floor((T-s)/2))"; algorithm 5',
+    place="section 2.0.1, theorem; algorithm 5",
 )
 def random_rate(runs):
     """On the lasso, with every eta: a line explains the mean over seeds of the log best gap better over the steps than over their
@@ -225,8 +218,7 @@ def random_rate(runs):
     "R-8",
     "Saddle-point Frank-Wolfe with away steps converges linearly on polytopes (stated there, not proved).",
     R5.runs(solver="sp_away"),
-    quote='section 4.1: "adding away-steps to the SP FW leads to a linear convergence rate"; section 4.2: "the Saddle-Point '
-    'Away-Step FW which is proven to converge linearly"',
+    place="section 4.1, on away steps; section 4.2, on what is said to be proved",
     vary={"level": (1e-8, 1e-6, 1e-4, 1e-2)},
 )
 def saddle_away(runs, *, level=1e-6):
@@ -243,8 +235,8 @@ def saddle_away(runs, *, level=1e-6):
 @claim(
     "R-9",
     "The review has misprints: the signs of the gradient of the dual and of r_t, a surplus sum in s_t, min for max in decoding.",
-    quote='section 1.3.2: "grad f = lam A^T w - b = 1/n H_i(y, w)"; section 4.1: "r_t = [-grad_x L, grad_y L]", against algorithm '
-    '7; section 3.1.6: "s^t = -(t+1) sum_(i=0)^t (F u^t - a)"; section 3: "min w^T f_i(y) + l_i(y)", against (2)',
+    place="section 1.3.2, gradient of the dual; section 4.1, r_t, against algorithm 7; section 3.1.6, s_t; section 3, "
+    "decoding, against (2)",
 )
 def misprints():
     """What is printed is computed, and is not what it should be, while that with the misprint mended is: (a) the gradient of f at a

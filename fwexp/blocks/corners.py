@@ -13,7 +13,7 @@ class StoringOracle(NamedTuple):
     """The labeling of the max-oracle, which is then stored; or a stored one if its gap is large enough.
 
     A stored labeling replaces an oracle call if its gap >= max(F G_i, nu times the mean gap when all G_i were last known)
-    (Osokin et al., ICML 2016, Algorithm 5).
+    (Osokin et al., ICML 2016, section 3.3 and Algorithm 5).
     """
 
     serves: bool  # whether stored labelings may replace the oracle

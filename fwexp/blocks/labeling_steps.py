@@ -1,6 +1,6 @@
 """Steps of blocks that are stored as labelings with weights (`active_set`): between labelings, or towards the corner.
 
-Sources: pairwise and away steps are those of Osokin et al. (ICML 2016, section 3.3, Algorithms 2 to 4); corrective steps follow
+Sources: pairwise and away steps are those of Osokin et al. (ICML 2016, section 3.2, Algorithms 3 and 4); corrective steps follow
 Shah, Kolmogorov and Lampert (CVPR 2015, multi-plane BCFW).
 """
 

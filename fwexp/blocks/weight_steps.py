@@ -1,6 +1,6 @@
 """Steps between the stored labelings of an example (``active_set``): how pairwise, away and corrective steps move weight.
 
-Sources: pairwise and away steps, Osokin et al., ICML 2016, section 3.3 (Algorithms 2 to 4); corrective steps after Shah,
+Sources: pairwise and away steps, Osokin et al., ICML 2016, section 3.2 (Algorithms 3 and 4); corrective steps after Shah,
 Kolmogorov and Lampert, CVPR 2015 (multi-plane BCFW).
 """
 

@@ -86,7 +86,7 @@ def line(record: dict) -> str:
     statement = textwrap.wrap(record["statement"], WIDTH - len(text))
     why = textwrap.wrap(record["why"], WIDTH - len(text), initial_indent="- ", subsequent_indent="  ") if record["why"] else []
     return text + ("\n" + " " * len(text)).join(
-        [textwrap.shorten(record["quote"], WIDTH - len(text), placeholder=" ..."), *statement, *why]
+        [textwrap.shorten(record["place"], WIDTH - len(text), placeholder=" ..."), *statement, *why]
     )
 
 

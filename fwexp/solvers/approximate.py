@@ -1,4 +1,4 @@
-"""Block-coordinate Frank-Wolfe with approximate oracles (Lacoste-Julien et al., ICML 2013, section 4 and Algorithm C.2).
+"""Block-coordinate Frank-Wolfe with approximate oracles (Lacoste-Julien et al., ICML 2013, section 5 and Algorithm C.2).
 
 An experiment, not a method to use: the exact oracle is degraded on purpose, to see what an approximate one costs. With
 gap_i(y) the gap that moving block i towards the corner y promises, the step goes towards the *worst* labeling that

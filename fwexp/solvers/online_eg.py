@@ -1,5 +1,5 @@
 """Online exponentiated gradient (Collins, Globerson, Koo, Carreras, Bartlett, JMLR 2008), as compared in
-Lacoste-Julien et al., ICML 2013, section 5 and Appendix F.
+Lacoste-Julien et al., ICML 2013, section 6 and Appendix F.
 
 The dual variables of example i are a distribution, kept as log-potentials of parts. At a step, for the drawn i,
 

@@ -1,4 +1,4 @@
-"""Stochastic subgradient descent with the Pegasos step (Lacoste-Julien et al., ICML 2013, section 5 and Appendix E).
+"""Stochastic subgradient descent with the Pegasos step (Lacoste-Julien et al., ICML 2013, section 6 and Appendix F).
 
 At step k = 0, 1, ..., for the drawn example i and step size 1/(lam (k + 1)),
 

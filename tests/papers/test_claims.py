@@ -235,7 +235,8 @@ def test_a_claim_says_what_it_claims_and_when_it_holds(id):
     claim = CLAIMS[id]
     assert claim.id == id
     assert claim.statement.endswith(".")
-    assert re.search("section|caption|appendix|theorem|page|behind|note|variant|sketch", claim.quote)
+    assert re.search("section|caption|appendix|theorem|page|note|figure|equation|lemma", claim.place)
+    assert not set('"“”') & set(claim.place)  # no words of the paper
     assert len(claim.criterion) > 40
     assert not set("{}") & set(claim.criterion)
     assert claim.paper in papers_by_id()
@@ -555,7 +556,7 @@ def test_ids_of_claims_are_new():
 
     other.__module__ = "fwexp.experiments.notes"
     with pytest.raises(ParameterError, match=r"the id of a claim must be new, got 'B13-1', which fwexp\.experiments\.icml2013"):
-        declare("B13-1", "It is so.", quote="here")(other)
+        declare("B13-1", "It is so.", place="here")(other)
     assert all_claims()["B13-1"] is CLAIMS["B13-1"]
 
 

@@ -15,7 +15,7 @@ NAMES = sorted(name for paper in PAPERS.values() for name in (paper.id, paper.na
 
 
 def records(**verdicts):
-    facts = {"paper": "B13", "statement": "It is so.", "quote": f'section 6: "{"it is so " * 20}"', "why": ""}
+    facts = {"paper": "B13", "statement": "It is so.", "place": f'section 6: "{"it is so " * 20}"', "why": ""}
     return {id.replace("_", "-"): {"id": id.replace("_", "-"), "verdict": verdict, **facts} for id, verdict in verdicts.items()}
 
 
@@ -27,7 +27,7 @@ def test_verdicts_are_printed_and_kept(tmp_path, capsys):
     assert "9 claims: 2 holds; 7 undecided" in out
     stored = json.loads(claims_path(tmp_path, "R").read_text())
     assert list(stored) == list(of_paper("review"))
-    assert {"statement", "quote", "criterion", "sensitivity", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(
+    assert {"statement", "place", "criterion", "sensitivity", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(
         stored["R-1"]
     )
 

@@ -205,7 +205,7 @@ def test_text_of_configurations_and_data_is_escaped(tmp_path):
     shown = {"problems": [(EVIL, EVIL, 1, {"time": row, "passes": None})], "all": [(EVIL,) * 8]}
     compared = {"places": {EVIL: shown}, "tallies": {"time": [(EVIL, 1)], "passes": []}, "problems": 1}
     page = pages.render("compare", {}, **compared)
-    record = dict.fromkeys(("id", "statement", "quote", "criterion", "why"), EVIL) | {
+    record = dict.fromkeys(("id", "statement", "place", "criterion", "why"), EVIL) | {
         "verdict": "fails",
         "runs": [EVIL],
         "missing": 0,
@@ -313,9 +313,9 @@ NOTHING = {"numbers": {}, "sensitivity": {}, "runs": [], "missing": 0}
 
 def test_a_claim_shows_the_sentence_the_criterion_and_the_thresholds():
     claim = all_claims()["B13-9"]
-    record = {"id": "B13-9", "verdict": "fails", "statement": "S.", "quote": claim.quote, "criterion": claim.criterion, "why": "W"}
+    record = {"id": "B13-9", "verdict": "fails", "statement": "S.", "place": claim.place, "criterion": claim.criterion, "why": "W"}
     page = Page(pages.part("claim", record | NOTHING | {"sensitivity": {"factor": {"1.5": "holds", "2": "fails"}}}))
-    assert f"In the paper: {claim.quote}" in page.words
+    assert f"In the paper: {claim.place}" in page.words
     assert f"Criterion: {claim.criterion}" in page.words
     assert "factor1.5 holds, 2 (chosen) fails" in page.words
 
@@ -445,7 +445,7 @@ def test_a_figure_says_what_holds_on_its_own_data():
     ]:
         found = figures.Drawn(FIGURES.find(name), None, "full", {"runs": {}})
         page = pages.part(
-            "figure", pages.shown(found, {"G16-1": record | dict.fromkeys(("statement", "quote", "criterion"), "") | NOTHING})
+            "figure", pages.shown(found, {"G16-1": record | dict.fromkeys(("statement", "place", "criterion"), "") | NOTHING})
         )
         assert said in page
         here = pages._bearing(found.figure, {"G16-1": record})

@@ -325,7 +325,7 @@ BROKEN = [
     (edit("claims/lecture.json", first_claim(verdict="true")), "L-3: id, verdict or figure are none of a claim"),
     (edit("claims/lecture.json", first_claim(figure="review/fig9")), "L-3: id, verdict or figure are none of a claim"),
     (edit("claims/lecture.json", first_claim(missing="3")), "L-3: missing of another kind than expected"),
-    (edit("claims/lecture.json", first_claim(quote=None)), "L-3: quote of another kind than expected"),
+    (edit("claims/lecture.json", first_claim(place=None)), "L-3: place of another kind than expected"),
     (edit("claims/lecture.json", lambda records: {"L-3": without("sensitivity")(records["L-3"])}), "L-3: must have the keys id"),
     (edit("claims/lecture.json", lambda _: "[]"), "claims/lecture.json: is no JSON object of verdicts"),
     (lambda folder: (folder / "claims/B13.json").write_text("{}"), "claims/B13.json: there is no such paper"),
@@ -352,11 +352,11 @@ def test_a_verdict_by_an_earlier_criterion_is_shown_as_such(published, tmp_path)
 
     page = shown()
     assert "L-3 **undecided**: " in page
-    assert f"In the paper: {publish.escaped(CLAIMS['L-3'].quote)}." in page
+    assert f"In the paper: {publish.escaped(CLAIMS['L-3'].place)}." in page
     edit("claims/lecture.json", first_claim(criterion="It was so."))(folder)
     assert faults(folder) == []
     assert "L-3 **undecided** (by an earlier criterion): " in shown()
-    edit("claims/lecture.json", lambda records: {**records, "L-3": without("quote")(records["L-3"])})(folder)
+    edit("claims/lecture.json", lambda records: {**records, "L-3": without("place")(records["L-3"])})(folder)
     (fault,) = faults(folder)
     assert "L-3: must have the keys id, " in fault
 

@@ -31,8 +31,8 @@ class Claim:
         As in the list of claims: ``B13-1``.
     statement : str
         What is claimed, in our words.
-    quote : str
-        Where the paper says it, with some of its words.
+    place : str
+        Where the paper says it: section and paragraph, caption or equation.
     needs : tuple of Need
         Its runs; nothing where a computation decides it.
     vary : mapping
@@ -45,7 +45,7 @@ class Claim:
 
     id: str
     statement: str
-    quote: str
+    place: str
     needs: tuple[Need, ...]
     vary: Mapping[str, Sequence[float]]
     decide: Callable[..., Finding]
@@ -95,7 +95,7 @@ def claim(
     id: str,
     statement: str,
     *needs: Need,
-    quote: str,
+    place: str,
     vary: Mapping = MappingProxyType({}),
     shown_by: Figure | None = None,
 ) -> Callable:
@@ -114,7 +114,7 @@ def claim(
         given = _REGISTERED.get((package, id))
         if given and _name(given.decide) != _name(decide):  # a module may be imported twice
             raise ParameterError(f"the id of a claim must be new, got {id!r}, which {_name(given.decide)} has")
-        _REGISTERED[package, id] = Claim(id, statement, quote, needs, vary, decide, shown_by)
+        _REGISTERED[package, id] = Claim(id, statement, place, needs, vary, decide, shown_by)
         return decide
 
     return register

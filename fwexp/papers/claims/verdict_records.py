@@ -35,7 +35,7 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
     Returns
     -------
     dict
-        ``id``, ``paper``, ``statement``, ``quote``, ``criterion``, ``figure``, ``verdict``, ``why`` (one sentence, unless it
+        ``id``, ``paper``, ``statement``, ``place``, ``criterion``, ``figure``, ``verdict``, ``why`` (one sentence, unless it
         holds), ``parts``, ``numbers``, ``sensitivity`` (for each threshold that is ours, verdicts by its value), ``runs`` (the
         keys of all it looked at) and ``missing`` (how many are not stored).
     """
@@ -47,7 +47,7 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
         "id": claim.id,
         "paper": claim.paper,
         "statement": claim.statement,
-        "quote": claim.quote,
+        "place": claim.place,
         "criterion": claim.criterion,
         "figure": claim.figure,
         "verdict": UNDECIDED,

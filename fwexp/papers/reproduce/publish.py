@@ -269,7 +269,7 @@ def gallery(folder: Path) -> str:
         for claim in (records[id] for id in shown_by(name) if id in records):
             earlier = "" if is_current(claim) else " (by an earlier criterion)"
             lines += ["", f"{claim['id']} **{claim['verdict']}**{earlier}: {escaped(claim['statement'])}"]
-            lines += [f"In the paper: {escaped(claim['quote'])}."] if claim.get("quote") else []
+            lines += [f"In the paper: {escaped(claim['place'])}."] if claim.get("place") else []
             lines += [f"*{escaped(claim['why'])}.*"] if claim["why"] else []
     return "\n".join(lines) + "\n"
 

@@ -28,7 +28,7 @@ DROPPED = ("keys", "commit", "preset")
 KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
 PEERS_PART = "peers"
 CLAIM = {
-    **dict.fromkeys(("id", "paper", "statement", "quote", "criterion", "figure", "verdict", "why"), str),
+    **dict.fromkeys(("id", "paper", "statement", "place", "criterion", "figure", "verdict", "why"), str),
     "parts": dict,
     "numbers": dict,
     "sensitivity": dict,
