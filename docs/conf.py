@@ -9,6 +9,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 sys.path.insert(0, str(Path(__file__).parent))
 
 import generate
+from links import LinkNames
 
 from fwexp import __version__
 
@@ -74,6 +75,7 @@ def _find_published(app, name, text):
 def setup(app):
     """Register the formulas, and write the pages that come from the package and from what is published."""
     app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_block, None))
+    app.add_post_transform(LinkNames)
     app.connect("autodoc-skip-member", _skip_sklearn)
     app.connect("source-read", _find_published)
     app.connect("build-finished", _make_accessible)

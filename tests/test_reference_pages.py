@@ -1,0 +1,71 @@
+"""The reference of the site: a page for every public object, and links from their names."""
+
+import sys
+
+import pytest
+
+import fwexp.convex
+import fwexp.data
+import fwexp.estimators
+import fwexp.experiments
+import fwexp.papers.claims
+import fwexp.testing
+from tests.pages import ROOT
+
+pytest.importorskip("sphinx")
+sys.path.insert(0, str(ROOT / "docs"))
+import links
+import reference
+
+ALL = [fwexp, fwexp.estimators, fwexp.data, fwexp.convex, fwexp.testing, fwexp.experiments, fwexp.papers.claims]
+
+
+@pytest.mark.parametrize("module", ALL, ids=lambda module: module.__name__)
+def test_a_group_has_all_public_names(module):
+    assert {*reference.members(module.__name__)} == {*module.__all__} - {"__version__"}
+
+
+def test_every_object_has_a_page_and_a_row_with_its_summary(tmp_path):
+    reference.pages(ROOT / "docs", tmp_path)
+    table = (tmp_path / "api" / "fwexp.estimators.md").read_text()
+    for name in fwexp.estimators.__all__:
+        page = (tmp_path / "api" / f"fwexp.estimators.{name}.md").read_text()
+        assert f".. autoclass:: {name}\n" in page
+        assert f"| [`{name}`](fwexp.estimators.{name}.md) | {reference.summary(getattr(fwexp.estimators, name))} |" in table
+    assert "[Train on your own data](../../practice.md)" in (tmp_path / "api" / "fwexp.estimators.ChainSVMCV.md").read_text()
+    for name in ("solvers.Solver", "solvers.base.Point", "solvers.fw.BatchOracle", "options.option", "experiments.Figure"):
+        assert (tmp_path / "api" / f"fwexp.{name}.md").is_file()
+    assert ".. autofunction:: max_oracle\n" in (tmp_path / "api" / "fwexp.problems.protocol.required.md").read_text()
+
+
+def test_no_two_pages_have_the_same_name_where_case_does_not_matter(tmp_path):
+    reference.pages(ROOT / "docs", tmp_path)
+    names = [path.name.lower() for path in (tmp_path / "api").iterdir()]
+    assert len(names) == len({*names})
+
+
+def test_the_text_of_a_module_is_printed_once_per_group(tmp_path):
+    reference.pages(ROOT / "docs", tmp_path)
+    text = "Convex problems and saddle points to compare methods on"
+    pages = {path.stem: path.read_text().count(text) for path in (tmp_path / "dataset").glob("*.md")}
+    assert pages["lasso"] <= 1
+    assert pages["index"] <= 2  # its convex problems, and its saddle points
+    assert "solver.sampling=gap" in (tmp_path / "solver" / "bcfw_gap.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("ChainSVM", "api/fwexp.estimators.ChainSVM"),
+        ("solve(problem, lam=0.1)", "api/fwexp.solve"),
+        ("fwexp.solve", "api/fwexp.solve"),
+        ("bcfw_gap", "solver/bcfw_gap"),
+        ("loss", None),
+        ("lam", None),
+        ("pairwise", None),
+        ("no name", None),
+    ],
+)
+def test_names_in_the_text_lead_to_their_pages(text, page):
+    found = links.target(text)
+    assert (found and found[0]) == (page and f"generated/{page}")
