@@ -48,6 +48,7 @@ def solve(
     callback: Callback | None = Settings.callback,
     verbose: bool = Settings.verbose,
     checkpoint: Checkpoint | None = Settings.checkpoint,
+    n_jobs: int | None = Settings.n_jobs,
     **options: Any,
 ) -> Result:
     """Train a structural SVM or a conditional random field: minimise lam/2 ||w||^2 + 1/n sum_i H_i(w).
@@ -111,6 +112,10 @@ def solve(
     checkpoint : Checkpoint, optional
         File (`fwexp.driver.checkpoint.Checkpoint`) in which the run is saved at intervals and when it is interrupted. A later run
         continues from it, bit for bit except for times. The runs of ``fwexp run`` have one each.
+    n_jobs : int, optional
+        Threads that call the oracles of several examples at once, as scikit-learn counts them: -1 is one per processor, which is
+        also the default. ``OMP_NUM_THREADS`` bounds the number. It does not change a single bit of the result. Python functions
+        are called by one thread; ``CallbackProblem`` has an ``n_jobs`` of its own.
     **options
         The solver's own options.
 
@@ -177,6 +182,7 @@ def solve(
         callback=callback,
         verbose=verbose,
         checkpoint=checkpoint,
+        n_jobs=n_jobs,
         options=options,
     )
     return train(settings)

@@ -152,6 +152,13 @@ def check_function(name: str, value, *, optional: bool = False):
     return value
 
 
+def check_jobs(name: str, value) -> int | None:
+    """Return a number of threads or processes as scikit-learn counts them, -1 for one per processor, or None."""
+    if value is not None and (not is_integer(value) or value == 0):
+        raise ParameterError(f"{name} must be an integer other than 0, or None, got {shown(value)}")
+    return value if value is None else int(value)
+
+
 def check_path(name: str, value) -> Path:
     """Return the path of a file or folder, ``~`` written out."""
     if not isinstance(value, str | os.PathLike) or value == "" or "\0" in os.fsdecode(value):
@@ -181,8 +188,8 @@ ELSEWHERE = {
     "timeout": ("time_limit",),
     "random_state": ("seed",),
     "rng": ("seed",),
-    "n_jobs": ("the environment variable OMP_NUM_THREADS",),
-    "num_threads": ("the environment variable OMP_NUM_THREADS",),
+    "n_jobs": ("n_jobs", "the environment variable OMP_NUM_THREADS"),
+    "num_threads": ("n_jobs", "the environment variable OMP_NUM_THREADS"),
     "warm_start_from": ("warm_start",),
     "x0": ("warm_start",),
     "w0": ("warm_start",),

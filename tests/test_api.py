@@ -268,7 +268,7 @@ BAD_ARGUMENTS = [
             ("tol", "gap_tol"),
             ("max_iter", "max_passes"),
             ("random_state", "seed"),
-            ("n_jobs", "the environment variable OMP_NUM_THREADS"),
+            ("num_threads", "n_jobs"),
             ("C", r"lam = 1/\(C n\)"),
         ]
     ),
@@ -276,6 +276,7 @@ BAD_ARGUMENTS = [
     ({"lam": None, "C": 1}, OptionError, r"unknown option 'C'.*here it is lam = 1/\(C n\)"),
     ({"lam": None}, OptionError, 'solve needs lam, a positive finite number or "1/n"'),
     ({"verbose": 2}, ParameterError, "verbose must be true or false, got 2"),
+    *(({"n_jobs": n}, ParameterError, "n_jobs must be an integer other than 0, or None, got") for n in (0, 1.5, "all", True)),
     ({"train_error": "yes"}, ParameterError, "train_error must be true or false, got 'yes'"),
     ({"callback": 3}, ParameterError, "callback must be a function or None, got 3"),
     ({"metrics": 3}, ParameterError, "metrics must be a function or None, got 3"),

@@ -144,6 +144,8 @@ BAD = [
     ("run -m lam=range(0)", "'lam=range(0)' has no values"),
     ("run -m lam=glob(*)", "'lam=glob(*)' has no values"),
     ("run -m seed=0,1 solver=glob(x*)", "'solver=glob(x*)' has no values"),
+    ("run n_jobs=0", "n_jobs must be an integer other than 0, or None, got 0"),
+    ("run -m n_jobs=1,2", "n_jobs must have one value in a sweep, got n_jobs=1, n_jobs=2"),
     ("run force=stael", "force must be true, false or stale, got 'stael'"),
     ("run results_dir=null", "results_dir must be the name of a folder, got None"),
     ("run data_dir=", "data_dir must be the name of a folder, got ''"),

@@ -18,6 +18,7 @@ from fwexp.options import (
     check_flag,
     check_function,
     check_integer,
+    check_jobs,
     check_number,
     check_positive,
     check_scale,
@@ -142,6 +143,8 @@ class RunSettings(Bounds):
         Whether to show progress on standard error.
     checkpoint : Checkpoint, optional
         Where the run is saved, and from where it goes on.
+    n_jobs : int, optional
+        Threads that call compiled oracles (`fwexp.jit.threads.jobs`).
 
     Raises
     ------
@@ -157,12 +160,14 @@ class RunSettings(Bounds):
     callback: Callable | None = None
     verbose: bool = False
     checkpoint: Checkpoint | None = None
+    n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_passes", "gap_tol", "time_limit", "seed", "schedule"):
             self._set(name, check(name, getattr(self, name)))
         check_function("callback", self.callback, optional=True)
         self._set("verbose", check_flag("verbose", self.verbose))
+        self._set("n_jobs", check_jobs("n_jobs", self.n_jobs))
         if self.checkpoint is not None and not isinstance(self.checkpoint, Checkpoint):
             raise ParameterError(f"checkpoint must be a fwexp.driver.checkpoint.Checkpoint, got {shown(self.checkpoint)}")
 

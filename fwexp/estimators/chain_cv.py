@@ -151,6 +151,8 @@ class ChainSVMCV(ChainModel):
     def _learn_fold(self, X, y, weights):
         """Return a tagger that has learned the names of features and the labels of a fold, and the problem there."""
         tagger = clone(self).set_params(features="auto")  # which these sequences are
+        if self.n_jobs is not None:
+            tagger.n_jobs = 1  # The threads of the folds are all that there are.
         problem, weights = tagger._learn_from(X, y, weights)
         return tagger, problem if weights is None else weighted_problem(problem, weights)
 

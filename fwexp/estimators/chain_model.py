@@ -62,8 +62,6 @@ class ChainModel(PartsScore, CertifiedSVM):
     ignore_label : object, optional
         What marks positions without a label in y, such as -100. They are left out of training and scores, and the parts of a
         sequence before and after them are trained on as sequences, without scores of the first and last label at the cuts.
-    n_jobs : int, optional
-        How many threads evaluate the objective, as joblib counts them; by default all processors.
 
     Attributes
     ----------
@@ -96,7 +94,6 @@ class ChainModel(PartsScore, CertifiedSVM):
     nonnegative: Weights | None = None
     constraints: Any = None
     ignore_label: Any = None
-    n_jobs: int | None = None
 
     averages = True
 

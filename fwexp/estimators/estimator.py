@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, dataclass_transform
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -20,7 +19,6 @@ from fwexp.estimators.carried_weights import Names, carried
 from fwexp.estimators.fitted_estimator import FittedEstimator
 from fwexp.estimators.inherited import completed
 from fwexp.estimators.labels import classes_of_call
-from fwexp.jit import threads
 from fwexp.options import check_positive, is_integer
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.protocol import costly_oracle, counted_positions, exact_oracle
@@ -130,6 +128,9 @@ class CertifiedSVM(FittedEstimator):
         variables. On other data, and after loading, it starts near the weights of the features and labels that it knows by name.
         Either way the certificate is about the data of this call. If the solver or the form of the data does not allow it, `fit`
         starts from zero with a warning.
+    n_jobs : int, optional
+        Threads that call the oracles of several examples at once, as joblib counts them; by default one per processor. It does
+        not change what is learned.
     random_state : int, RandomState or None
         Seed; None is another one each time.
     verbose : int
@@ -153,10 +154,11 @@ class CertifiedSVM(FittedEstimator):
     iterate: Iterate | Literal["best"] | None = None
     tol: float = 1e-2
     max_passes: float = 50
+    n_jobs: int | None = None
     random_state: Any = 0
     verbose: int = 0
 
-    C, n_jobs, warm_start = None, None, False  # of those that have no such parameters
+    C, warm_start = None, False  # of those that have no such parameters
     _objective = "hinge"  # of `fwexp.solve`
     averages = False  # whether the average of the iterates has the weights by default
 
@@ -302,20 +304,19 @@ class CertifiedSVM(FittedEstimator):
             problem, size = weighted_problem(problem, weights), weights.sum()
         if lam is None:
             lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size * positions_per_example(problem))
-        with threads.at_most(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
-            reason = "the data or their weights are not those of the last one"
-            if before is not None and before.names is not None:
-                reason = "no feature or label has a weight of the last one"
-            elif before is not None and before.result.state is None:
-                reason = "the last one was loaded or copied, or had warm_start=False, and its dual variables are not kept"
-            for start in self._starts(before, problem):
-                if before is not None and len(start) == 1:
-                    warn(f"warm_start: this fit starts from zero, because {reason}", UserWarning)
-                try:
-                    result = self._solve(lam=lam, **start, **more)
-                    break
-                except WarmStartError as error:
-                    reason = error
+        reason = "the data or their weights are not those of the last one"
+        if before is not None and before.names is not None:
+            reason = "no feature or label has a weight of the last one"
+        elif before is not None and before.result.state is None:
+            reason = "the last one was loaded or copied, or had warm_start=False, and its dual variables are not kept"
+        for start in self._starts(before, problem):
+            if before is not None and len(start) == 1:
+                warn(f"warm_start: this fit starts from zero, because {reason}", UserWarning)
+            try:
+                result = self._solve(lam=lam, **start, **more)
+                break
+            except WarmStartError as error:
+                reason = error
         if not exact_oracle(problem):
             warn(UNCERTIFIED, ConvergenceWarning)
         elif self._too_far(result):
@@ -341,6 +342,7 @@ class CertifiedSVM(FittedEstimator):
                 seed=as_seed(self.random_state),
                 iterate=self._iterate(problem),
                 verbose=bool(self.verbose),
+                n_jobs=self.n_jobs,
                 **more,
             )
         )

@@ -111,7 +111,6 @@ class StructuredSVM(CertifiedSVM):
     lam: Lam = field(default=0.01, kw_only=False)
     C: float | None = None
     nonnegative: Weights | None = None
-    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled inputs.

@@ -14,21 +14,21 @@ from fwexp.errors import ParameterError, shown
 
 PROBE, WORTH = 1.0 / 32.0, 1e-3
 
-_most: ContextVar[int | None] = ContextVar("most", default=None)
+_n_jobs: ContextVar[int | None] = ContextVar("n_jobs", default=None)
 
 
 @contextmanager
-def at_most(threads: int | None) -> Iterator[None]:
-    """Use no more threads than this; None is no such bound."""
-    token = _most.set(threads)
+def jobs(n_jobs: int | None) -> Iterator[None]:
+    """Use so many threads, counted as scikit-learn does; None leaves the number as it is."""
+    token = _n_jobs.set(_n_jobs.get() if n_jobs is None else n_jobs)
     try:
         yield
     finally:
-        _most.reset(token)
+        _n_jobs.reset(token)
 
 
 def num_threads() -> int:
-    """Return the number of threads: the processors of this process, at most ``OMP_NUM_THREADS`` if set, and what `at_most` says.
+    """Return the number of threads: that of `jobs`, by default the processors of this process; at most ``OMP_NUM_THREADS``.
 
     joblib's workers are told their share of the machine in that variable. OpenMP takes a list, too, for nested loops.
 
@@ -41,7 +41,8 @@ def num_threads() -> int:
     if re.fullmatch(r"-[0-9]+|0+", given):
         raise ParameterError(f"NUMBA_NUM_THREADS must be a number of threads, at least 1, got {shown(given)}")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    processors = min(processors, _most.get() or processors)
+    if (n_jobs := _n_jobs.get()) is not None:
+        processors = n_jobs if n_jobs > 0 else max(1, processors + 1 + n_jobs)
     text = os.environ.get("OMP_NUM_THREADS", "").strip()
     if not text:
         return processors

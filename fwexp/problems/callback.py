@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from fwexp.errors import ParameterError, shown
-from fwexp.options import LARGEST, SMALLEST, check_scale, is_integer
+from fwexp.errors import ParameterError
+from fwexp.options import LARGEST, SMALLEST, check_jobs, check_scale
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_sparse, check_scale_of
@@ -135,7 +135,7 @@ class CallbackProblem(Oracles, Examples):
         if max_oracle is None and max_oracle_batch is None:
             raise ParameterError("max_oracle must be a function, or None if there is a max_oracle_batch, got None for both")
         self.features, self.loss, self.max_oracle, self.decode = features, loss, max_oracle, decode
-        self.max_oracle_batch, self.inference, self.n_jobs = max_oracle_batch, inference, _checked_jobs(n_jobs)
+        self.max_oracle_batch, self.inference, self.n_jobs = max_oracle_batch, inference, check_jobs("n_jobs", n_jobs)
         first = _row(features(0, snapshot(self.y[0])), self.call, 0)
         if first.ndim not in (1, 2) or first.shape[-1] == 0 or (first.ndim == 2 and first.shape[0] != 1):
             wanted = "a vector (d,) or a sparse row (1, d)"
@@ -402,12 +402,6 @@ class Renumbered:
         """Return what the function returns."""
         asked = self.indices[i]
         return self.function(int(asked) if np.ndim(asked) == 0 else asked, argument)
-
-
-def _checked_jobs(n_jobs) -> int | None:
-    if n_jobs is not None and (not is_integer(n_jobs) or n_jobs == 0):
-        raise ParameterError(f"n_jobs must be an integer other than 0, or None, got {shown(n_jobs)}")
-    return n_jobs
 
 
 def _row(features, call: Callable[[str, int], str], i: int):

@@ -171,11 +171,16 @@ class Evaluator:
         return float(hinges[i])
 
     def oracles_in_range(self, start: int, end: int, w: np.ndarray, hinges: np.ndarray, losses: np.ndarray) -> None:
-        """Set H_i(w) and L_i of the examples start .. end, and keep the labelings of the max-oracle; on this thread."""
+        """Set H_i(w) and L_i of the examples start .. end, and keep the labelings of the max-oracle."""
         ask_ahead(self.problem, start, end, w, True, False)
-        self._kernel(
-            self.problem, self.objective, start, end, w, self._buffers[0], hinges, losses, _NOT_WANTED, _NOT_WANTED, self.labelings
-        )
+
+        def run_chunk(k: int, first: int, last: int) -> None:
+            examples = start + first, start + last
+            self._kernel(
+                self.problem, self.objective, *examples, w, self._buffers[k], hinges, losses, *2 * [_NOT_WANTED], self.labelings
+            )
+
+        parallel_for(run_chunk, end - start, min(len(self._buffers), end - start))
         self.calls += end - start
 
     def contradiction(self, w: np.ndarray, others: Sequence[np.ndarray]) -> tuple[int, float, float] | None:

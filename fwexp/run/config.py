@@ -19,7 +19,7 @@ from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
 from fwexp.methods import ALIASES, conf_dir, methods
-from fwexp.options import check_flag, check_number, without_later_defaults
+from fwexp.options import check_flag, check_jobs, check_number, without_later_defaults
 from fwexp.run import catalogues
 from fwexp.run.engine_options import PLACE, SOLVERS, check_engine
 from fwexp.store import schema
@@ -27,8 +27,10 @@ from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
 
 # What a sweep does with points that do not fit, with failures, and what it minimises, if it searches.
 SWEEP_KEYS = {"skip_invalid": False, "fail_fast": False, "objective_value": None}
-# Where results go, where data lie, whether to run again and how often to save a run that lasts: they change no number.
-EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": CHECKPOINT_SECONDS} | SWEEP_KEYS
+# Where results go, where data lie, whether to run again, how often to save a run that lasts, and how many threads it has: they
+# change no number.
+EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": CHECKPOINT_SECONDS, "n_jobs": None}
+EXECUTION_KEYS |= SWEEP_KEYS
 
 LAUNCHERS = {  # Hydra's and ours, and what Hydra calls for each
     "basic": "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
@@ -125,6 +127,7 @@ def execution_settings(config: Mapping) -> dict:
     if given["checkpoint"] is not None:
         accepted = "a number of seconds >= 0 or null (only where a run is interrupted)"
         given["checkpoint"] = check_number("checkpoint", given["checkpoint"], accepted, least=0.0)
+    given["n_jobs"] = check_jobs("n_jobs", given["n_jobs"])
     for key in ("skip_invalid", "fail_fast"):
         given[key] = check_flag(key, given[key])
     if config.get("engine"):

@@ -28,6 +28,7 @@ def execute_in(
     data_dir=None,
     force=False,
     checkpoint=None,
+    n_jobs=None,
     skip_invalid=False,
     fail_fast=False,
     misfits: Sequence[UserError] = (),
@@ -43,7 +44,7 @@ def execute_in(
         A composed configuration with its ``hydra``.
     groups, tried
         As in `execute_together`.
-    results_dir, data_dir, force, checkpoint, skip_invalid, fail_fast
+    results_dir, data_dir, force, checkpoint, n_jobs, skip_invalid, fail_fast
         As in ``conf/config.yaml``.
     misfits : sequence of UserError
         Why points of the sweep were left out before.
@@ -93,6 +94,7 @@ def execute_in(
             "data_dir": data_dir and str(data_dir),
             "force": force,
             "checkpoint": checkpoint,
+            "n_jobs": n_jobs,
             **place,
         }
         jobs = {key_of(run.config): {"name": run.name, "config": run.config} for run in todo}

@@ -16,6 +16,7 @@ from fwexp.driver.progress import telling_of_compilation
 from fwexp.driver.trace import ending, lost_words
 from fwexp.errors import DataError, OptionError, ParameterError, UserError
 from fwexp.files import locks
+from fwexp.jit import threads
 from fwexp.problems.loss_terms import make_objective
 from fwexp.run import catalogues
 from fwexp.run.engine_options import spread
@@ -39,7 +40,9 @@ class Outcome:
     lost: str = ""  # with workers of a cluster
 
 
-def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=None, verbose=True, **place) -> Outcome:
+def run(
+    config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=None, n_jobs=None, verbose=True, **place
+) -> Outcome:
     """Run a configuration and store the result, unless it is stored already.
 
     Parameters
@@ -52,6 +55,8 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
         Whether to run again what is stored; ``"stale"``: what other sources made.
     checkpoint : float, optional
         Seconds between two savings of a run that lasts; by default it is saved where it is interrupted only.
+    n_jobs : int, optional
+        Threads of the run, as of `fwexp.solve`.
     verbose : bool
         Whether to show progress.
     **place
@@ -82,7 +87,8 @@ def run(config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=
         identity = {"config": config, "data": data.checksums, "sources": made_by, "built": build()}
         path = paths.checkpoint_path(store.run_dir(results_dir, config))
         saved = Checkpoint(path, identity, math.inf if checkpoint is None else checkpoint)
-        return _run(config, data, made_by, results_dir, data_dir, saved, place, verbose)
+        with threads.jobs(n_jobs):
+            return _run(config, data, made_by, results_dir, data_dir, saved, place, verbose)
 
 
 def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:

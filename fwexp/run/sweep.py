@@ -138,7 +138,8 @@ def execute(configs: Sequence[Mapping], *, launcher="basic", settings: Sequence[
     settings : sequence of str
         What is not as it is by default with it, such as ``hydra.launcher.n_workers=4``.
     **where
-        ``results_dir``, ``data_dir``, ``force``, ``checkpoint``, ``skip_invalid`` and ``fail_fast``, as in ``conf/config.yaml``.
+        ``results_dir``, ``data_dir``, ``force``, ``checkpoint``, ``n_jobs``, ``skip_invalid`` and ``fail_fast``, as in
+        ``conf/config.yaml``.
 
     Raises
     ------

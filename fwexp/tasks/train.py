@@ -10,6 +10,7 @@ from fwexp.driver.loop import drive
 from fwexp.driver.progress import Progress, telling_of_compilation
 from fwexp.driver.settings import RunSettings
 from fwexp.driver.trace import Status, lost_words
+from fwexp.jit import threads
 from fwexp.memory import check_room
 from fwexp.problems.evaluation import evaluator
 from fwexp.problems.loss_terms import make_objective
@@ -27,7 +28,7 @@ def train(settings: Settings) -> Result:
     """Train with the settings and return the certified result."""
     check_room(f"training on {settings.problem!r}", settings.memory)
     passed = stopwatch()
-    with telling_of_compilation(settings.verbose):
+    with telling_of_compilation(settings.verbose), threads.jobs(settings.n_jobs):
         solver = settings.new_solver()
         objective = settings.new_objective(solver)
         result = run_solver(solver, settings, settings.iterates, settings.iterate, objective)

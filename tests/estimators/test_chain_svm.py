@@ -412,14 +412,15 @@ def test_labels_have_costs(monkeypatch, tmp_path):
     assert again.predict(WORDS) == taggers[2].predict(WORDS)
 
 
-def test_as_many_threads_as_jobs_evaluate(monkeypatch):
+def test_as_many_threads_as_jobs_train(monkeypatch):
     run_in_plain_python(monkeypatch)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     counted = []
-    monkeypatch.setattr("fwexp.estimators.estimator.train", lambda *_, **__: counted.append(threads.num_threads()) or 1 / 0)
-    for n_jobs in (1, -1, None):
+    monkeypatch.setattr("fwexp.tasks.train.run_solver", lambda *_, **__: counted.append(threads.num_threads()) or 1 / 0)
+    for n_jobs in (1, 3, -1, None):
         with pytest.raises(ZeroDivisionError):
             ChainSVM(n_jobs=n_jobs).fit(WORDS, TAGS)
-    assert counted == [1, threads.num_threads(), threads.num_threads()]
+    assert counted == [1, 3, threads.num_threads(), threads.num_threads()]
 
 
 def test_the_signature_is_that_of_a_function_with_these_parameters():
