@@ -1,5 +1,6 @@
 """How `make docs` builds the pages: no page asks another server for anything, formulas are MathML, and a warning is an error."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -15,15 +16,18 @@ from fwexp import __version__
 
 project, author, copyright = "fwexp", "fwexp developers", "fwexp developers"
 version = release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_design"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton", "sphinx_design"]
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_static"]
 suppress_warnings = ["ref.python"]  # a name in a docstring that two classes have
 default_role = "py:obj"
 numpydoc_show_class_members = False  # autodoc lists them
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings have types, and shapes with them
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # outputs are not typed
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
 html_title = "fwexp"
@@ -34,14 +38,22 @@ html_copy_source = html_show_sourcelink = False
 html_theme_options = {"navigation_with_keys": True}
 
 
+def _mathml(node, block):
+    """Return a formula in MathML, without two faults of the converter: delimiters that grow, and indices below accents."""
+    text = tex2mathml(node.astext(), as_block=block)
+    text = re.sub("<mo>([‖⟨⟩])</mo>", r'<mo stretchy="false">\1</mo>', text)
+    accented = r'<munderover>\s*(<mi>.*?</mi>)\s*(<m(\w+)>.*?</m\3>)\s*(<mo stretchy="false">[~^‾]</mo>)\s*</munderover>'
+    return re.sub(accented, r'<msub><mover accent="true">\1\4</mover>\2</msub>', text, flags=re.DOTALL)
+
+
 def _inline(translator, node):
-    translator.body.append(tex2mathml(node.astext()).replace("<math ", '<math class="math" ', 1))
+    translator.body.append(_mathml(node, False).replace("<math ", '<math class="math" ', 1))
     raise SkipNode
 
 
 def _block(translator, node):
-    formula = tex2mathml(node.astext(), as_block=True)
-    translator.body.append(f'<div class="math" tabindex="0" role="group" aria-label="formula">{formula}</div>')
+    formula = f'<div class="math" tabindex="0" role="group" aria-label="formula">{_mathml(node, True)}</div>'
+    translator.body.append(formula)
     raise SkipNode
 
 

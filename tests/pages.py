@@ -34,11 +34,19 @@ def blocks(page: Path) -> Iterator[Block]:
             yield Block(language, caption[1] if caption else "", token.content.removeprefix(caption[0] if caption else ""))
 
 
+WIDEST = 84  # characters of a line of code that fits the column of the site
+
+
+def too_wide(page: Path) -> list[str]:
+    """Return the lines of code of a page that would be cut at its right edge; a glossary is text."""
+    return [line for block in blocks(page) if block.language[0:1] != "{" for line in block.text.splitlines() if len(line) > WIDEST]
+
+
 def command_lines(program: str) -> list[str]:
     """Return what stands after ``program`` in the code of README and all pages, up to a comment."""
     pattern = re.compile(rf"(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?{program} ([^#|&>]+)")
     texts = [page.read_text(encoding="utf-8") for page in (*PAGES, *TUTORIALS)]
-    code = [block for text in texts for block in re.findall(r"```(?:sh)?\n(.*?)```|`([^`\n]+)`", text, flags=re.DOTALL)]
+    code = [block for text in texts for block in re.findall(r"```(?:sh|bash)?\n(.*?)```|`([^`\n]+)`", text, flags=re.DOTALL)]
     lines = [line.strip() for block in code for line in "\n".join(block).splitlines()]
     return [match[1].strip() for line in lines if (match := pattern.match(line))]
 

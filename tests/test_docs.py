@@ -2,13 +2,14 @@
 
 import doctest
 import json
+import re
 from collections import Counter
 
 import pytest
 
 from fwexp.experiments import FIGURES
 from fwexp.run.sweep import expand
-from tests.pages import FLAGS, PAGES, ROOT, TUTORIALS, blocks, command_lines, figure_target, follow
+from tests.pages import FLAGS, PAGES, ROOT, TUTORIALS, blocks, command_lines, figure_target, follow, too_wide
 
 EXAMPLES = {page: [block.text for block in blocks(page) if block.language == "python" and not block.file] for page in PAGES}
 
@@ -28,6 +29,15 @@ def test_pages_show_what_python_prints(page, monkeypatch, tmp_path):
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_a_tutorial_can_be_followed_in_an_empty_folder(page, tmp_path):
     assert follow(page, tmp_path) > 0
+
+
+@pytest.mark.parametrize("page", [*PAGES, *TUTORIALS, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+def test_code_fits_its_column_and_comments_on_commands_stand_above_them(page):
+    if page.stem in {"segmentation", "solver", "tagger"}:
+        pytest.skip("being written")
+    assert too_wide(page) == []
+    commands = [line for block in blocks(page) if block.language in ("sh", "bash") for line in block.text.splitlines()]
+    assert [line for line in commands if re.search(r"\S +# ", line.lstrip("# "))] == []
 
 
 def test_pages_name_figures_that_exist():

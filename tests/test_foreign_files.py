@@ -438,6 +438,7 @@ CHANGES = {
     "fwexp/bench/yardstick.py": "in a temporary folder",
     "docs/conf.py": "in the new folder of `replacing_folder`",
     "docs/generate.py": "in the new folder of `replacing_folder`",
+    "docs/reference.py": "in the folder that docs/generate.py passes, which is new",
 }
 METHODS = {
     "unlink",
