@@ -18,6 +18,7 @@
 ## make bench-rule          auto beside fixed settings of bcfw, on data sets that its rule is fitted on and others: results/bench
 ## make bench-few           block methods and batch methods on few long sequences, which the rule of auto chooses between
 ## make bench-crf           the log-loss next to CRFsuite and scikit-learn, with equal features and objectives: a table
+## make bench-multiclass  generated multiclass problems next to LIBLINEAR; ARGS="--half test" for those that nothing is tuned on
 ## make bench-scale         how training grows with workers: measured with 1 to 8, simulated to 10,000; results/bench/scale.csv
 ## make bench-tagger        train taggers of fwexp and CRFsuite on CoNLL-2000 and generated texts, lam chosen by validation
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
@@ -55,7 +56,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow test-trackers faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-few bench-crf bench-scale bench-peers bench-tagger clean FORCE
+.PHONY: help venv quickstart test test-slow test-trackers faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -148,6 +149,9 @@ bench-few: $(INSTALLED)
 
 bench-crf: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.log_loss $(ARGS)
+
+bench-multiclass: $(INSTALLED)
+	$(BIN)/python -m fwexp.bench.multiclass $(ARGS)
 
 bench-scale: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.scale $(ARGS)

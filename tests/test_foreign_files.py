@@ -298,6 +298,7 @@ TARGETS = {
 WRITES_NOTHING = {
     "fwexp.bench.few",
     "fwexp.bench.log_loss",
+    "fwexp.bench.multiclass",
     "fwexp.commands.tagger",
     "pytest",
     "tests.faults",

@@ -199,10 +199,11 @@ def total_gap(run, gaps: np.ndarray) -> float:
     """Return P(w) - D(a), given the block gaps (times n) at w; with acceleration they sum to the gap of the centred problem."""
     gap, state = float(np.mean(gaps)), run.state
     if state.centre is not None:
-        w, v = state.iterate.w, image(state)
+        w = state.iterate.w
+        if not isinstance(state.iterate.constraint, projections.Nonnegative):
+            return gap + 0.5 * run.lam * state.centre.distance_sq(w)
+        v = image(state)
         w_a = projections.clip(projections.constrained_indices(run.problem), v)  # the w that belongs to a
         difference = w - w_a
-        gap += 0.5 * run.lam * product(difference, difference)
-        if w_a is not v:
-            gap += run.lam * product(w, w_a - v)
+        gap += 0.5 * run.lam * product(difference, difference) + run.lam * product(w, w_a - v)
     return gap

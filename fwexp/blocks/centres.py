@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.jit.compilation import register_jitable
+from fwexp.problems.protocol import product
 
 PERIOD, NEXT, MOVES = 0, 1, 2  # places in the times of a centre
 WATCH_CENTRES, WATCH_FACTOR = 10, 0.7  # The period doubles if so many centres leave more than this share of the certificate.
@@ -70,6 +71,14 @@ class ProximalCentre:
         """Return A a, given the shifted v."""
         return (1.0 + self.kap) * v - self.kap * self.z
 
+    def image_norm_sq(self, v: np.ndarray) -> float:
+        """Return ||A a||^2 without storing A a, given the shifted v."""
+        return _combination_norm_sq(1.0 + self.kap, v, self.kap, self.z)
+
+    def distance_sq(self, v: np.ndarray) -> float:
+        """Return ||v - A a||^2, given the shifted v: v - A a = kap (z - v)."""
+        return _combination_norm_sq(self.kap, v, self.kap, self.z)
+
     def shifted(self, image: np.ndarray) -> np.ndarray:
         """Return the shifted v, given A a."""
         return image / (1.0 + self.kap) + self.kap / (1.0 + self.kap) * self.z
@@ -85,6 +94,15 @@ class ProximalCentre:
             self.w_old[piece] = w[piece]
             v[piece] += self.kap / (1.0 + self.kap) * (z - self.z[piece])
             self.z[piece] = z
+
+
+def _combination_norm_sq(a: float, v: np.ndarray, b: float, z: np.ndarray) -> float:
+    """Return ||a v - b z||^2, computed in pieces that stay in the cache."""
+    total = 0.0
+    for start in range(0, len(v), PIECE):
+        part = a * v[start : start + PIECE] - b * z[start : start + PIECE]
+        total += product(part, part)
+    return total
 
 
 def new_centre(

@@ -19,7 +19,7 @@ from fwexp.blocks.counts import DRAWS_USED
 from fwexp.jit.compilation import register_jitable
 
 LONGEST = 16  # rounds
-SLOW = 0.5
+SLOW = 0.65
 VISITED, DUE, ENDED = 0, 1, 2  # places in `Rounds.progress`: examples visited in this round, its examples, rounds that have ended
 
 

@@ -303,7 +303,7 @@ class Objective(ABC):
         Parameters
         ----------
         point : Point
-            A point of the iteration.
+            A point of the iteration; its arrays stay as they are, so the objective may keep them.
         stop : callable, optional
             Function to call from time to time if oracles are costly; the evaluation is given up when it returns True.
 

@@ -21,6 +21,11 @@ def quiet():
     return np.errstate(over="ignore", invalid="ignore")
 
 
+def _kept(point: Point) -> Point:
+    """Return a point whose arrays the iteration does not change."""
+    return point._replace(w=np.array(point.w))
+
+
 class Log:
     """The rows of a run, one per logged point and iterate, and its best certificate.
 
@@ -117,7 +122,7 @@ class Log:
         for name in names:
             try:
                 with quiet():
-                    point = self.iteration.point(name)
+                    point = _kept(self.iteration.point(name))
                     value = self.objective(point, None if name == wanted else self.stop)
             except Stopped:  # out of time
                 continue
@@ -141,12 +146,12 @@ class Log:
             point = self.iteration.point("last")
             value = self.objective.known(point)
         if value is not None:
-            self._append("last", point, value, seconds)
+            self._append("last", _kept(point), value, seconds)
             if value.complete:
                 self._written.append("last")
 
     def _append(self, name: str, point: Point, value: Value, seconds: float) -> None:
-        """Append a row and keep the certificate if it is the best."""
+        """Append a row and keep the certificate if it is the best; the iteration does not change the arrays of ``point``."""
         iteration, scale = self.iteration, self.objective.scale
         primal, dual = value.primal / scale, point.dual / scale
         extras = iteration.extras()
@@ -179,7 +184,7 @@ class Log:
             self.dual_is_last = False
         wanted = value.primal / self.objective.scale < self.primal if self.iterate == "best" else name == self.iterate
         if wanted or self.best is None:
-            self.best = name, point._replace(w=np.array(point.w)), value
+            self.best = name, point, value
 
     def check(self, gap: float) -> None:
         """Check that a gap is not negative beyond rounding.

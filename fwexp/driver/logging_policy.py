@@ -65,12 +65,10 @@ class LoggingPolicy:
         self._n, self._has_cache, self._until_known = terms.size, terms.has_cache, terms.costly_oracle and is_default
         self.max_calls = settings.max_calls(bounds.max_passes, terms.size)
         self._max_steps = settings.MAX_STEPS_PER_CALL * max(self.max_calls, 1)
-        is_cheap = terms.cheap_passes and is_default
-        self._share = CHEAP_PASS_SHARE if is_cheap else EVALUATION_SHARE if self._until_known else None
-        # No point before this one is affordable.
-        self._first = min(round(terms.size / CHEAP_PASS_SHARE), self.max_calls) if is_cheap else 0
-        self.least_calls = terms.size if is_cheap else 0
-        self._has_target = is_cheap and bounds.gap_tol > 0.0
+        self._is_cheap = terms.cheap_passes and is_default
+        self._share = CHEAP_PASS_SHARE if self._is_cheap else EVALUATION_SHARE if self._until_known else None
+        self.least_calls = terms.size if self._is_cheap else 0
+        self._has_target = self._is_cheap and bounds.gap_tol > 0.0
         target_gap = FIRST_TARGET * self._own_gap_tol if self._has_target else NO_TARGET
         self.state = LoggingState(next_hits=terms.size, target_gap=target_gap)
 
@@ -86,7 +84,7 @@ class LoggingPolicy:
     def points(self) -> Iterator[int]:
         """Yield the points of the schedule that lie ahead, in oracle calls."""
         for point in log_points(self._schedule, self._n, self.max_calls):
-            if point > self.state.reached and point >= self._first:
+            if point > self.state.reached and point >= self._next_affordable():
                 yield point
 
     def has_room(self, point: int) -> bool:
@@ -138,6 +136,13 @@ class LoggingPolicy:
     def _is_promising(self) -> bool:
         """Return whether the estimated gap of an iteration with a costly oracle is small enough."""
         return self._until_known and self._iteration.estimated_gap() <= self._own_gap_tol
+
+    def _next_affordable(self) -> int:
+        """Return the first point of the schedule that can be affordable: to stop at others would cost calls of kernels."""
+        if not self._is_cheap:
+            return 0
+        log = self._log
+        return min(math.ceil((log.calls - log.calls_at_start + log.cost) / self._share), self.max_calls)
 
     def _is_affordable(self) -> bool:
         """Return whether an evaluation keeps to the share of oracle calls and to the time limit; the start is free."""

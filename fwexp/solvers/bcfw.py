@@ -375,6 +375,9 @@ class BCFW(Solver):
             v, ell = averaged(self.problem, self.state.averages, iterate, v, last.ell[0], self.step)
             w = self.clip(v)
             return Point(w, self.dual_objective(ell, w))
+        constrained = isinstance(last.constraint, projections.Nonnegative)
+        if self.state.centre is not None and self.origin is None and not constrained:
+            return Point(last.w, last.ell[0] - 0.5 * self.lam * self.state.centre.image_norm_sq(last.w))
         return Point(last.w, self.dual_objective(last.ell[0], self.clip(image(self.state))))
 
     def exact_dual(self):

@@ -16,6 +16,9 @@ from fwexp.problems.protocol import from_public, inner, order_of_weights, origin
 from fwexp.solvers.base import Solver
 
 
+PIECE = 1 << 14  # weights that are compared at once
+
+
 def is_plausible(problem, primal: float) -> bool:
     """Return whether a value of P(w) can come from an oracle that maximises.
 
@@ -27,6 +30,11 @@ def is_plausible(problem, primal: float) -> bool:
 def _order(problem):
     """Return the order of the internal weights."""
     return order_of_weights(original(problem))
+
+
+def _equal(u: np.ndarray, v: np.ndarray) -> bool:
+    """Return whether two vectors are equal; if they are not, they usually differ in the first piece."""
+    return all(np.array_equal(u[start : start + PIECE], v[start : start + PIECE]) for start in range(0, len(u), PIECE))
 
 
 def regulariser(solver: Solver, w: np.ndarray, norm_sq: float | None = None) -> float:
@@ -98,14 +106,14 @@ class SVMObjective(Objective):
         return self.solver.problem.n * (1 + self._train_error) + others
 
     def __call__(self, point: Point, stop: Callable[[], bool] | None = None) -> Value:
-        if self._latest is None or not np.array_equal(self._latest[0], point.w):
+        if self._latest is None or not _equal(self._latest[0], point.w):
             if self._check is not None and (wrong := self._check(point.w)):
                 raise CertificateError(f"the oracle does not maximise: {wrong}")
             value = self._evaluate(point.w, error=self._train_error, norm_sq=point.norm_sq, stop=stop)
             columns = {"train_error": value.error}
             columns |= self._errors(point.w, stop)
             columns |= self._checked_metrics()
-            self._latest = np.array(point.w), value, columns
+            self._latest = point.w, value, columns
         _, value, columns = self._latest
         norm_sq = value.norm_sq if point.norm_sq is None else point.norm_sq
         return self._value(value.hinge, regulariser(self.solver, point.w, norm_sq), columns)
