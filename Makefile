@@ -151,7 +151,7 @@ bench-crf: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.log_loss $(ARGS)
 
 bench-multiclass: $(INSTALLED)
-	$(BIN)/python -m fwexp.bench.multiclass $(ARGS)
+	$(BIN)/python -m fwexp.bench.unseen $(ARGS)
 
 bench-scale: $(INSTALLED)
 	$(BIN)/python -m fwexp.bench.scale $(ARGS)

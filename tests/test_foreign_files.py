@@ -298,7 +298,7 @@ TARGETS = {
 WRITES_NOTHING = {
     "fwexp.bench.few",
     "fwexp.bench.log_loss",
-    "fwexp.bench.multiclass",
+    "fwexp.bench.unseen",
     "fwexp.commands.tagger",
     "pytest",
     "tests.faults",

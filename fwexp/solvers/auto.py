@@ -8,11 +8,11 @@ The rule:
   the gaps that the oracle finds: on chains more visits save a tenth of the calls). The rule counts and measures no time, so that
   runs are reproducible. It does not apply to nonnegative weights, averages, a given order, or options of ``bcfw``; then as follows.
 * If the maximum of the dual over a block costs no more than the oracle (tier ``exact``): exact steps, rounds through the examples
-  that are not settled, and acceleration once rounds bring little (`fwexp.blocks.shrinking`). One weak acceleration serves all problems: on the
-  even half of ``make bench-multiclass``, `ROUNDS` takes 0.6 of the visits of a strength and a period that grow with
-  sqrt(R^2/(lam n)). On digits, sparse and Gaussian classes
-  with lam n from 1 to 3000, to gaps of 1e-2 to 1e-4 of the optimum, exact steps took between 1/400 of the time of corrective steps
-  and the same time. They took twice the time if outputs are given one by one, and are not chosen there.
+  that are not settled, and acceleration once rounds bring little (`fwexp.blocks.shrinking`). One weak acceleration, `ROUNDS`,
+  serves all problems: on 11 of the even half of ``make bench-multiclass`` it takes 0.6 of the visits of one whose strength and
+  period grow with sqrt(R^2/(lam n)). On digits, sparse and Gaussian classes with lam n from 1 to 3000, to gaps of 1e-2 to 1e-4 of
+  the optimum, exact steps took between 1/400 of the time of corrective steps and the same time. They took twice the time if
+  outputs are given one by one, and are not chosen there.
 * If labelings cannot be stored (no tier ``sets``): plain steps in random order.
 * If there are at most `FEW` examples, of at least `LONG` positions in the mean: methods that add up all examples,
   ``one_slack`` with the options `PLANE_OPTIONS` for the hinge and ``lbfgs`` for the others. A step on one of few blocks uses

@@ -15,7 +15,6 @@ from fwexp.problems.oracle_check import OracleCheck
 from fwexp.problems.protocol import from_public, inner, order_of_weights, original, to_public
 from fwexp.solvers.base import Solver
 
-
 PIECE = 1 << 14  # weights that are compared at once
 
 

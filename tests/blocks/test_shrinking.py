@@ -152,3 +152,12 @@ def test_evaluations_are_few_and_the_last_one_certifies():
     assert rows["gap"].iloc[-1] <= 1e-5
     every = fwexp.solve(problem, lam=0.01, gap_tol=0, max_passes=rows["passes"].iloc[-1], schedule=0.25).trace
     np.testing.assert_array_equal(every["primal"].iloc[-1], rows["primal"].iloc[-1])
+
+
+def test_rounds_run_on_where_no_evaluation_is_affordable(monkeypatch):
+    BCFW, budgets = SOLVERS["bcfw"], []
+    problem, advance = overlapping(5)[-1], BCFW.advance
+    monkeypatch.setattr(BCFW, "advance", lambda self, budget: (budgets.append(budget), advance(self, budget))[1])
+    result = fwexp.solve(problem, lam=LAM, gap_tol=0, max_passes=40)
+    assert len(result.trace) <= 6
+    assert len(budgets) <= 12  # The schedule has 30 points after the first 10 passes.

@@ -3,32 +3,32 @@
 import numpy as np
 import pytest
 
-from fwexp.bench import multiclass
+from fwexp.bench import unseen
 
 
 def test_cases_are_as_stated():
-    cases = [multiclass.case(seed) for seed in range(60)]
-    assert cases == [multiclass.case(seed) for seed in range(60)]
-    assert {case.kind for case in cases[::2]} == {case.kind for case in cases[1::2]} == set(multiclass.KINDS)
+    cases = [unseen.case(seed) for seed in range(60)]
+    assert cases == [unseen.case(seed) for seed in range(60)]
+    assert {case.kind for case in cases[::2]} == {case.kind for case in cases[1::2]} == set(unseen.KINDS)
     for case in cases:
         assert 1_000 <= case.n <= 50_000
-        assert 50 <= case.p <= (multiclass.WIDEST if case.kind == "dense" else 100_000)
+        assert 50 <= case.p <= (unseen.WIDEST if case.kind == "dense" else 100_000)
         assert 2 <= case.K <= 200
         assert min(0.01, 0.1 / case.n) <= case.lam <= max(0.01, 0.1 / case.n)
 
 
-@pytest.mark.parametrize("kind", multiclass.KINDS)
+@pytest.mark.parametrize("kind", unseen.KINDS)
 @pytest.mark.parametrize("K", [2, 3])
 def test_both_tools_reach_the_targets(kind, K):
     pytest.importorskip("sklearn")
-    case = multiclass.Case(kind, n=60, p=50, K=K, lam=0.05)
-    X, y = multiclass.data_of(case, 0)
+    case = unseen.Case(kind, n=60, p=50, K=K, lam=0.05)
+    X, y = unseen.data_of(case, 0)
     assert X.shape == (60, 50)
     assert set(y) == set(range(K))
-    rows = multiclass.measure(case, 0, rounds=1)
-    assert [row["target"] for row in rows] == list(multiclass.TARGETS)
+    rows = unseen.measure(case, 0, rounds=1)
+    assert [row["target"] for row in rows] == list(unseen.TARGETS)
     for row in rows:
         assert 0.0 < row["ours"] < np.inf
         assert row["ratio"] == pytest.approx(row["ours"] / row["theirs"])
-    mean, median = multiclass.overall(rows + rows, 1e-2)
+    mean, median = unseen.overall(rows + rows, 1e-2)
     assert mean.median == pytest.approx(median.median) == pytest.approx(rows[0]["ratio"])
