@@ -125,6 +125,7 @@ class Reason(Enum):
     ROW = auto()  # A row must be logged here.
     FINISHED = auto()  # Nothing is left to do.
     STALLED = auto()  # No step gains more than rounding errors.
+    PAUSE = auto()  # A long step is not complete yet.
 
 
 class Stop(NamedTuple):
