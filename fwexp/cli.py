@@ -35,6 +35,7 @@ Frank-Wolfe methods for structural SVMs.
   reproduce everything of all papers           fwexp reproduce [--dry-run]
   publish   small copies of it, to commit      fwexp publish
   select    lam by validation                  fwexp select dataset=ocr lam=0.1,0.01,0.001 seed=0,1,2
+  advise    which method is fastest, by trials fwexp advise dataset=ocr lam=0.01
   compare   methods, or two stores             fwexp compare bcfw auto --dataset ocr
   ls        what is stored                     fwexp ls solver=bcfw lam=0.01
   export    stored runs as CSV, parquet,       fwexp export runs.csv solver=bcfw
@@ -186,6 +187,7 @@ COMMANDS = {
     "reproduce": Command("fwexp.commands.reproduce:main"),
     "publish": Command("fwexp.commands.reproduce:publish_main"),
     "select": Command("fwexp.commands.select:main"),
+    "advise": Command("fwexp.commands.advise:main"),
     "compare": Command("fwexp.commands.compare:main"),
     "ls": Command("fwexp.commands.ls:main"),
     "export": Command("fwexp.commands.export:main"),

@@ -44,7 +44,7 @@ def start(*argv, cwd, **options):
 BAD = [
     (
         "runn",
-        "unknown command 'runn'; accepted: claims, compare, data, doctor, export, figure, ls, options, publish, report, ",
+        "unknown command 'runn'; accepted: advise, claims, compare, data, doctor, export, figure, ls, options, publish, report, ",
     ),
     ("run solver=bcwf", "unknown solver 'bcwf'; accepted: "),
     (

@@ -120,6 +120,7 @@ READS = {"ls": ["ls"], "solvers": ["solvers"], "options": ["options", "ocr"], "d
 SEPARATE = {
     "run": "test_runs_keep_what_is_in_their_way",
     "select": "test_runs_keep_what_is_in_their_way",  # it writes runs alone
+    "advise": "test_modules_that_remove_or_replace_files_are_known",  # it writes nothing, as tests/commands/test_advise.py sees
     "tag": "test_tag_replaces_the_file_that_is_named_and_no_other",
     "export": "test_export_replaces_the_file_that_is_named_and_no_other",
     "doctor": "test_modules_that_remove_or_replace_files_are_known",
