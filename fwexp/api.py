@@ -51,7 +51,7 @@ def solve(
     n_jobs: int | None = Settings.n_jobs,
     **options: Any,
 ) -> Result:
-    """Train a structural SVM or a conditional random field: minimise lam/2 ||w||^2 + 1/n sum_i H_i(w).
+    r"""Train a structural SVM or a conditional random field, with a certificate.
 
     Parameters
     ----------
@@ -136,8 +136,20 @@ def solve(
         At the second Ctrl-C. The first one ends the run, ``interrupted``, with a warning and the result so far. The second one also
         raises in a later run of the same script or cell.
 
+    See Also
+    --------
+    regularization_path : Train for all ``lam`` at once.
+    predict, evaluate : Apply the result.
+    fwexp.estimators : Estimators with scikit-learn's conventions.
+
     Notes
     -----
+    The objective is
+
+    .. math:: \min_w \frac{\lambda}{2} \|w\|^2 + \frac{1}{n} \sum_i H_i(w),
+
+    and for the SVM H_i(w) is the maximum of L_i(y) - <w, psi_i(y)> over the labelings y.
+
     A row of the trace calls the oracle of every example for each iterate, and ``decode`` for errors. The column
     ``evaluation_calls`` counts these calls. ``gap_tol`` is tested at rows only. The default schedule leaves out rows in two cases,
     so such a run may go a few passes beyond ``gap_tol``; other schedules are always kept.
@@ -189,7 +201,7 @@ def solve(
 
 
 def with_weights(problem, w) -> tuple[Any, np.ndarray]:
-    """Return the problem as the weights see it, and the internal weights, of a vector w or of a `Result`."""
+    """Return the problem in the form that the weights fit, and the internal weights, of a vector w or of a `Result`."""
     if isinstance(w, Result):
         return prediction.with_weights(w, problem)
     check_problem_type(problem)
@@ -219,11 +231,12 @@ def joint_feature(problem: Problem, i: int, y: Any) -> "scipy.sparse.csr_array":
     Returns
     -------
     scipy.sparse.csr_array (1, d)
+        One row; most entries are 0.
 
     Raises
     ------
     ValueError
-        No such example, or no labeling of it.
+        If i is no example, or y is no labeling of it.
 
     Examples
     --------
@@ -256,7 +269,7 @@ def loss(problem: Problem, i: int, y: Any) -> float:
     Raises
     ------
     ValueError
-        No such example, or no labeling of it.
+        If i is no example, or y is no labeling of it.
 
     Examples
     --------
@@ -270,7 +283,9 @@ def loss(problem: Problem, i: int, y: Any) -> float:
 
 
 def max_oracle(problem: Problem, i: int, w: Result | ArrayLike) -> tuple[Any, float]:
-    """Return a labeling that maximises L_i(y) - <w, psi_i(y)>, the loss-augmented decoding, and that maximum.
+    """Return a labeling that maximises L_i(y) - <w, psi_i(y)>, and the maximum.
+
+    This is the loss-augmented decoding that training calls. At the maximum, the value is the hinge H_i(w).
 
     Parameters
     ----------
@@ -291,7 +306,7 @@ def max_oracle(problem: Problem, i: int, w: Result | ArrayLike) -> tuple[Any, fl
     Raises
     ------
     ValueError
-        No such example, a label of -1, or weights of another length.
+        If i is no example, a label of the problem is -1, or the weights have another length.
 
     Examples
     --------
@@ -314,13 +329,13 @@ def predict(problem: Any, w: Result | ArrayLike, **inputs: Any) -> list[Any]:
     Parameters
     ----------
     problem : problem or inputs
-        What to predict for: a problem, or, if w is a `Result` on chains, classes, matchings or segmentations, inputs alone, X
-        of the constructor of its family.
+        A problem; or, if w is a `Result` on chains, classes, matchings or segmentations, inputs alone: X of the constructor of its
+        family.
     w : Result or array (d,)
         A result, also one from `fwexp.load`, or weights for a problem.
     **inputs
-        For inputs alone, what else the constructor needs to read them: ``shapes`` of matchings, ``edges`` and ``Z`` of
-        segmentations.
+        For inputs alone, the other arguments of the constructor that describe inputs: ``shapes`` of matchings, ``edges`` and
+        ``Z`` of segmentations.
 
     Returns
     -------
@@ -330,8 +345,8 @@ def predict(problem: Any, w: Result | ArrayLike, **inputs: Any) -> list[Any]:
     Raises
     ------
     ValueError
-        Another structure than that trained on (family, number of labels or features), or inputs that the constructor
-        refuses.
+        If the structure differs from the training problem (family, number of labels or features), or the constructor rejects the
+        inputs.
 
     Examples
     --------
@@ -351,7 +366,9 @@ def predict(problem: Any, w: Result | ArrayLike, **inputs: Any) -> list[Any]:
 def evaluate(
     problem: Problem, w: Result | ArrayLike, *, objective: ObjectiveName | None = None, temperature: float | None = None
 ) -> Evaluation:
-    """Return what the objective and the error at w are made of.
+    """Return the mean loss term, the norm and the error at w.
+
+    These are the parts of the objective on a training set; on a test set the error is of interest.
 
     Parameters
     ----------
@@ -374,7 +391,7 @@ def evaluate(
     Raises
     ------
     ValueError
-        Weights of another length, a result of another structure, another objective, or a temperature that is not positive.
+        If the weights have another length, the result is of another structure, or the objective or the temperature is not accepted.
 
     Examples
     --------

@@ -23,36 +23,40 @@ atexit.register(gc.freeze)  # to collect once more what goes anyway takes 0.3 s 
 USAGE = """\
 usage: fwexp COMMAND [ARGUMENT ...]
 
-Frank-Wolfe methods for structural SVMs.
+Train structural SVMs by Frank-Wolfe methods, and reproduce the papers' figures.
 
-  run       one run, or with -m a sweep        fwexp run solver=bcfw dataset=ocr lam=0.01 seed=0
-                                               fwexp run -m solver=bcfw,ssg dataset=ocr lam=0.01,1/n
-  figure    what is missing of its runs,       fwexp figure icml2013/fig1 [--dry-run] [--preset smoke]
-            then a figure; a list of figures   fwexp figure
-  claims    what runs say of the papers'      fwexp claims [B13] [--run] [--strict]
-            claims
-  report    all figures and claims as pages    fwexp report
-  reproduce everything of all papers           fwexp reproduce [--dry-run]
-  publish   small copies of it, to commit      fwexp publish
-  select    lam by validation                  fwexp select dataset=ocr lam=0.1,0.01,0.001 seed=0,1,2
-  advise    which method is fastest, by trials fwexp advise dataset=ocr lam=0.01
-  compare   methods, or two stores             fwexp compare bcfw auto --dataset ocr
-  ls        what is stored                     fwexp ls solver=bcfw lam=0.01
-  export    stored runs as CSV, parquet,       fwexp export runs.csv solver=bcfw
-            or for MLflow                      fwexp export --mlflow tracked
-  solvers   what solvers and methods are       fwexp solvers [bcpfw_gap]
-  options   of a solver, data set or task      fwexp options ocr
-  tag       train a tagger, label sentences    fwexp tag train.txt --test test.txt --save tagger.npz
-  data      the data sets                      fwexp data [list|fetch|verify]
-  doctor    is this installation sound?        fwexp doctor
+Run and inspect
+  run        Run one configuration, or a sweep with -m     fwexp run solver=bcfw dataset=ocr lam=0.01 seed=0
+                                                           fwexp run -m solver=bcfw,ssg dataset=ocr lam=0.01,1/n
+  ls         List stored runs                              fwexp ls solver=bcfw lam=0.01
+  select     Choose lam by validation                      fwexp select dataset=ocr lam=0.1,0.01 seed=0,1,2
+  advise     Find the fastest method by trials             fwexp advise dataset=ocr lam=0.01
+  compare    Compare stored runs of methods                fwexp compare bcfw auto --dataset ocr
+  export     Write stored runs as CSV, parquet or MLflow   fwexp export runs.csv solver=bcfw
+Reproduce the papers
+  figure     Run and draw a figure, or list all figures    fwexp figure icml2013/fig1 [--dry-run] [--preset smoke]
+  claims     Check the papers' claims against stored runs  fwexp claims [B13] [--run] [--strict]
+  report     Write figures, claims and runs as HTML pages  fwexp report
+  reproduce  Run everything that the papers need           fwexp reproduce [--dry-run]
+  publish    Copy results into a folder to commit          fwexp publish
+Train a tagger
+  tag        Train a tagger, or label sentences            fwexp tag train.txt --test test.txt --save tagger.npz
+Look up
+  solvers    List solvers and methods, or describe one     fwexp solvers [bcpfw_gap]
+  options    List options of solvers, data sets and tasks  fwexp options ocr
+  data       List, download or check the data sets         fwexp data [list|fetch|verify|prepare]
+  doctor     Check the installation                        fwexp doctor
 
-  -h, --help     this text; fwexp COMMAND --help says more
-  --version      the version
-  --plugin FILE  of any command: a file of yours with a solver, data set, figure or claim; more in FWEXP_PLUGINS=FILE:FILE
-  -sc, --shell-completion install=bash      completion by the tab key: eval "$(fwexp -sc install=bash)"
+  -h, --help     print this text; `fwexp COMMAND --help` describes a command
+  --version      print the version
+  --plugin FILE  load your solver, data set, figure or claim from a file, before any command
+                 (FWEXP_PLUGINS=FILE:FILE loads several)
+  -sc, --shell-completion install=bash
+                 print a script that completes words with the tab key: eval "$(fwexp -sc install=bash)"
 
-In all commands results_dir=DIR is the folder of results (default: results) and data_dir=DIR that of the data (default: the
-folder that FWEXP_DATA names, else ~/.cache/fwexp). Exit codes: 0; 1 if a run failed; 2 for wrong arguments; 130 if interrupted.
+All commands take results_dir=DIR, the folder of results (default: results), and data_dir=DIR, the folder of the data (default: the
+folder in FWEXP_DATA, otherwise ~/.cache/fwexp). Exit codes: 0 for success, 1 if a run failed, 2 for wrong arguments,
+130 if interrupted.
 """
 
 
@@ -130,7 +134,7 @@ def _open_streams() -> None:
 
 
 def _drop_output() -> bool:
-    """Forget what cannot be written, of which Python would complain once more when it exits; say whether there is such."""
+    """Drop unwritten output, about which Python would complain when it exits; return whether there was any."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -157,7 +161,7 @@ def _dispatch(argv: list[str]) -> int:
     from fwexp.jit.threads import num_threads
 
     num_threads()  # else a bad OMP_NUM_THREADS would be found in the middle of a run
-    gc.set_threshold(50_000, 20, 20)  # what is imported stays, and is gone through less often
+    gc.set_threshold(50_000, 20, 20)  # imported modules stay, and are collected less often
     if name == "run" and any(completion.is_asked_for(argument) for argument in arguments):  # as of any command of Hydra
         return completion.main([argument for argument in arguments if not completion.is_asked_for(argument)], COMMANDS)
     with needing(f"fwexp {name} needs"), plugin_files.using(files):

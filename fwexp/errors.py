@@ -1,11 +1,11 @@
-"""What a user can get wrong. The command line prints such an error as one line and exits with code 2."""
+"""Mistakes of users. The command line prints such an error as one line and exits with code 2."""
 
 import contextlib
 import difflib
 import reprlib
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FrameType
 
 
@@ -45,7 +45,7 @@ class RunsFailed(Exception):
 
 
 class WorkersLost(RuntimeError):
-    """No worker of a cluster is left to answer; what was saved of the run stays."""
+    """No worker of a cluster is left to answer; the saved state of the run stays."""
 
 
 def exit_code(name: str, main: Callable[[], int]) -> int:
@@ -76,7 +76,7 @@ def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
 
 
 def not_installed(needs: str, package: str, extra: str) -> str:
-    """Return the message for a package of an extra: what needs it, and how it comes."""
+    """Return the message for a missing package of an extra: the feature that needs it, and how to install it."""
     return f"{needs} {package}, which is not installed: {install(extra)}"
 
 
@@ -125,10 +125,33 @@ class Stopped(Exception):
     """An evaluation was given up, because there is no time for it."""
 
 
+MOST_NAMES = 10  # that a message lists
+LISTS = {
+    "solver": "fwexp solvers",
+    "method": "fwexp solvers",
+    "dataset": "fwexp data",
+    "solver or dataset or task": "fwexp options",
+    "figure": "fwexp figure",
+    "command": "fwexp --help",
+    "key": "fwexp run --help",
+    "experiment": "fwexp run --help",
+    "filter": "fwexp ls --help",
+}
+
+
 def unknown(kind: str, value: object, accepted: Iterable[str], others: Iterable[str] = ()) -> str:
     """Return the message for a name that is not in ``accepted``, with the closest match there or in ``others`` as a suggestion."""
     names = sorted(accepted)
     text = value if isinstance(value, str) and len(value) <= _SHORT.maxstring else shown(value)
     close = difflib.get_close_matches(text, [*names, *others], n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"unknown {kind} {text!r}; accepted: {', '.join(names)}{hint}"
+    return f"unknown {kind} {text!r}{hint}; accepted: {listed(names, kind, text)}"
+
+
+def listed(names: Sequence[str], kind: str = "", near: str = "") -> str:
+    """Return the names for a message: all of them, or the ten that are most like ``near`` and the command that lists all."""
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    chosen = difflib.get_close_matches(near, names, n=MOST_NAMES, cutoff=0) if near else names[:MOST_NAMES]
+    more = f"`{LISTS[kind]}` lists all" if kind in LISTS else f"{len(names)} in all"
+    return f"{', '.join(sorted(chosen))}, ... ({more})"

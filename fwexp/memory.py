@@ -1,4 +1,4 @@
-"""How much memory there is, and what arrays take: a run that cannot fit says so before it begins."""
+"""Available memory, and the memory of arrays: a run that cannot fit is refused before it starts."""
 
 import contextlib
 from pathlib import Path
@@ -42,7 +42,7 @@ def check_room(what: str, need: float) -> None:
     Raises
     ------
     NoRoomError
-        Names the need and what is available.
+        Names the need and the available memory.
     """
     if need > UNCHECKED_BYTES and need > (have := available()):
         raise NoRoomError(f"{what} needs at least {_shown(need)} of memory, and {_shown(max(have, 0.0))} are available")

@@ -20,13 +20,16 @@ from fwexp.options import flat
 # Other names of methods on convex sets, in Python and on the command line; "fw" alone is also a solver of structured SVMs.
 ALIASES = MappingProxyType({"fw": "frank_wolfe", "afw": "away", "pfw": "pairwise", "bpcg": "blended_pairwise"})
 
+FOR_FIGURES = "For figures. "  # begins the comment of a method that only compares settings
+
 
 class Method(NamedTuple):
-    """What a method's file says: its solver, the options that it states, and its comment in the first lines."""
+    """The content of a method's file: its solver, the options that it states, its comment, and whether it is for figures only."""
 
     solver: str
     options: Mapping[str, Any]
     title: str
+    for_figures: bool = False
 
 
 def conf_dir() -> Path:
@@ -49,7 +52,8 @@ def read_method(path: Path) -> Method:
         raise ParameterError("it does not say the name of its solver")
     comment = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
     title = " ".join(line.strip("# ") for line in comment).removesuffix(".")
-    return Method(solver, MappingProxyType(content), title)
+    plain = title.removeprefix(FOR_FIGURES)
+    return Method(solver, MappingProxyType(content), plain, plain != title)
 
 
 @functools.cache
@@ -92,7 +96,7 @@ def flat_options(options: Mapping) -> dict[str, Any]:
 
 
 def stated(name: str) -> set[str]:
-    """Return the options that a method states, which tell its runs from all others."""
+    """Return the options that a method states, which distinguish its runs from all others."""
     return set(_flat(methods()[name].options)) if name in methods() else set()
 
 

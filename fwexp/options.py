@@ -1,7 +1,7 @@
-"""Scalars and options that people pass: one test of what is a number, an integer, a flag, a name, wherever one is asked for.
+"""Scalars and options that users pass: one test each for numbers, integers, flags and names, for all callers.
 
 numpy's scalars count as Python's. A flag is no number, and no number is a flag. Options of solvers, tasks and data sets are the
-fields of a dataclass, which `option` and `choice` declare with what is accepted; `make_options` checks them all.
+fields of a dataclass, which `option` and `choice` declare with their accepted values; `make_options` checks them all.
 """
 
 import dataclasses
@@ -73,9 +73,9 @@ def check_number(
     name : str
         The parameter.
     value : object
-        What was given.
+        The given value.
     accepted : str
-        What is accepted, in words.
+        The condition, in words.
     above, least, most, below : float
         The same in numbers; by default all finite ones.
     """
@@ -172,7 +172,7 @@ def check_path(name: str, value) -> Path:
         raise ParameterError(f"{name} must be a path, got {shown(value)} of an unknown user") from None
 
 
-# What people know from elsewhere, and what serves here: the first that the call takes, or advice.
+# Names of other software, with the name that serves here: the first one that the call accepts, or advice.
 ELSEWHERE = {
     "C": ("lam = 1/(C n)",),
     "alpha": ("lam", "lam_min"),
@@ -208,7 +208,7 @@ def check_names(owner: str, given: Mapping, accepted: Collection[str], others: C
     Raises
     ------
     OptionError
-        Says what serves here where the name is one that other software uses.
+        If an option does not exist; the message has the name that serves here if the name is one that other software uses.
     """
     for key in given:
         if key not in accepted:
@@ -224,7 +224,7 @@ def option(default, check: Callable, *accepted, optional: bool = False, added_la
     ----------
     default : object
     check : callable
-        ``check(name, value, *accepted, **bounds)`` returns the checked value; the name is as messages say it.
+        ``check(name, value, *accepted, **bounds)`` returns the checked value; the name is the one in messages.
     optional : bool
         Whether None is a value as well.
     added_later : bool
@@ -251,7 +251,7 @@ def left_open(field: dataclasses.Field) -> Any:
 
 
 def check_field(name: str, value, field: dataclasses.Field):
-    """Return the checked value of a field: ``metadata`` has what is accepted, `choice` and `option` say how."""
+    """Return the checked value of a field, by the check or the choices in its ``metadata``, which `option` and `choice` set."""
     value = plain(value)
     if value is None and "left_open" in field.metadata:
         return None
@@ -266,7 +266,7 @@ def make_options(owner: str, options: type, given: Mapping, others: Collection[s
     Parameters
     ----------
     owner : str
-        Whose options they are, as messages say it.
+        Owner of the options, for messages.
     options : type
         The dataclass, of fields made by `option` and `choice`.
     given : mapping
@@ -289,13 +289,13 @@ def make_options(owner: str, options: type, given: Mapping, others: Collection[s
 
 
 def without_later_defaults(values: dict, options: type) -> dict:
-    """Return the values of an options dataclass without those of fields that were added later and have their default."""
+    """Return the values of an options dataclass without fields that were added later and have their default."""
     later = {field.name: field.default for field in dataclasses.fields(options) if field.metadata.get("added_later")}
     return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
 
 def _check_listed(name: str, value, choices: tuple) -> None:
-    """Refuse what is not one of ``choices``, which are all texts or all flags."""
+    """Refuse values other than ``choices``, which are all texts or all flags."""
     if type(value) is type(choices[0]) and value in choices:
         return
     allowed = [str(choice).lower() if isinstance(choice, bool) else choice for choice in choices]

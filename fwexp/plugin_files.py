@@ -66,7 +66,7 @@ def refresh() -> None:
 
 @contextlib.contextmanager
 def using(paths: Iterable[str | os.PathLike]) -> Iterator[None]:
-    """Have these plugin files in addition to those of the variable in this context, and in processes that are started there."""
+    """Use these plugin files in addition to the files of the variable in this context, and in processes that are started there."""
     before = os.environ.get(VARIABLE)
     given = [str(Path(path).expanduser().absolute()) for path in [*(before or "").split(os.pathsep), *paths] if str(path)]
     try:
@@ -144,7 +144,7 @@ def _imported(path: Path) -> ModuleType:
 
 
 class _Loader(SourceFileLoader):
-    """Loads a file without bytecode, which Python takes for that of an edited file of the same size and second."""
+    """Loads a file without bytecode, which Python would reuse for an edited file of the same size and second."""
 
     def path_stats(self, path) -> Mapping[str, Any]:
         """Return no facts about the file, so that no bytecode is read or written."""
@@ -156,7 +156,7 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path=None, target=None) -> ModuleSpec | None:
-        """Return where a module comes from; None unless it is that of a plugin file."""
+        """Return where a module comes from; None unless it is a plugin file."""
         if not name.startswith(PREFIX):
             return None
         for text in os.environ.get(VARIABLE, "").split(os.pathsep):

@@ -1,7 +1,7 @@
 """Solvers, data sets, tasks, papers and figures are found: in their folder, in other packages by entry point, in plugin files.
 
 What is found can be used by its name. What cannot be - it does not import, it is no solver, its name is taken - is left out,
-and one line on standard error says why; the rest works.
+and one line on standard error gives the reason; the rest works.
 """
 
 import dataclasses
@@ -59,9 +59,9 @@ class Named(Mapping):
 
 
 class Catalogue(Named):
-    """What there is of one kind, by name.
+    """The catalogue of one kind, by name.
 
-    A look-up imports what is asked for and nothing else, and so do the names where ``lazy``; otherwise asking for all names
+    A look-up imports only the name that is looked up, and so do the names if ``lazy``; otherwise asking for all names
     imports all, so that only what works is listed.
 
     Parameters
@@ -138,7 +138,7 @@ class Catalogue(Named):
         return self._discovered()[name].module
 
     def leave_out(self, name: str, error: BaseException) -> None:
-        """Forget a name, and say why."""
+        """Forget a name, and log the reason."""
         self.loaded.pop(name, None)
         definition = self._discovered().pop(name)
         warn_left_out(f"{self._kind} {name!r} of {definition.described}", error)
@@ -195,7 +195,7 @@ class Catalogue(Named):
 
 
 class Selection(Named):
-    """What of a catalogue fulfils a condition."""
+    """The part of a catalogue that fulfils a condition."""
 
     def __init__(self, catalogue: Catalogue, is_meant: Callable[[object], bool]) -> None:
         self._catalogue, self._is_meant, self._kind = catalogue, is_meant, catalogue._kind
@@ -226,7 +226,7 @@ def takes_options(kind: str) -> Callable[[F], F]:
 
 
 def taken(kind: str) -> Collection[str]:
-    """Return the names that options of methods for a kind of problem must not have, as far as `takes_options` knows them."""
+    """Return the names that options of methods for a kind of problem must not have, as far as `takes_options` has them."""
     return _TAKEN[kind]
 
 
@@ -248,7 +248,7 @@ def check_options_class(cls: type, taken: Collection[str] = ()) -> None:
 
 
 def warn_left_out(what: str, error: BaseException) -> None:
-    """Log a one-line warning about what was left out, and why."""
+    """Log a one-line warning about a name that was left out, and the reason."""
     logging.getLogger("fwexp").warning("fwexp: left out %s: %s", what, _reason(error))
 
 
@@ -265,7 +265,7 @@ def modules(package: str) -> Iterator[ModuleType]:
 
 
 def imported(name: str) -> ModuleType | None:
-    """Import a module and return it; if it does not import, print a line that says why, and return None."""
+    """Import a module and return it; if it does not import, print a line with the reason, and return None."""
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:

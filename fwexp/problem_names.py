@@ -13,7 +13,7 @@ USUAL = {"objective": "hinge", "temperature": 1.0}  # which the name of a proble
 def problem_names(results: "pd.DataFrame") -> "pd.Series":
     """Return the problem of each row: the data set with its options, a kernel, the objective unless it is the hinge, and lam.
 
-    Data of several contents, which a column ``content`` tells apart, are several problems.
+    Data of several contents, which a column ``content`` distinguishes, are several problems.
     """
     import pandas as pd
 

@@ -23,12 +23,12 @@ LINE = 64  # bytes; arrays start at such an address, so that they are cut into v
 
 
 def to_arrays(record) -> dict[str, np.ndarray]:
-    """Return ``record`` as a dict of arrays of its own: what is saved stays as it was when the record goes on changing.
+    """Return ``record`` as a dict of arrays of its own, which do not change when the record does.
 
     Raises
     ------
     ParameterError
-        Something in it cannot be saved; the message says where and what.
+        If a part of it cannot be saved; the message names it.
     """
     arrays: dict[str, np.ndarray] = {}
     tree = _flatten(record, "record", arrays)

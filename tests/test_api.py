@@ -237,7 +237,11 @@ def test_metrics_are_logged_of_every_iterate(problem):
 # --- what can be wrong ----------------------------------------------------------------------------------------------
 
 BAD_ARGUMENTS = [
-    ({"solver": "bcwf"}, ParameterError, r"unknown solver 'bcwf'; accepted: .*auto, bcfw, .*\(did you mean 'bcfw'\?\)"),
+    (
+        {"solver": "bcwf"},
+        ParameterError,
+        r"unknown solver 'bcwf' \(did you mean 'bcfw'\?\); accepted: .*bcfw, .*, \.\.\. \(`fwexp solvers` lists all\)$",
+    ),
     *(
         ({"lam": lam}, ParameterError, r"lam must be a positive finite number or \"1/n\", got")
         for lam in (0, -1, np.nan, np.inf, "abc")
@@ -247,8 +251,8 @@ BAD_ARGUMENTS = [
     ({"gap_tol": -1e-3}, ParameterError, "gap_tol must be a finite number >= 0, got -0.001"),
     ({"time_limit": 0}, ParameterError, "time_limit must be a positive number"),
     ({"schedule": "often"}, ParameterError, "schedule must be"),
-    ({"iterates": ["lst"]}, ParameterError, r"unknown iterate 'lst'; accepted: avg, last, tavg, wavg"),
-    ({"iterate": "lst"}, ParameterError, "unknown iterate 'lst'; accepted: best, last, wavg"),
+    ({"iterates": ["lst"]}, ParameterError, r"unknown iterate 'lst' \(did you mean 'last'\?\); accepted: avg, last, tavg, wavg"),
+    ({"iterate": "lst"}, ParameterError, r"unknown iterate 'lst' \(did you mean 'last'\?\); accepted: best, last, wavg"),
     ({"iterates": ["last"], "iterate": "wavg"}, ParameterError, "unknown iterate 'wavg'; accepted: best, last"),
     ({"linesearch": True}, OptionError, r"solver bcfw: unknown option 'linesearch'.*\(did you mean 'line_search'\?\)"),
     ({"sampling": "unifrom"}, ParameterError, "solver bcfw: sampling must be one of uniform, perm, .*; got 'unifrom'"),

@@ -44,9 +44,9 @@ def start(*argv, cwd, **options):
 BAD = [
     (
         "runn",
-        "unknown command 'runn'; accepted: advise, claims, compare, data, doctor, export, figure, ls, options, publish, report, ",
+        "unknown command 'runn' (did you mean 'run'?); accepted: compare, ",
     ),
-    ("run solver=bcwf", "unknown solver 'bcwf'; accepted: "),
+    ("run solver=bcwf", "unknown solver 'bcwf' (did you mean 'bcfw'?); accepted: "),
     (
         "run solver=away",
         "solver away is for convex problems (blocks, chain_dual, lasso, norm, triangle); for dataset digits: approx_bcfw, auto, ",
@@ -55,19 +55,22 @@ BAD = [
     ("run task=convex", "task convex is for convex problems and saddle points (ball_game, blocks, "),
     ("run dataset=lasso solver=bcfw", "solver bcfw is for structured SVMs (conll2000, digits, "),
     ("run solver=excessive_gap dataset=synthetic_lsp", "solver excessive_gap needs the tier expectations"),
-    ("run dataset=ocrr", "unknown dataset 'ocrr'; accepted: "),
-    ("run +experiment=icml2013/fig9", "unknown experiment 'icml2013/fig9'; accepted: claims/icml2013, "),
+    ("run dataset=ocrr", "unknown dataset 'ocrr' (did you mean 'ocr'?); accepted: "),
+    (
+        "run +experiment=icml2013/fig9",
+        "unknown experiment 'icml2013/fig9' (did you mean 'icml2013/fig5'?); accepted: ",
+    ),
     ("run experiment=quickstart", "an experiment is chosen by +experiment=quickstart, got 'experiment=quickstart'"),
     ("run -m experiment=quickstart", "an experiment is chosen by +experiment=quickstart, got 'experiment=quickstart'"),
     ("run -m +experiment@_global_=quickstart", "an experiment is chosen by +experiment=quickstart, got '+experiment@_"),
     ("run hydra/launcher=joblib", "hydra/launcher=joblib starts the runs of a sweep; add -m"),
-    ("run hydra/launcher=joblb", "unknown hydra/launcher 'joblb'; accepted: basic"),
+    ("run hydra/launcher=joblb", "unknown hydra/launcher 'joblb' (did you mean 'joblib'?); accepted: basic"),
     ("run dataset=ocr dataset.split=ocr3", "dataset ocr: split must be one of ocr2, ocr; got 'ocr3'"),
-    ("run lma=1", "unknown key 'lma'; accepted: check, checkpoint, data_dir,"),
-    ("run +foo=1", "unknown key 'foo'; accepted: check, checkpoint, data_dir,"),
+    ("run lma=1", "unknown key 'lma' (did you mean 'lam'?); accepted: dataset,"),
+    ("run +foo=1", "unknown key 'foo'; accepted: checkpoint, fail_fast,"),
     ("run ++solver.foo=1", "unknown option 'foo'; accepted: "),
-    ("run solver.samplng=perm", "unknown key 'solver.samplng'; accepted: solver."),
-    ("run hydra.lancher=x", "unknown key 'hydra.lancher'; accepted: "),
+    ("run solver.samplng=perm", "unknown key 'solver.samplng' (did you mean 'solver.sampling'?); accepted: solver."),
+    ("run hydra.lancher=x", "unknown key 'hydra.lancher' (did you mean 'hydra.launcher'?); accepted: "),
     ("run solver.sampling=prem", "sampling must be one of uniform, perm"),
     ("run solver.line_search=maybe", "line_search must be one of true, false; got 'maybe'"),
     ("run solver=null", "solver must be one name, or several with commas and -m, got 'null'; accepted: afw, approx_bcfw, auto,"),
@@ -88,7 +91,7 @@ BAD = [
     ("run max_passes=-1", "max_passes must be a positive finite number, got -1"),
     ("run gap_tol=-1e-3", "gap_tol must be a finite number >= 0, got -0.001"),
     ("run time_limit=0", "time_limit must be a positive number of seconds or None (null), got 0"),
-    ("run iterates=[lst]", "unknown iterate 'lst'; accepted: "),
+    ("run iterates=[lst]", "unknown iterate 'lst' (did you mean 'last'?); accepted: "),
     ("run schedule=[2,1]", "an increasing list of them, got [2, 1]"),
     ("run force=2", "force must be true, false or stale, got 2"),
     ("run results_dir=", "results_dir must be the name of a folder, got ''"),
@@ -103,12 +106,12 @@ BAD = [
     ("run dataset=ocr", "dataset ocr needs ocr/letter.data.gz"),
     ("run -m dataset=ocr seed=0,1", "dataset ocr needs ocr/letter.data.gz"),
     ("run dataset=ocr data_dir=nowhere", "nowhere (no such folder)"),
-    ("figure fig1", "unknown figure 'fig1'; accepted: crf, crf/fig1, horses, horses/overlays, icml2013, icml2013/fig1"),
-    ("figure quickstart --preset smokey", "unknown preset 'smokey'; accepted: full, smoke"),
+    ("figure fig1", "unknown figure 'fig1' (did you mean 'crf/fig1'?); accepted: crf/fig1, icml2013/"),
+    ("figure quickstart --preset smokey", "unknown preset 'smokey' (did you mean 'smoke'?); accepted: full, smoke"),
     ("figure icml2013/fig1 --preset smoke data_dir=nowhere", "dataset ocr needs ocr/letter.data.gz"),
-    ("ls solvr=bcfw", "unknown filter 'solvr'; accepted: "),
-    ("ls solver=bcwf", "unknown solver 'bcwf'; accepted: "),
-    ("ls method=bcwf_gap", "unknown method 'bcwf_gap'; accepted: "),
+    ("ls solvr=bcfw", "unknown filter 'solvr' (did you mean 'solver'?); accepted: "),
+    ("ls solver=bcwf", "unknown solver 'bcwf' (did you mean 'bcfw'?); accepted: "),
+    ("ls method=bcwf_gap", "unknown method 'bcwf_gap' (did you mean 'bcfw_gap'?); accepted: "),
     ("ls bcfw", "unknown argument of fwexp ls 'bcfw'; accepted: --stale, KEY=VALUE, data_dir=, results_dir="),
     ("ls seed=", "seed must not be empty"),
     ("run hydra/sweeper=basic -m lam=0.71,0.72", "hydra/sweeper must be fwexp or optuna, got basic"),
@@ -119,7 +122,7 @@ BAD = [
     ("run -m hydra.sweep.subdir=here seed=0,1", "hydra.sweep.subdir cannot be set, got 'here'"),
     ("run hydra.job.chdir=true", "hydra.job.chdir cannot be set, got True"),
     ("run +hydra.launcher.x=1", "unknown key of hydra.launcher (basic) 'x'; accepted: none"),
-    ("run -m hydra/launcher=joblib +hydra.launcher.x=1", "unknown key of hydra.launcher (joblib) 'x'; accepted: backend, "),
+    ("run -m hydra/launcher=joblib +hydra.launcher.x=1", "unknown key of hydra.launcher (joblib) 'x'; accepted: batch_size, "),
     ("run -m hydra/launcher=joblib hydra.launcher.backend=nope", "hydra.launcher.backend must be null or loky, got 'nope'"),
     ("run -m hydra/launcher=joblib hydra.launcher.n_jobs=0", "hydra.launcher.n_jobs must be a number of processes, or -1"),
     ("run -m hydra/launcher=dask +hydra.launcher.x=1", "unknown key of hydra.launcher (dask) 'x'; accepted: address, memory, "),
@@ -131,7 +134,10 @@ BAD = [
     ("run -m hydra.launcher=null", "hydra.launcher cannot be set, got None; hydra/launcher takes basic, joblib, submitit_local, "),
     ("figure quickstart --dry-run hydra/launcher=zz", "unknown value of hydra/launcher 'zz'; accepted: basic, dask, joblib, "),
     ("figure quickstart hydra/launcher=dask hydra.launcher.n_workers=0", "hydra.launcher.n_workers must be an integer >= 1, got"),
-    ("figure quickstart hydra.launcher.x=1 hydra/launcher=joblib", "'hydra.launcher.x'; accepted: "),
+    (
+        "figure quickstart hydra.launcher.x=1 hydra/launcher=joblib",
+        "(did you mean 'hydra.launcher.prefer'?); accepted: ",
+    ),
     ("reproduce --dry-run hydra/launcher=zz", "unknown value of hydra/launcher 'zz'; accepted: basic, dask, joblib, "),
     ("run hydra.output_subdir=.hydra", "hydra.output_subdir cannot be set, got '.hydra'"),
     ("run hydra.mode=MULTIRUN", "hydra.mode cannot be set, got MULTIRUN: the flag -m makes a sweep"),
@@ -178,12 +184,12 @@ BAD = [
     (f"data list data_dir={'x' * 5000}", "(File name too long)"),
     (
         "doctor result_dir=x",
-        "unknown key of fwexp doctor 'result_dir'; accepted: data_dir, results_dir (did you mean 'results_dir'?)",
+        "unknown key of fwexp doctor 'result_dir' (did you mean 'results_dir'?); accepted: data_dir, results_dir",
     ),
     ("doctor data_dir=", "data_dir must not be empty"),
     (f"doctor results_dir={'x' * 5000}", "(File name too long)"),
     ("doctor data_dir=~nobody_of_this_name", "(Could not determine home directory.)"),
-    ("data fetsh", "unknown action of fwexp data 'fetsh'; accepted: fetch, list"),
+    ("data fetsh", "unknown action of fwexp data 'fetsh' (did you mean 'fetch'?); accepted: fetch, list"),
 ]
 
 
@@ -516,7 +522,7 @@ def test_bash_completes(tmp_path):
 
 @pytest.mark.slow
 def test_ls_is_a_table(fwexp, tmp_path):
-    assert fwexp("ls") == (0, "no runs in results\n", "")
+    assert fwexp("ls") == (0, "no runs in results/ (start with: fwexp run)\n", "")
     fwexp("run", "-m", "max_passes=0.1", "solver=ssg,bcfw", "lam=0.1,1/n")
     paths = store.find_runs("results", solver="bcfw")
     configs = {path.config["lam"]: path.config for path in paths}
@@ -546,7 +552,7 @@ def test_ls_is_a_table(fwexp, tmp_path):
     assert [row[-1] for row in rows if row[0] != "damaged"] == ["options", "solver.sampling=gap", "solver.sampling=perm"]
     assert len(fwexp("ls", "gap_tol=0.5", "max_passes=0.1")[1].splitlines()) == 4  # a damaged run might be one
     assert len(fwexp("ls", "lam=0.1", "seed=0", "solver.line_search=true")[1].splitlines()) == 3
-    assert fwexp("ls", "results_dir=elsewhere", "data_dir=x")[1] == "no runs in elsewhere\n"
+    assert fwexp("ls", "results_dir=elsewhere", "data_dir=x")[1] == "no runs in elsewhere/ (start with: fwexp run)\n"
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ METHODS = {
 CONVEX = {f"convex.{name}": value for name, value in vars(fwexp.convex).items() if name in fwexp.convex.__all__ and callable(value)}
 DOCUMENTED = PUBLIC | CHECKS | CONVEX | ESTIMATORS | EXTENDED | METHODS
 
-SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples")
+SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes", "Examples")
 
 
 def sections(obj) -> dict[str, str]:

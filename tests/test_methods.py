@@ -59,7 +59,7 @@ def test_every_method_composes_and_its_runs_have_its_name():
     for kind, dataset in {"structured": "digits", "convex": "lasso", "saddle": "ball_game"}.items():
         of_kind = {name: method for name, method in methods().items() if SOLVERS[method.solver].kinds[0] == kind}
         configs = sweep.expand([f"solver={','.join(of_kind)}", f"dataset={dataset}"])
-        for config, (name, (solver, options, _)) in zip(configs, of_kind.items(), strict=True):
+        for config, (name, (solver, options, *_)) in zip(configs, of_kind.items(), strict=True):
             assert config["solver"]["name"] == solver
             assert method_of(solver, config["solver"], stated(name)) == name
             assert name == solver or options  # the file of a solver may state nothing; two of a solver do not state the same
@@ -125,7 +125,7 @@ def test_an_option_that_does_not_exist_is_no_way_to_split(split_by):
     results = make_run("bcfw", refresh=10.0, damping=0.5)
     bad = "r" if split_by == "refresh" else split_by[-1]
     for function in (of_results, variants):
-        with pytest.raises(OptionError, match=f"^unknown option to split methods by '{bad}'; accepted: .*damping"):
+        with pytest.raises(OptionError, match=f"^unknown option to split methods by '{bad}'.*; accepted: "):
             function(results, split_by)
     assert set(of_results(results, ["damping", "refresh"])) == {"bcfw[damping=0.5][refresh=10.0]"}
     assert set(of_results(make_run("ssg"), ["cache.F"])) == {"ssg"}  # known, though no run here has it
@@ -175,8 +175,8 @@ def test_solve_takes_methods_and_options_in_place_of_theirs():
     assert result.options | chosen == result.options
     same = fwexp.solve(train, "bcfw", lam=0.1, max_passes=1, **chosen)
     assert (result.solver, result.w.tobytes()) == ("bcfw", same.w.tobytes())
-    for name, hint in (("bcpfw_gab", " (did you mean 'bcpfw_gap'?)"), ("frank_wolfe", ""), (["bcfw"], "")):
-        with pytest.raises(ParameterError, match=rf"^unknown solver .*; accepted: .*, ssg{re.escape(hint)}"):
+    for name, hint in (("bcpfw_gab", " (did you mean 'bcpfw_gap'?)"), ("frank_wolfe", ""), (["bcfw"], " (did you mean 'bcfw'?)")):
+        with pytest.raises(ParameterError, match=rf"^unknown solver .*{re.escape(hint)}; accepted: .*fw, "):
             fwexp.solve(train, name, lam=0.1)
     with pytest.raises(OptionError, match="order excludes sampling"):
         fwexp.solve(train, "bcfw_gap", lam=0.1, order=[0])

@@ -89,7 +89,7 @@ REFUSED = [
     ("solver bcfw", {"cache": "yes"}, "cache must be true, false or a mapping of F, nu, size; got 'yes'"),
     ("solver bcfw", {"cache": {"F": -1}}, "cache.F must be a number >= 0, got -1"),
     ("solver bcfw", {"cache": {"size": 1.5}}, "cache.size must be an integer >= 2, got 1.5"),
-    ("solver bcfw", {"cache": {"siz": 2}}, "cache: unknown option 'siz'; accepted: F, nu, size (did you mean 'size'?)"),
+    ("solver bcfw", {"cache": {"siz": 2}}, "cache: unknown option 'siz' (did you mean 'size'?); accepted: F, nu, size"),
     ("solver bcfw", {"accelerate": {"kap": 0}}, "accelerate.kap must be a positive number, null or observed, got 0"),
     ("solver bcfw", {"accelerate": {"kap": "seen"}}, "accelerate.kap must be a positive number, null or observed, got 'seen'"),
     ("solver bcfw", {"accelerate": {"period": np.nan}}, "accelerate.period must be a positive number, got nan"),
@@ -111,7 +111,7 @@ REFUSED = [
     (
         "dataset ocr",
         {"spilt": "ocr"},
-        "unknown option 'spilt'; accepted: n, split, validation, validation_seed (did you mean 'split'?)",
+        "unknown option 'spilt' (did you mean 'split'?); accepted: n, split, validation, validation_seed",
     ),
     ("dataset digits", {"split": "ocr"}, "unknown option 'split'; accepted: " + OF_ALL),
     ("dataset hansards", {"aligner": "giza"}, "aligner must be one of hmm, eflomal; got 'giza'"),

@@ -134,7 +134,7 @@ def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
 
 
 def least_memory(problem, room: int) -> int:
-    """Return how many bytes sets with room for so many labelings per example take, those of labelings excepted."""
+    """Return the bytes of sets with room for so many labelings per example, without the labelings themselves."""
     return problem.n * (room * (24 + 8 * room) + 24)
 
 
@@ -181,7 +181,7 @@ def mean_norm_sq(sets):
 
 @register_jitable
 def prefetch_set(i, sets):
-    """Ask the processor for what is stored of example i."""
+    """Prefetch the storage of example i."""
     first, count, room = sets.first[i], sets.count[i], sets.first[i + 1] - sets.first[i]
     prefetch(sets.weight, first, first + count)
     prefetch(sets.loss, first, first + count)
@@ -281,7 +281,7 @@ def _rounding(score, extreme, scale):
 
 @inlined
 def _lanes(a, count):
-    """Return bits for those of the eight slots from a on that are in use."""
+    """Return a bit for each of the eight slots from a on that is in use."""
     return (1 << min(count - a, EIGHT)) - 1
 
 

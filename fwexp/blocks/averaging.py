@@ -31,7 +31,7 @@ class Averages(NamedTuple):
 
 
 def new_averages(problem, iterates) -> Averages:
-    """Return empty sums for those of ``iterates`` that are averages."""
+    """Return empty sums for the ``iterates`` that are averages."""
     kinds = np.array([KINDS[name] for name in iterates if name in KINDS], dtype=np.int64)
     return Averages(kinds, new_sums(problem, len(kinds)), np.zeros(len(kinds)))
 
@@ -70,7 +70,7 @@ def _subtract_sum(problem, total, c, w):
 
 
 def averaged(problem, averages: Averages, name: str, w, ell: float, k: int):
-    """Return the average called ``name`` after k steps as (internal weights, ell), given those of the last iterate."""
+    """Return the average called ``name`` after k steps as (internal weights, ell), from the last iterate."""
     w = w.copy()
     if k == 0:
         return w, ell

@@ -64,7 +64,7 @@ DONE, SET_FULL, BLOCKS_FULL, ORDER_ENDED = 0, 1, 2, 3  # Reasons why a series of
 class Iterate(NamedTuple):
     """The point that a block method has reached."""
 
-    w: np.ndarray  # internal weights; with acceleration those of the centred problem
+    w: np.ndarray  # internal weights; with acceleration, of the centred problem
     constraint: Any  # the map from v = A a to w: `Unconstrained`, or `projections.Nonnegative`
     dual: Any  # the dual variables: `Parts`, or `active_set.ActiveSets`
     losses: np.ndarray  # float64 (n,), n ell_i

@@ -20,7 +20,7 @@ class Centre(NamedTuple):
 
     z: np.ndarray  # internal weights; empty if there is no centre, or if kernels do not move it
     w_old: np.ndarray  # w at the latest move
-    times: np.ndarray  # int64 (3,): steps or rounds between new centres, that of the next one, moves so far
+    times: np.ndarray  # int64 (3,): steps or rounds between new centres, the step or round of the next one, moves so far
     watched: np.ndarray  # float64 (1,), the certificate `WATCH_CENTRES` centres ago
     kap: float  # weight of the centre, in multiples of lam
     lam: float  # regularisation of the original problem
@@ -33,7 +33,7 @@ NO_CENTRE = Centre(np.empty(0), np.empty(0), np.zeros(3, dtype=np.int64), np.zer
 class ProximalCentre:
     """The centre z of the proximal term (kap lam/2) ||w - z||^2, and when it moves; part of a solver's state.
 
-    Its fields are those of `Centre`. ``watch`` tells whether the safeguard is on; without it the period stays.
+    Its fields are those of `Centre`. ``watch`` is whether the safeguard is on; without it the period stays.
     """
 
     kap: float
@@ -125,7 +125,7 @@ def momentum(kap):
 
 @register_jitable
 def plan_next(times, watched, gap):
-    """Set when the next centre is chosen; ``gap`` is that of the original problem, 0 if it is not watched."""
+    """Set when the next centre is chosen; ``gap`` is the gap of the original problem, 0 if it is not watched."""
     times[MOVES] += 1
     if times[MOVES] % WATCH_CENTRES == 0:
         if gap > WATCH_FACTOR * watched[0]:

@@ -38,7 +38,7 @@ def _(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterat
     add_change(constraint, problem, i, work.direction, gamma / lam_n, iterate.w)
     if not (step.extends_search and gamma > 0.0):
         return gamma, loss_change
-    slope = loss_change - gamma * dot(problem, i, work.direction, work.theta)  # theta is that of the w before the step
+    slope = loss_change - gamma * dot(problem, i, work.direction, work.theta)  # theta belongs to the w before the step
     limit = longest_step(step, i, gamma, iterate)
     times = times_to_maximum(constraint, slope, gamma * gamma * length_sq / lam_n, limit, lam_n)
     if times != 1.0:

@@ -80,7 +80,7 @@ def _(dual, problem, i):
 
 @inlined
 def set_change(dual, problem, i, work):
-    """Set ``work.mean`` from m to d = m - mu_i, without what is too small to matter, and ``work.direction`` to the same vector."""
+    """Set ``work.mean`` from m to d = m - mu_i, without entries too small to matter, and ``work.direction`` to the same vector."""
     start = problem.part_ptr[i]
     for j in range(problem.part_ptr[i + 1] - start):
         change = work.mean[j] - dual.means[start + j]

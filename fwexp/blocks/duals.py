@@ -153,4 +153,4 @@ def _(dual, problem, i, gamma, iterate, work):
     score = iterate.losses[i] - dot(problem, i, work.direction, work.theta)
     for j in range(len(means)):
         means[j] *= 1.0 - gamma
-    return score  # The entropy of the new block is at least 1 - gamma times that of the old one.
+    return score  # The entropy of the new block is at least 1 - gamma times the entropy of the old one.

@@ -20,7 +20,7 @@ CORRECTIONS = 5  # pairwise steps among stored labelings per corrective step
 
 
 class LabelingFrankWolfe(NamedTuple):
-    """The step towards the corner, in weights of labelings; its fields are those of `FrankWolfe`."""
+    """The step towards the corner, in weights of labelings; it has the fields of `FrankWolfe`."""
 
     line_search: bool = True
     nu: float = 1.0

@@ -26,7 +26,7 @@ class Nonnegative(NamedTuple):
 
     index: np.ndarray  # int64, indices of internal weights
     v: np.ndarray  # float64, as many as ``index``: v there
-    before: np.ndarray  # likewise, before the latest change
+    before: np.ndarray  # the same, before the latest change
 
 
 def new_projection(problem):

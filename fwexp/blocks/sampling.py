@@ -27,7 +27,7 @@ class Draws:
     cumulative : float array (n,)
         For ``lipschitz``: the cumulated probabilities.
     rest : array
-        What was drawn and not used yet.
+        Drawn numbers that are not used yet.
     order : int array
         For ``given``: the indices that come again and again; empty if they come once.
     """
@@ -61,7 +61,7 @@ class Draws:
         return numbers
 
     def _more(self, count: int) -> np.ndarray:
-        """Return at least the next ``count`` numbers of the stream, or what is left of it."""
+        """Return at least the next ``count`` numbers of the stream, or its end."""
         match self.rule:
             case "uniform":
                 return self.rng.integers(self.n, size=count)

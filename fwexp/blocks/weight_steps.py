@@ -43,7 +43,7 @@ def pairwise_step(i, a, b, lam_n, sets):
 # steps magnify an error, and nothing else would stop its growth.
 DRIFT = 1e-14
 LEAST_MOVE = 1e-9  # of weight; less may be a step of rounding errors alone, whose sum is not 0
-VANISHED = 4e-16  # what rounding leaves of a weight that is all taken away
+VANISHED = 4e-16  # rounding leaves this much of a weight that is all taken away
 
 
 @register_jitable

@@ -1,4 +1,4 @@
-"""What follows the name of a command: words, flags and ``key=value``, taken apart alike for all commands but Hydra's ``run``."""
+"""The arguments of a command: words, flags and ``key=value``, parsed alike for all commands except Hydra's ``run``."""
 
 # ruff: noqa: T201
 
@@ -11,7 +11,7 @@ from fwexp.files import folders
 
 
 class Arguments(NamedTuple):
-    """What was given."""
+    """The parsed arguments."""
 
     words: list[str]
     flags: dict[str, str]  # with their values, "" for those that take none

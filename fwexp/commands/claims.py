@@ -13,18 +13,22 @@ from fwexp.run.config import PRESETS
 USAGE = """\
 usage: fwexp claims [PAPER] [--run] [--strict] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR] [published=DIR]
 
-What stored runs say of the papers' claims: holds, holds in part, or fails, where they contradict the paper's sentence; not
-reached where that is about more than they went to, and undecided where runs are missing. A line each, with where the paper says
-it, then why it is not more.
+Check the papers' claims against stored runs. Prints one line per claim: the verdict, its place in the paper, and the reason if it
+is not `holds`. The verdicts are
 
-  PAPER             B13, G16, L or R (icml2013, icml2016, lecture, review), or one claim such as B13-1; without it, all
-  --run             first run what is missing
-  --strict          exit with 1 if a verdict is another than the published one
-  --preset smoke    look at the short runs of fwexp figure --preset smoke; most criteria look further than these go
+  holds           the runs confirm the paper's sentence
+  holds in part   they confirm some of its parts
+  fails           they contradict it
+  not reached     the runs are too short for the statement
+  undecided       runs are missing
 
-Writes DIR/claims/<paper>.json: statements, the places in the papers, criteria, numbers, the verdicts at other thresholds where
-these are ours, and the keys of the runs behind them. published=DIR is the
-folder that --strict compares with (default: results/published).
+  PAPER             B13, G16, L or R (icml2013, icml2016, lecture, review), or one claim such as B13-1 (default: all)
+  --run             run missing runs first
+  --strict          exit with 1 if a verdict differs from the published one
+  --preset smoke    use the short runs of `fwexp figure --preset smoke`, which are too short for most criteria
+
+Writes DIR/claims/<paper>.json: statements, places, criteria, numbers, verdicts at other thresholds where we chose the threshold,
+and the keys of the runs. published=DIR is the folder that --strict compares with (default: results/published).
 """
 ACCEPTED = {"switches": ("--run", "--strict"), "flags": {"--preset": PRESETS}, "keys": ("published",)}
 WIDTH = 110
@@ -65,7 +69,7 @@ def main(given: Arguments) -> int:
 
         try:
             run_missing(claims.values(), results_dir, keys.get("data_dir"), preset)
-        except RunsFailed as error:  # say what the others decide
+        except RunsFailed as error:  # check the claims whose runs succeeded
             failed = error
     records = check_all(claims, results_dir, preset)
     for record in records.values():

@@ -20,23 +20,24 @@ usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--ga
                      [--config-dir DIR] [results_dir=DIR]
 
 Compare stored runs of methods: passes and time to given duality gaps, with 95 % intervals over seeds and tests, on all problems
-that all sides have runs of. Nothing is run. A SIDE is
+of which every side has runs. Runs nothing. A SIDE is
 
-  bcfw_gap                            a method as figures name it, a solver, or either as load_results has it
+  bcfw_gap                            a method or a solver, by the name that figures and load_results use
   bcfw:sampling=gap,step=pairwise     a solver with these options
   other/results                       a folder of results, compared method by method
 
   --dataset NAME    only this data set
   --lam LAM,LAM     only these lam, numbers or 1/n
-  --gaps GAP,GAP    the gaps to reach (default: up to three for each problem, of which every side reaches one)
-  --format FORMAT   text (default), csv with all digits, or latex with the package booktabs; then other lines go to standard error
-  --config-dir DIR  a folder of yours with methods in DIR/solver, as of fwexp run
+  --gaps GAP,GAP    duality gaps to reach (default: up to three for each problem; every side reaches at least one)
+  --format FORMAT   text (default), csv with all digits, or latex with the package booktabs; csv and latex send other lines
+                    to standard error
+  --config-dir DIR  your folder with methods in DIR/solver, as for fwexp run
 
-Prints medians over seeds with their intervals, Wilcoxon's signed-rank tests of every two sides over problems and seeds with Holm's
-correction, each side against the best of the others, and the fastest for each data set and lam. If a side has no dual on a problem,
-such as ssg, all sides are measured there by the primal above the best dual of any stored run. Tests take the least gap of each
-problem that more than half of the seeds of every side reach. Writes performance profiles and a critical-difference diagram
-(Friedman, Nemenyi) to DIR/figures/compare/.
+Prints medians over seeds with their intervals; Wilcoxon's signed-rank tests of every two sides over problems and seeds, with Holm's
+correction; each side against the best other side; and the fastest side for each data set and lam. If a side has no dual on a
+problem (ssg, for example), all sides are measured there by the primal above the best dual of any stored run. Tests take, for each
+problem, the smallest gap that more than half of the seeds of every side reach. Writes performance profiles and a
+critical-difference diagram (Friedman, Nemenyi) to DIR/figures/compare/.
 """
 FORMATS = ("text", "csv", "latex")
 FLAGS = dict.fromkeys(("--dataset", "--lam", "--gaps", "--config-dir"), ()) | {"--format": FORMATS}

@@ -16,12 +16,15 @@ from fwexp.plugins import KINDS
 USAGE = """\
 usage: fwexp data [list|fetch|verify|prepare] [DATASET ...] [data_dir=DIR]
 
-  list      what there is, and whether its files are there (the default)
+List, download or check the data sets.
+
+  list      list the data sets, and whether their files are present (the default)
   fetch     download missing or damaged files from their canonical sources
   verify    check whole files: sizes, checksums, counts; exit code 1 if one is missing or damaged
-  prepare   read the files now, and keep what takes long to compute (hansards: about a minute) for later runs
+  prepare   read the files now, and cache slow computations for later runs (hansards: about a minute)
 
-Without DATASET: all of them. DIR is FWEXP_DATA if that is set, else ~/.cache/fwexp.
+DATASET limits the action to these data sets (default: all). data_dir=DIR is the folder of the files (default: FWEXP_DATA if set,
+otherwise ~/.cache/fwexp).
 """
 
 
@@ -120,7 +123,7 @@ ACTIONS = {"list": _list, "fetch": _fetch, "verify": _verify, "prepare": _prepar
 
 
 def _state(file: DataFile, data_dir: Path) -> tuple[str, str]:
-    """Return "ok", "missing" or "damaged", and a text that says of what file and why."""
+    """Return "ok", "missing" or "damaged", and a text that names the file and the reason."""
     path = file.find(data_dir)
     if path is None:
         return "missing", str(file.folder(data_dir) / file.path)

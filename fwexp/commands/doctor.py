@@ -20,16 +20,16 @@ from fwexp.files import folders
 USAGE = """\
 usage: fwexp doctor [results_dir=DIR] [data_dir=DIR]
 
-Says whether this installation is sound: versions, the processor and what is compiled for it, the cache of machine code, data
-sets and their checksums, the folder of results, and a training whose optimum is known. Exit code 1 if something is wrong; each
-such line says what to do.
+Check the installation: versions, the processor and the machine code compiled for it, the cache of machine code, data sets and their
+checksums, the folder of results, and a training whose optimum is known. The exit code is 1 if something is wrong; each such line
+names the remedy.
 """
 SHOWN = ("fwexp", "numpy", "scipy", "numba", "llvmlite", "pandas", "hydra-core")
 
 # The optimum for lam 0.1 on the digits, to 1e-7: it lies between the dual and the primal objective of every run, on every CPU.
 LAM, OPTIMUM, TOLERANCE, GAP_TOL, MOST_ERRORS = 0.1, 0.0671726, 1e-6, 1e-3, 0.12
 
-Found = Iterator[tuple[bool, str]]  # whether it is right, and a text: what was found, or what is wrong and what to do
+Found = Iterator[tuple[bool, str]]  # whether it is right, and a text: the finding, or the fault and its remedy
 
 
 @command("fwexp doctor", USAGE)
@@ -60,7 +60,7 @@ def main(given: Arguments) -> int:
 
 
 def _caught(check: Callable[[], Found]) -> Found:
-    """Yield what a check finds; its own end is a finding as well, for it may stand on what is broken."""
+    """Yield the findings of a check; an exception is a finding as well, because a check may meet the very fault."""
     try:
         yield from check()
     except UserError as error:

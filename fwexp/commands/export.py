@@ -12,7 +12,7 @@ USAGE = """\
 usage: fwexp export FILE [--runs] [KEY=VALUE[,VALUE] ...] [results_dir=DIR]
        fwexp export --mlflow DIR [KEY=VALUE[,VALUE] ...] [results_dir=DIR]
 
-Write stored runs to one file for other programs, or to a local store of MLflow. KEY=VALUE chooses runs, as of fwexp ls.
+Write stored runs to one file for other programs, or to a local store of MLflow. KEY=VALUE chooses runs, as for fwexp ls.
 
   FILE           a file .csv or .parquet: one row per logged point and iterate, as fwexp.load_results returns them; an existing
                  file is replaced

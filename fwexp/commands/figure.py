@@ -19,23 +19,24 @@ usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [results_dir=DI
                     [dataset=NAME] [dataset.KEY=VALUE ...] [lam=LAM,LAM] [--format FORMATS] [--style FILE] [--width WIDTH]
        fwexp figure --from 'KEY=VALUE[,VALUE] ...' [--x passes|time] [--y gap|primal|test_error|...] [--format ...]
 
-  NAME              a figure, or a paper for all of its figures; without it, a list of all figures
-  --dry-run         only say which runs are missing
-  --preset smoke    few seeds and passes: does it work at all? Its files are called NAME-smoke
-  hydra/launcher    basic: one run after the other; joblib: side by side, the default where it is installed and
-                    the figure shows no seconds, or is a quick look; dask: on a cluster (docs/tutorials/cluster.md)
-  force=stale       run again what another version of the code has made; force=true: all
-  dataset, lam      draw the same kinds of curves for other data sets or lam, into files NAME-dataset=...
-  --format FORMATS  formats with commas between: png and svg are always written, pdf and pgf (needs TeX) on request
-  --style FILE      a style file of matplotlib, or the name of a style, on top of the style of all figures
-  --width WIDTH     width of a figure of curves, such as 3.25in, 8cm or 240pt
-  --from FILTERS    draw the stored runs that match, as of fwexp ls, a panel for each data set and lam; nothing is run
-  --x, --y          what --from draws: columns of the trace (default: gap against passes)
+Run what a figure needs and the store lacks, then draw the figure.
 
-Runs what is missing, then writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (where they come
-from: commit, versions, runs); a table: .md instead of the pictures. Of several figures, all runs that go side by side are made
-before the first is drawn, each once; those of the other figures when their turn comes. What fails is named at the end, and the
-rest is drawn.
+  NAME              a figure, or a paper for all of its figures (default: list all figures)
+  --dry-run         list missing runs only
+  --preset smoke    run few seeds and passes, as a quick check; the files are called NAME-smoke
+  hydra/launcher    basic runs one run at a time; joblib runs several at once, and is the default where it is installed if the
+                    figure shows no timings or the preset is smoke; dask runs on a cluster (docs/tutorials/cluster.md)
+  force=stale       repeat runs made by another version of the code; force=true repeats all
+  dataset, lam      draw the same kinds of curves for other data sets or lam, into files NAME-dataset=...
+  --format FORMATS  formats, separated by commas: png and svg are always written, pdf and pgf (needs TeX) on request
+  --style FILE      a matplotlib style file, or the name of a style, on top of the style of all figures
+  --width WIDTH     width of a figure of curves, such as 3.25in, 8cm or 240pt
+  --from FILTERS    draw the stored runs that match (filters of fwexp ls), one panel for each data set and lam; runs nothing
+  --x, --y          columns of the trace that --from draws (default: gap against passes)
+
+Writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (commit, versions, runs); for a table, .md instead of
+the pictures. With several figures, fwexp first makes all runs that can share the machine. Figures that show timings are then run
+and drawn one at a time. Figures that fail are named at the end, and all others are drawn.
 """
 FORCE = {"stale": "stale", "true": True, "false": False}
 OVERRIDES = ("dataset", "dataset.", "lam")
@@ -170,7 +171,7 @@ def _list_missing(name: str, **places) -> None:
 
 
 def describe(config: dict) -> str:
-    """Return one line that identifies a run among those of a figure."""
+    """Return one line that identifies a run among all runs of a figure."""
     chosen = {group: config[group] for group in GROUPS if group in config}
     names = [f"{group}={value['name']}" for group, value in chosen.items()]
     facts = [f"{key}={config[key]}" for key in ("lam", "seed", "max_passes") if key in config]

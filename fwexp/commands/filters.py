@@ -36,7 +36,7 @@ def read_filters(texts: Mapping[str, str], results_dir) -> dict[str, list]:
 
 
 def _check(key: str, texts: list[str], stored: list[Entry]) -> None:
-    """Refuse values that no run can have, rather than say that there is no such run."""
+    """Refuse values that no run can have, instead of finding no run."""
     if key in ("solver", "dataset"):
         known = {getattr(entry, key) for entry in stored} - {None}
         if not known.issuperset(texts):  # else there is no need to import them all

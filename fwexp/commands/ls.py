@@ -1,4 +1,4 @@
-"""``fwexp ls``: what is stored, as a table."""
+"""``fwexp ls``: a table of stored runs."""
 
 # ruff: noqa: T201
 
@@ -10,13 +10,12 @@ from fwexp.store.run_store import RUN_COLUMNS, StoredRun, find_runs
 USAGE = """\
 usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [--stale] [results_dir=DIR]
 
-Lists the runs of a store: finished, interrupted, failed and damaged ones, their error of validation (with
-dataset.validation=0.2), what they lost with workers of a cluster, and the options in which they differ. KEY is one of
-dataset, split, solver, method (a name in conf/solver), lam, seed, status, key (its beginning will do), max_passes, gap_tol, or an
-option such as solver.sampling.
+List stored runs: finished, interrupted, failed and damaged ones, with their validation error (after dataset.validation=0.2), the
+work lost with workers of a cluster, and the options in which the runs differ. KEY is one of dataset, split, solver, method (a name
+in conf/solver), lam, seed, status, key (its first characters suffice), max_passes, gap_tol, or an option such as solver.sampling.
 
-  --stale    only runs made by another version of the code than that which is here; they are marked stale; fwexp run and
-             fwexp figure with force=stale run them again
+  --stale    list only runs made by a different version of the code, which are marked stale; `fwexp run` and `fwexp figure`
+             repeat them with force=stale
 """
 COLUMNS = ("status", "solver", "dataset", "lam", "seed", "gap", "passes", "time", "key")
 
@@ -29,7 +28,7 @@ def main(given: Arguments) -> int:
     results_dir = filters.pop("results_dir", "results")
     runs = find_runs(results_dir, include=NOT_FINISHED, **read_filters(filters, results_dir))
     if not runs:
-        print(f"no runs in {results_dir}" + (" match" if filters else ""))
+        print(f"no runs in {results_dir}/ match" if filters else f"no runs in {results_dir}/ (start with: fwexp run)")
         return 0
     runs.sort(key=lambda run: [str(run.columns().get(name)) for name in ("dataset", "solver", "lam_spec", "seed")])
     rows = [COLUMNS, *(_row(run) for run in runs)]

@@ -1,4 +1,4 @@
-"""``fwexp solvers`` and ``fwexp options``: what can be chosen, in the words that its YAML file and its docstrings have."""
+"""``fwexp solvers`` and ``fwexp options``: lists and descriptions, from YAML files and docstrings."""
 
 # ruff: noqa: T201
 
@@ -23,15 +23,16 @@ from fwexp.store.run_labels import as_text
 SOLVERS_USAGE = """\
 usage: fwexp solvers [NAME]
 
-The solvers and the methods, which are solvers with certain options; with NAME what it is, its paper, and its options.
+List solvers and methods, grouped by the problems that they solve. A method is a solver with certain options. With NAME, describe
+one: its paper and its options.
 """
 USAGE = """\
 usage: fwexp options [NAME]
 
-The options of a solver, a method, a data set or a task: defaults, what else they may be, and what they mean; without NAME what
-there is.
+List the options of a solver, a method, a data set or a task: default, accepted values and meaning. Without NAME, list all names.
 """
 GROUPS = ("solver", "dataset", "task")
+HEADS = {"dataset": "data sets", "task": "tasks"}
 WORDS = {int: "an integer", float: "a number", str: "a text"}
 
 
@@ -52,7 +53,7 @@ def main(given: Arguments) -> int:
 
 
 def _show(groups: Sequence[str], words: Sequence[str]) -> int:
-    """Print what has the name that was given; without one, all names with a line on each."""
+    """Describe the choice that was named; without a name, list all choices."""
     titles = {group: titles_of(group) for group in groups}
     for name in words:
         if not any(name in known for known in titles.values()):
@@ -63,10 +64,24 @@ def _show(groups: Sequence[str], words: Sequence[str]) -> int:
                 print(f"{group}={name}: {about.title}", *map(_filled, about.paragraphs), sep="\n\n")
                 print(*(line for option in about.options for line in _lines(option)), sep="\n")
     if not words:
-        rows = [(f"{group}={name}", title) for group, known in titles.items() for name, title in known.items()]
-        width = max(len(choice) for choice, _ in rows)
-        print(*(f"{choice:{width}}  {title}" for choice, title in rows), sep="\n")
+        parts = {head: names for group in groups for head, names in _parts(group).items()}
+        width = max(len(choice) for names in parts.values() for choice in names)
+        for head, names in parts.items():
+            print(f"{head}:", *(f"  {choice:{width}}  {title}" for choice, title in names.items()), sep="\n")
     return 0
+
+
+def _parts(group: str) -> dict[str, dict[str, str]]:
+    """Return the choices of a group with their titles: of solvers by kind of problem, those for figures only last."""
+    titles, known = titles_of(group), methods() if group == "solver" else {}
+    if not known:
+        return {HEADS[group]: {f"{group}={name}": title for name, title in titles.items()}}
+    parts: dict[str, dict[str, str]] = {head: {} for head in (*KINDS.values(), "settings that only figures use")}
+    for name, title in titles.items():
+        method = known.get(name, known.get(ALIASES.get(name, "")))
+        first = KINDS[kinds(group, method.solver if method else name)[0]]
+        parts["settings that only figures use" if method and method.for_figures else first][f"{group}={name}"] = title
+    return {f"solvers for {head}" if head in KINDS.values() else head: names for head, names in parts.items() if names}
 
 
 def titles_of(group: str) -> dict[str, str]:
@@ -88,7 +103,7 @@ class Row(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What there is to say of a solver, a method, a data set or a task."""
+    """Description of a solver, a method, a data set or a task."""
 
     title: str
     paragraphs: list[str]
@@ -96,18 +111,21 @@ class Description(NamedTuple):
 
 
 def described(group: str, name: str) -> Description:
-    """Return what there is to say of what is called ``name`` in a group, from its declaration and its docstrings."""
+    """Return the description of a name in a group, from its declaration and its docstrings."""
     method = methods().get(name, methods().get(ALIASES.get(name))) if group == "solver" else None
     known, own = catalogue(group), method.solver if method else name
     chosen, stated = known[own], dict(method.options) if method else {}
     texts = [f"For {' and '.join(KINDS[kind] for kind in kinds(group, own))}."]
     if stated and own != name:
         texts.insert(0, f"It is {own} with {', '.join(f'{option}={as_text(value)}' for option, value in stated.items())}.")
-    texts += [sys.modules[known.module(own)].__doc__, chosen.__doc__ if inspect.isclass(chosen) else ""]
+    module = known.module(own)
+    shared = sum(known.module(other) == module for other in known) > 1
+    alone = chosen if inspect.isclass(chosen) else chosen.Options  # describes one choice of a module of several
+    texts.append((alone if shared else sys.modules[module]).__doc__)
     if group == "task":
         texts.append(f"Settings: {', '.join(f'{key}={as_text(value)}' for key, value in chosen.reads.items())}")
-    has_options = bool(dataclasses.fields(chosen.Options))
-    texts.append(chosen.Options.__doc__ if has_options else "It has no options.")
+    if not dataclasses.fields(chosen.Options):
+        texts.append("It has no options.")
     paragraphs = [inspect.cleandoc(text).partition("\n\n")[0] for text in texts if text]
     return Description(titles_of(group)[name], paragraphs, list(rows(group, chosen.Options, stated)))
 
@@ -143,7 +161,7 @@ def _types(field: dataclasses.Field) -> tuple[type, ...]:
 
 
 def offered(group: str, chosen: str, path: str) -> list[str]:
-    """Return the values to offer for an option, such as ``cache`` or ``cache.F``, of what is chosen in a group."""
+    """Return the values to offer for an option, such as ``cache`` or ``cache.F``, of the choice in a group."""
     method = methods().get(chosen, methods().get(ALIASES.get(chosen))) if group == "solver" else None
     own = method.solver if method else chosen
     if group not in GROUPS or own not in catalogue(group):

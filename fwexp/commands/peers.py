@@ -13,11 +13,11 @@ from fwexp.papers.peers import contests
 USAGE = """\
 usage: python -m fwexp.commands.peers [--only liblinear|dlib|crfsuite] [--rounds N] [results_dir=DIR] [data_dir=DIR]
 
-Trains with fwexp and with other tools in turns, on one core, and writes DIR/peers/NAME.md, .csv and .json. The other tools are
-those of the extra peers, which make venv installs.
+Train the same problems with fwexp and with other tools, alternately and on one core, and write DIR/peers/NAME.md, .csv and .json.
+The other tools come with the extra peers, which make venv installs.
 
-  --only NAME     only the comparison with this tool, whose files alone are written
-  --rounds N      how often everything is trained (default: 5)
+  --only NAME     compare with this tool only, and write only its files
+  --rounds N      number of times that everything is trained (default: 5)
 """
 ACCEPTED = {"--only": tuple(contests.CONTESTS), "--rounds": ()}
 

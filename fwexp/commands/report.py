@@ -7,10 +7,9 @@ from fwexp.commands.arguments import Arguments, command
 USAGE = """\
 usage: fwexp report [results_dir=DIR]
 
-Writes DIR/report/: pages that begin with what stored runs say, and have all figures and tables that are drawn, the papers'
-claims, an explorer of all runs, who is fastest where, and a page per run. Open DIR/report/index.html; it needs no network.
-Of figures that are not drawn there it shows what DIR/published has.
-Nothing is run: fwexp figure NAME and fwexp claims --run do that. Needs plotly and jinja2 (the extra report).
+Write the HTML report to DIR/report/: findings, all drawn figures and tables, the papers' claims, an explorer of all runs, the
+fastest methods, and a page per run. Open DIR/report/index.html; it needs no network. Figures that are not drawn in DIR are shown
+from DIR/published. Runs nothing: fwexp figure NAME and fwexp claims --run do. Needs plotly and jinja2 (the extra report).
 """
 
 

@@ -18,25 +18,25 @@ USAGE = """\
 usage: fwexp reproduce [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
                        [hydra/launcher=basic|joblib|dask] [hydra.launcher.KEY=VALUE ...]
 
-Runs what all figures and claims of all papers need and is not stored, draws the figures, checks the claims and writes the
-report. Interrupt it and repeat it as you like: finished runs are never repeated.
+Run everything that the figures and claims of all papers need and the store lacks, draw the figures, check the claims and write the
+report. You can interrupt and repeat it: finished runs are never repeated.
 
-  --dry-run         only say which runs are missing, and about how long they take
-  --preset smoke    few seeds and passes: does it all work?
-  hydra/launcher    basic: one run after the other; joblib: side by side, those of all such figures first, the default where
-                    it is installed and a figure shows no seconds; dask: on a cluster (docs/tutorials/cluster.md)
+  --dry-run         list missing runs only, with an estimate of their time
+  --preset smoke    run few seeds and passes, as a quick check
+  hydra/launcher    basic runs one run at a time; joblib runs several at once, and is the default where it is installed for figures
+                    without timings; dask runs on a cluster (docs/tutorials/cluster.md)
 
-What fails, or lacks its data, is named at the end, and the rest is done.
+Figures and claims that fail, or lack their data, are named at the end.
 """
 PUBLISH_USAGE = """\
 usage: fwexp publish [PART ...] [results_dir=DIR] [published=DIR]
 
-Puts small copies of the figures that were drawn from the full runs, of the verdicts on the claims, and of the comparison with
-other tools into a folder that is committed (default: results/published), with their provenance. Nothing is run; what was in
-the folder is replaced. What is damaged is left out; that, and what is not of one commit, is said.
+Copy results into a folder to commit (default: results/published), with their provenance: small copies of the figures of full runs,
+the verdicts on the claims, and the comparison with other tools. Runs nothing; replaces the contents of the folder. Prints which
+results it leaves out because they are damaged, and which were made at another commit.
 
-  PART   only this, and the claims of this paper: icml2013, icml2016, lecture, review, horses, pose, quickstart, peers; the rest
-         of the folder stays as it is
+  PART   icml2013, icml2016, lecture, review, horses, pose, quickstart or peers: copy only these figures and the claims of this
+         paper, and leave the rest of the folder as it is
 """
 ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": LAUNCHED}
 

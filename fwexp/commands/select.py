@@ -1,4 +1,4 @@
-"""``fwexp select``: what validation picks among the runs of a sweep."""
+"""``fwexp select``: choose a value by validation among the runs of a sweep."""
 
 # ruff: noqa: T201
 
@@ -16,16 +16,16 @@ USAGE = """\
 usage: fwexp select KEY=VALUE[,VALUE ...] ... [--refit] [--oracle] [--format text|csv|latex]
                     [results_dir=DIR] [data_dir=DIR]
 
-Runs a sweep on a part of the training set, as fwexp run -m does, and prints for which lam, or other option that has several
-values, the error on the rest of the training set is lowest: for each seed and by the mean over seeds. The test error is shown
-for picked values only. Stored runs are not repeated.
+Choose lam, or another option with several values, by validation. Runs a sweep on part of the training set, as fwexp run -m does,
+and prints the value with the lowest error on the rest of the training set: for each seed, and by the mean over seeds. The test
+error is shown for picked values only. Stored runs are not repeated.
 
-  dataset.validation=0.2      share of the training examples that is set aside (default: 0.2)
-  dataset.validation_seed=0   which examples these are; 0,1,2 for several choices. The seed of the runs does not change them
-  --refit                     also train on the whole training set with what validation picks, and print the test error then
-  --oracle                    also print what the test set would have picked, which shows how much validation loses
-  --format FORMAT             text (default), csv with all digits, or latex with the package booktabs; then other lines go to
-                              standard error
+  dataset.validation=0.2      share of the training examples to set aside (default: 0.2)
+  dataset.validation_seed=0   seed that chooses these examples; 0,1,2 for several choices. Independent of the seed of the runs
+  --refit                     also train on the whole training set with the picked value, and print the test error
+  --oracle                    also print the value that the test set would pick, which shows the cost of validation
+  --format FORMAT             text (default), csv with all digits, or latex with the package booktabs; csv and latex
+                              send other lines to standard error
 
 Examples:
   fwexp select dataset=ocr lam=0.1,0.01,0.001 seed=0,1,2

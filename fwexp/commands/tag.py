@@ -228,7 +228,7 @@ def _best(model, tokens) -> list[tuple[list, list]]:
 
 
 def _several(model, tokens, several: int, numbered: bool, marked: bool) -> list[tuple[list, list]]:
-    """Return the best labelings, with their probabilities in a line before (or scores), and with those of labels if ``marked``."""
+    """Return the best labelings, after a line with the probability (or score), with probabilities of labels if ``marked``."""
     labelings, values = zip(*model.predict([tokens], n_best=several)[0])
     if hasattr(model, "predict_proba"):
         values = np.exp(model.log_proba([tokens] * len(labelings), labelings))
@@ -263,7 +263,7 @@ def _evaluate(model, X, y) -> None:
     print(f"token accuracy  {right / sum(map(len, y)):.4f}")
     try:
         print(f"chunk F1        {chunk_f1(y, predicted):.4f}")
-    except ParameterError:  # Labels are not those of chunks.
+    except ParameterError:  # The labels do not mark chunks.
         return
 
 

@@ -72,10 +72,10 @@ def load_dataset(name: str, *, data_dir: AnyPath | None = None, **options: Any) 
     Parameters
     ----------
     name : str
-        ``"digits"`` (embedded), ``"ocr"``, ``"conll2000"``, ``"hansards"``, ``"horses"``, ``"synthetic_horseseg"``, or another that
-        `DATASETS` has.
+        ``"digits"`` (embedded), ``"ocr"``, ``"conll2000"``, ``"hansards"``, ``"horses"``, ``"synthetic_horseseg"``, or another name
+        in `DATASETS`; ``fwexp data`` lists them.
     data_dir : path, optional
-        The folder of the data files; by default the environment variable ``FWEXP_DATA``, else ``~/.cache/fwexp``.
+        Folder of the data files; by default the environment variable ``FWEXP_DATA``, otherwise ``~/.cache/fwexp``.
     **options
         Options of the data set, e.g. ``split="ocr"``. All data sets of examples take ``validation=0.2``, a share of the training
         examples to set aside, and ``validation_seed=0``, which chooses them.
@@ -88,9 +88,9 @@ def load_dataset(name: str, *, data_dir: AnyPath | None = None, **options: Any) 
     Raises
     ------
     ValueError
-        Unknown data set or option value, or a file that is missing or damaged.
+        If the data set is unknown, an option does not accept its value, or a file is missing or damaged.
     TypeError
-        Unknown option.
+        If the data set does not have an option.
 
     Examples
     --------

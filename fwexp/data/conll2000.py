@@ -30,7 +30,7 @@ from fwexp.data.subsampling import sample
 from fwexp.errors import DataError, ParameterError
 from fwexp.options import check_integer, option
 
-# What is looked at, and at which positions relative to the token.
+# Attributes that features are made of, and their positions relative to the token.
 TEMPLATE = (
     ("word", -2),
     ("word", -1),
@@ -166,7 +166,7 @@ def read_text(path: Path) -> Text:
     Raises
     ------
     DataError
-        Names the file, the first bad line and what was expected there.
+        Names the file, the first bad line and the expected content.
     """
     words, pos, tags, ptr = [], [], [], [0]
     for number, line in read_lines(path):
@@ -293,7 +293,7 @@ def _look_up(code: np.ndarray, values: np.ndarray, ids: np.ndarray) -> np.ndarra
 
 
 def _describe(line: bytes) -> str:
-    """Return what is wrong with a line that `read_text` rejected."""
+    """Return the fault of a line that `read_text` rejected."""
     bad = re.search(rb"[^ -~]", line)
     if bad:
         return f"byte {_show(bad.group())} at column {bad.start() + 1}, expected printable ASCII"

@@ -62,7 +62,7 @@ def files_in(path: Path) -> list[Path]:
 
 
 def sha256(path: Path) -> str:
-    """Return the checksum of the bytes of a file, as stored; of a folder, that of the names and checksums of its files."""
+    """Return the checksum of the bytes of a file, as stored; of a folder, the checksum of the names and checksums of its files."""
     if path.is_dir():
         lines = [f"{sha256(file)}  {file.relative_to(path).as_posix()}\n" for file in files_in(path)]
         return checksums.sha256("".join(lines).encode())
@@ -77,7 +77,7 @@ def check_text(path: Path, *, size: int, sha256: str) -> str:
     Returns
     -------
     str
-        What was found to be right, for the report of ``fwexp data verify``.
+        Facts that were checked, for the report of ``fwexp data verify``.
 
     Raises
     ------
@@ -129,5 +129,5 @@ def npz_arrays(path: Path) -> dict:
             return arrays_in(file, LARGEST)
         except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error):
             raise
-        except Exception as error:  # kinds that zipfile does not know; headers on which numpy lets Python's tokenizer loose
+        except Exception as error:  # kinds that zipfile does not support; headers that numpy passes to Python's tokenizer
             raise ValueError(f"{type(error).__name__}: {error}") from error

@@ -1,4 +1,4 @@
-"""What a data set says of itself: name, options, files with their sources and checks, and how it is read.
+"""The declaration of a data set: name, options, files with their sources and checks, and its reader.
 
 Files keep their upstream names below one folder per data set. Upstream offers gzip files without checksums; packing a
 text anew changes the gzip bytes, so it is always the unpacked content that is checked: by the checksum of the text
@@ -30,7 +30,7 @@ class DataFile:
     size : int, optional
         Bytes of the unpacked content, where that is known.
     check : callable, optional
-        ``check(path) -> str`` says what was found to be right, or raises DataError; without it, that the file can be read.
+        ``check(path) -> str`` returns the facts that it checked, or raises DataError; by default, that the file can be read.
     skip : int
         How many lines of what ``url`` gives come before the content of the file.
     home : Path, optional
@@ -65,7 +65,7 @@ class DataFile:
         return f"put it there ({self.source})" if self.source else "put it there"
 
     def verify(self, path: Path) -> str:
-        """Return what was found to be right of the file, which lies at ``path``.
+        """Return the facts that were checked of the file, which lies at ``path``.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class Dataset:
         Raises
         ------
         DataError
-            A file is missing; the message says which, and how to get it.
+            If a file is missing; the message names it, and how to get it.
         """
         paths = {}
         for file in self.files:

@@ -94,7 +94,7 @@ def _working_folder(target: Path) -> Iterator[Path]:
     folder = hidden(target)
     with none_left_empty(target.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        clean(folder.parent)  # what fetches left that were killed
+        clean(folder.parent)  # remnants of killed downloads
         folder.mkdir(mode=0o700)
         try:
             yield folder

@@ -114,7 +114,7 @@ def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str,
 
 
 def baselines(data_dir: str | Path | None = None, **options) -> dict[str, dict[str, float]]:
-    """Return what `scorer` says of alignments that are not learned.
+    """Return the scores by `scorer` of alignments that are not learned.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def read_sentences(path: Path) -> list[list[str]]:
     Raises
     ------
     DataError
-        Names the file, the line and what is wrong.
+        Names the file, the line and the fault.
     """
     sentences = []
     for number, line in read_lines(path):
@@ -176,7 +176,7 @@ def read_gold(data_dir: Path) -> Gold:
     Raises
     ------
     DataError
-        Names the file, the line and what is wrong: a malformed link, or one out of range.
+        Names the file, the line and the fault: a malformed link, or one out of range.
     """
     e_path, f_path, path = list(DATASET.locate(data_dir).values())[:3]
     pairs = read_pairs(e_path, f_path)

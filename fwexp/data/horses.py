@@ -122,7 +122,7 @@ def read_images(folder: Path) -> list[tuple[str, np.ndarray, np.ndarray]]:
     Raises
     ------
     DataError
-        Names the file and what is wrong: an image without mask or a mask without image, one that cannot be read, a mask of
+        Names the file and the fault: an image without mask or a mask without image, one that cannot be read, a mask of
         another size, no images.
     """
     images = {path.stem: path for path in sorted((folder / "images").glob("*.jpg"))}
@@ -150,7 +150,7 @@ def _pixels(path: Path, mode: str) -> np.ndarray:
     try:
         with Image.open(path) as image:
             return np.asarray(image.convert(mode))
-    except (OSError, SyntaxError, ValueError) as error:  # what PIL raises for damaged files
+    except (OSError, SyntaxError, ValueError) as error:  # raised by PIL for damaged files
         raise DataError(f"{path}: cannot be read as an image ({error})") from error
 
 

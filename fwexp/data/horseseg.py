@@ -84,7 +84,7 @@ def read_cells(path: Path) -> dict[str, list[dict[str, np.ndarray]]]:
     Raises
     ------
     DataError
-        Names the file and what is wrong: it cannot be read, or lacks a cell array or a field.
+        Names the file and the fault: it cannot be read, or lacks a cell array or a field.
     """
     import scipy.io
 

@@ -130,7 +130,7 @@ def _pixels(path: Path) -> tuple[np.ndarray, float]:
             scale = LONGEST / max(image.size)
             size = tuple(max(round(side * scale), 1) for side in image.size)
             return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BILINEAR)), scale
-    except (OSError, SyntaxError, ValueError) as error:  # what PIL raises for damaged files
+    except (OSError, SyntaxError, ValueError) as error:  # raised by PIL for damaged files
         raise DataError(f"{path}: cannot be read as an image ({error})") from error
 
 

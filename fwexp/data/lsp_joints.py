@@ -8,7 +8,7 @@ JOINTS = (
     *("neck", "head top"),
 )
 PARENTS = (1, 2, 12, 12, 3, 4, 7, 8, 12, 12, 9, 10, -1, 12)  # the neck is the root
-# Limbs, whose ends are joints: what PCP counts.
+# Limbs, whose ends are joints; PCP counts them.
 LIMBS = {
     "right lower leg": (0, 1),
     "right upper leg": (1, 2),
@@ -22,7 +22,7 @@ LIMBS = {
     "right trunk": (2, 12),
     "left trunk": (3, 12),
 }
-TORSO = ((2, 9), (3, 8))  # a hip and the shoulder across: what PDJ is relative to
+TORSO = ((2, 9), (3, 8))  # a hip and the shoulder across; PDJ is relative to their distance
 
 
 def torso_length(joints: np.ndarray) -> float:

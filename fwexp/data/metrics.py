@@ -10,7 +10,7 @@ from fwexp.errors import ParameterError
 
 
 class ChunkScores(NamedTuple):
-    """What conlleval reports; ratios are between 0 and 1, and 0 where there is nothing to divide by."""
+    """The report of conlleval; ratios are between 0 and 1, and 0 if the denominator is 0."""
 
     accuracy: float  # of tags
     precision: float
@@ -22,7 +22,7 @@ class ChunkScores(NamedTuple):
 
 
 class AlignmentScores(NamedTuple):
-    """What is reported of word alignments (Och and Ney 2000); all between 0 and 1."""
+    """Measures of word alignments (Och and Ney 2000), all between 0 and 1."""
 
     aer: float  # alignment error rate
     precision: float  # of predicted links, how many are possible
@@ -30,14 +30,14 @@ class AlignmentScores(NamedTuple):
 
 
 class SegmentationScores(NamedTuple):
-    """What is reported of figure and ground; both between 0 and 1."""
+    """Measures of figure and ground, both between 0 and 1."""
 
     pixel_accuracy: float  # the share of all pixels that are right
     iou: float  # intersection over union of the figure, the mean over images
 
 
 class PoseScores(NamedTuple):
-    """What is reported of poses; both between 0 and 1, NaN where nothing can be compared."""
+    """Measures of poses, both between 0 and 1, NaN if nothing can be compared."""
 
     pcp: float  # of limbs, how many have both ends within half the limb's length (Ferrari et al. 2008)
     pdj: float  # of joints, how many are within a fifth of the torso's length (Sapp and Taskar 2013)
@@ -74,7 +74,7 @@ def token_accuracy(problem, predictions: Sequence) -> float:
 def chunk_f1(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
     """Return the F1 of chunks, between 0 and 1, as conlleval, the evaluation program of the CoNLL tasks, defines it.
 
-    A chunk is right if both its ends and its type are. `chunk_scores` says more, and what its arguments are.
+    A chunk is right if both its ends and its type are. `chunk_scores` has more measures, and describes the arguments.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def _kinds_and_types(name: str, tags: Iterable[str], known: dict[str, int]) -> t
 
 
 def _chunks(numbers: np.ndarray, first: np.ndarray, inside: np.ndarray, types: np.ndarray) -> np.ndarray:
-    """Return one integer per chunk, which says where it starts and ends and its type; ``first`` marks starts of sentences."""
+    """Return one integer per chunk, for its start, end and type; ``first`` marks starts of sentences."""
     of_type = types[numbers]
     goes_on = inside[numbers] & ~first & (of_type == np.roll(of_type, 1)) & (of_type >= 0)
     start = np.flatnonzero((of_type >= 0) & ~goes_on)

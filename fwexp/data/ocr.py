@@ -26,7 +26,7 @@ from fwexp.options import check_integer, choice, option
 NUM_PIXELS = 128
 NUM_STATES = 26
 
-# What the whole file holds: words and letters of folds 0-9, and a checksum of all that is read of it.
+# Facts of the whole file: words and letters of folds 0-9, and a checksum of all that is read.
 WORDS = (626, 704, 684, 698, 693, 651, 739, 717, 690, 675)
 LETTERS = (4617, 5375, 5110, 5353, 5270, 5001, 5583, 5370, 5331, 5142)
 CONTENT_SHA256 = "e1893877b3b4c905f73dd9d2eb93dc3e34a271a9f270042acfa67ba81e8a0fed"
@@ -92,7 +92,7 @@ def read_letters(path: Path) -> Letters:
     Raises
     ------
     DataError
-        Names the file, the first bad line and what was expected there.
+        Names the file, the first bad line and the expected content.
     """
     labels, pixels, folds, starts = bytearray(), bytearray(), bytearray(), []
     next_id = b"-1"
@@ -163,7 +163,7 @@ def content_sha256(letters: Letters) -> str:
 
 
 def _describe(line: bytes) -> str:
-    """Return what is wrong with a line that `read_letters` rejected."""
+    """Return the fault of a line that `read_letters` rejected."""
     columns = line.split(b"\t")
     if len(columns) != len(COLUMNS):
         found = f"{len(columns)} column{'s' * (len(columns) > 1)}" if line else "an empty line"

@@ -15,7 +15,7 @@ ORIENTATIONS = 9
 AROUND = 2  # cells, on either side, that a detector sees
 FOLDS = 5
 RIDGE = 1.0
-BACKGROUND_STRIDE = 5  # cells of which one is an example of what is no joint
+BACKGROUND_STRIDE = 5  # one of so many cells is an example of no joint
 
 
 def describe(image: np.ndarray) -> np.ndarray:

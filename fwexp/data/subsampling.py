@@ -11,7 +11,7 @@ def sample(examples: np.ndarray, n: int, dataset: str, what: str) -> np.ndarray:
     Raises
     ------
     ParameterError
-        There are fewer than n; says so of option ``n`` of ``dataset``, whose training examples are called ``what``.
+        If there are fewer than n; the message is about option ``n`` of ``dataset``, whose training examples are called ``what``.
     """
     chosen = np.flatnonzero(examples)
     if n > len(chosen):

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from fwexp.errors import needing
 
-# What pixels are counted by, and numbers of bins.
+# Quantities whose histograms describe pixels, and numbers of bins.
 HISTOGRAMS = {"colour": 64, "fine texture": 10, "coarse texture": 18, "orientation": 8, "place": 64, "margin": 2}
 # Distances in colour: to the margin of the image, to its middle, to the nearest superpixel at the margin, and along a path
 # of superpixels to the margin.

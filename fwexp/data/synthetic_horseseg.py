@@ -29,7 +29,7 @@ NUM_TEST = 241
 SEED = 2016
 PLACES, COLOURS, SHAPES = 16, 128, 512  # words
 VOCABULARIES = (PLACES,) * 3 + (COLOURS,) * 3 + (SHAPES,) * 3
-SIGNAL = {COLOURS: 18, SHAPES: 12}  # percent of words that tell the label
+SIGNAL = {COLOURS: 18, SHAPES: 12}  # percent of words that depend on the label
 LEVELS, COMPARISONS, SHOWN = 11, 9, 3
 FLIPPED = 2  # percent
 NUM_FEATURES = 1 + sum(VOCABULARIES)
@@ -43,7 +43,7 @@ class Options:
     Attributes
     ----------
     size : str
-        Of the training set: that of HorseSeg's small, medium or large one.
+        Size of the training set: as of HorseSeg's small, medium or large one.
     loss : str
         Share of wrong nodes by size (``hamming``), or the mean of the shares in both labels (``balanced``).
     n : int, optional
@@ -60,7 +60,7 @@ class Image(NamedTuple):
 
     words: np.ndarray  # int32 (V, 1 + vocabularies), which features are 1, ascending
     edges: np.ndarray  # int32 (E, 2)
-    levels: np.ndarray  # int32 (E, 1 + SHOWN), likewise
+    levels: np.ndarray  # int32 (E, 1 + SHOWN), the same at the other end
     labels: np.ndarray  # int32 (V,)
     sizes: np.ndarray  # int64 (V,), pixels
 

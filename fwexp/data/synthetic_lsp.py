@@ -21,7 +21,7 @@ from fwexp.options import NoOptions
 NUM_TRAIN, NUM_TEST = 100, 50
 SEED = 2016
 SIDE = 32  # cells
-WIDEST = 188  # features of the second half of the joints; those of the first half have one less
+WIDEST = 188  # features of the second half of the joints; the first half has one less
 SIGNAL, DISTRACTION, NOISE = 24, 18, 128  # before the division by SCALE
 SPREAD, DISTRACTORS = 2, 2
 SCALE, UNIT = 1024.0, 16.0  # which make psi about as long as 1

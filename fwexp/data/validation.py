@@ -67,7 +67,7 @@ def split(problem, share: float, seed: int, dataset: str):
 
 
 def aside(n: int, share: float, seed: int, name: str = "validation") -> np.ndarray:
-    """Return the mask of the share of n examples that is set aside; ``name`` is that of the share, for the message.
+    """Return the mask of the share of n examples that is set aside; ``name`` is the name of the share, for the message.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from fwexp.distributed.cluster import Watch, connected
 from fwexp.errors import WorkersLost
 
 OURS = {  # of a cluster that is started here
-    "distributed.scheduler.allowed-failures": 0,  # what was lost comes back here
+    "distributed.scheduler.allowed-failures": 0,  # lost tasks return to the scheme
     "distributed.deploy.lost-worker-timeout": "1h",  # one that dies again and again is started again and again
     "distributed.worker.memory.pause": False,  # with data that it keeps it would wait for ever: it ends at its limit
 }

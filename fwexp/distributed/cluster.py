@@ -19,7 +19,7 @@ from fwexp.errors import ParameterError, WorkersLost, shown
 
 SECONDS = 10  # within which a scheduler answers
 ROLL_CALL = 1.0  # seconds between two looks at whether workers are there
-SILENT = 4.0  # seconds without one until a line says so
+SILENT = 4.0  # seconds without a worker until a line is printed
 STARTS = 3  # of a cluster whose workers die while they start
 QUICK = {  # a cluster that is started here
     "distributed.worker.profile.enabled": False,  # which looks at all threads a hundred times a second
@@ -39,7 +39,7 @@ def connected(owner: str, address: str | None = None, scheduler_file: str | None
     Parameters
     ----------
     owner : str
-        Whose options these are, as messages say it.
+        Owner of the options, for messages.
     address : str, optional
         Of a scheduler.
     scheduler_file : str, optional
@@ -136,7 +136,7 @@ class Watch:
         return all(worker["resources"].get(name, 0) >= least for name, least in self._resources.items())
 
     def _workers(self) -> Mapping | None:
-        """Return what the scheduler knows of its workers; None if it does not answer."""
+        """Return the scheduler's list of its workers; None if it does not answer."""
         try:
             return self._client.sync(self._client.scheduler.identity, n_workers=-1, callback_timeout=SECONDS)["workers"]
         except (OSError, RuntimeError, CancelledError):

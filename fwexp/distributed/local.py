@@ -38,13 +38,13 @@ class LocalState:
     """The state of a run; it has copies of the dual blocks."""
 
     lam: float
-    iterate: Iterate  # its losses and gaps are those of parts: the sums of n ell_i, and of G_i times K/n; its blocks are on workers
+    iterate: Iterate  # its losses and gaps are sums over parts: of n ell_i, and of G_i times K/n; its blocks are on workers
     centre: ProximalCentre | None
     first_centre: float
     passes: float  # so far, of every part
     met: np.ndarray  # float64 (K,), mean ||psi_i(y)||^2 of the labelings met
     done: np.ndarray  # int64 (K,), steps
-    rounds: np.ndarray  # int64 (K,), which say where the blocks are
+    rounds: np.ndarray  # int64 (K,): the state of the blocks
     blocks: list[dict | None]  # the latest copies
     next_copy: float  # in passes
     copied: np.ndarray  # int64 (K,), rounds of the latest copies, or since blocks were lost
@@ -129,7 +129,7 @@ class Local(Scheme):
         return self._run_key, int(self.state.rounds[k])
 
     def _ask_blocks(self, name: str, *args) -> tuple[dict, bool]:
-        """Return what all parts say of their blocks, and whether some of these were lost before."""
+        """Return the states of the blocks of all parts, and whether some of these were lost before."""
         lost = False
         while True:
             found = self.problem.gather(name, lambda k: (self._place(k), *args))
@@ -157,7 +157,7 @@ class Local(Scheme):
         return sum(image for image, _ in images), np.array([losses for _, losses in images]), lost
 
     def _recompute(self) -> None:
-        """Make w and the losses what the blocks say."""
+        """Compute w and the losses from the blocks."""
         image, losses, _ = self._image()
         state = self.state
         state.iterate.losses[:] = losses
@@ -229,7 +229,7 @@ class Local(Scheme):
     def note_new_centre(self) -> None:
         """Do nothing: workers receive w in every round."""
 
-    # --- what is seen from outside ---
+    # --- the interface of an iteration ---
 
     def extras(self):
         return {"bytes_sent": float(self.state.sent)}
@@ -237,7 +237,7 @@ class Local(Scheme):
     def exact_dual(self):
         known = self.point("last").dual
         image, losses, lost = self._image()
-        if lost:  # the blocks are older now; what was known of those that are gone stays true
+        if lost:  # the blocks are older now; known gaps of lost blocks stay valid
             self._recompute()
             return known
         return self.dual_objective(losses.sum() / self.problem.n, self.clip(image))

@@ -43,7 +43,7 @@ class Message(NamedTuple):
 
 @dataclass
 class OraclesState(State):
-    """That of ``bcfw``, and which examples are next in each part."""
+    """The state of ``bcfw``, and the next examples in each part."""
 
     streams: list[Draws]
     replays: int

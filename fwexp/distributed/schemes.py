@@ -1,4 +1,4 @@
-"""What the two schemes share: their options, and how they differ from ``bcfw`` in one process."""
+"""The common parts of the two schemes: their options, and their differences from ``bcfw`` in one process."""
 
 import dataclasses
 from typing import ClassVar

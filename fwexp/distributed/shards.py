@@ -42,7 +42,7 @@ ROLL_CALL = 1.0  # seconds between two looks at whether a worker is still there
 class Shards(CallbackProblem):
     """A problem whose examples are with workers, for ``fwexp.solve``, ``evaluate`` and ``predict``: see `shard`, `from_parts`.
 
-    For solvers that know nothing of workers its oracle is a function as any other: a labeling is a `worker.Answer`.
+    For solvers that are not made for workers its oracle is a function as any other: a labeling is a `worker.Answer`.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class Shards(CallbackProblem):
         parts : iterable of int, optional
             By default all.
         stop : callable, optional
-            ``stop()`` says whether to give up, by raising ``Stopped``.
+            ``stop()`` raises ``Stopped`` to give up.
 
         Raises
         ------
@@ -249,7 +249,7 @@ class Shards(CallbackProblem):
         if scheme is None:
             costly = any(about.costly for about in self.about) or np.mean([about.seconds for about in self.about]) > COSTLY
             scheme = "oracles" if costly else "local"
-        # What is left open, and what both schemes have no other value of, may be said all the same.
+        # Options left open, and options with one possible value in both schemes, may be given all the same.
         options = {name: value for name, value in options.items() if value is not None and (name, value) not in ONLY}
         return (Oracles if scheme == "oracles" else Local), {**options, "scheme": scheme}
 
@@ -302,7 +302,7 @@ class Shards(CallbackProblem):
 
 
 ONLY = (("line_search", True), ("cache", False), ("refresh", 0), ("constrained_search", "exact"))  # options of ``bcfw``
-COSTLY = 2e-3  # seconds of an oracle call, ten times those of a step here
+COSTLY = 2e-3  # seconds of an oracle call, ten times the seconds of a step here
 
 
 class ShardsEvaluator(Evaluator):
@@ -429,7 +429,7 @@ def from_parts(read: Callable, parts: Sequence, client: Client, *, patience: flo
         ``read(part)`` returns these examples as a problem; all have the same features and labels. It is called again where a
         worker was lost, and has to return the same then.
     parts : sequence
-        What is read: names of files, for instance.
+        Keys of the data to read: names of files, for instance.
     client : dask.distributed.Client
         Of the cluster.
     patience : float
@@ -438,7 +438,7 @@ def from_parts(read: Callable, parts: Sequence, client: Client, *, patience: flo
     Returns
     -------
     Shards
-        Its examples are those of the first part, then of the second, ...
+        Its examples are the examples of the first part, then of the second, ...
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The two schemes as a discrete-event simulation, by SimPy: what clusters of any size would do, at costs that were measured.
+"""The two schemes as a discrete-event simulation, by SimPy: the speed of clusters of any size, at measured costs.
 
 The main process, with Dask's scheduler in it, is one resource: it does one thing at a time. Cores are another, which processes
 of one machine share by turns; in an ideal cluster everybody has one. Nothing is random, no worker is slower than another, and
@@ -62,7 +62,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Load:
-    """What a run sends: in ``oracles`` with ``tau`` examples, in ``local`` with steps of ``round`` passes.
+    """Messages and steps of a run: in ``oracles`` with ``tau`` examples, in ``local`` with steps of ``round`` passes.
 
     Attributes
     ----------
@@ -89,14 +89,14 @@ class Machine(NamedTuple):
     """One machine where all processes are, and share its cores."""
 
     cores: int
-    idle: float = 0.0  # the share of a core that Dask takes where nothing is done, in all
+    idle: float = 0.0  # the share of a core that an idle Dask takes, in all
     alone: float = 1.0  # seconds per second of processor time where a core is free
-    crowded: float = 1.0  # likewise where all cores work, which share caches and memory
-    turns: float = 1.0  # likewise where processes take turns, and each finds the cache as another one left it
+    crowded: float = 1.0  # factor if all cores work, which share caches and memory
+    turns: float = 1.0  # factor if processes take turns, and each finds the cache of another one
 
 
 class Simulated(NamedTuple):
-    """What a simulation found."""
+    """Results of a simulation."""
 
     calls_per_second: float
     busy: dict[str, float]  # shares of the time: the main process's by what it did, and the mean of the workers'

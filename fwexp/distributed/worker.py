@@ -1,4 +1,4 @@
-"""What a worker holds and answers: a part of the examples, and in the scheme ``local`` the dual blocks of these.
+"""The tasks of a worker: a part of the examples, and in the scheme ``local`` their dual blocks.
 
 A `Part` is the value of a Dask future. Dask may make it anew at any time, on another worker, from the data: then it has no dual
 blocks, and says so (`Lost`) when it is asked for what needs them. Every such call names the ``place`` where the blocks have to
@@ -45,7 +45,7 @@ TIMED = 5  # examples whose oracle calls are timed
 SPARSE = 0.25  # of the entries: vectors with fewer nonzero ones travel as sparse ones
 
 
-# What Dask raises where a worker was lost, or does not answer in time.
+# Raised by Dask if a worker was lost, or does not answer in time.
 FAULTS = (KilledWorker, CancelledFuture, FutureCancelledError, FuturesCancelledError, CommClosedError, TimeoutError)
 
 
@@ -54,7 +54,7 @@ class Lost(Exception):
 
 
 class About(NamedTuple):
-    """What the main process has to know of a part."""
+    """The facts of a part that the main process needs."""
 
     n: int
     example: object  # one of its examples, as a problem
@@ -74,7 +74,7 @@ class Answer(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What a round did to the blocks of some parts."""
+    """The effect of a round on the blocks of some parts."""
 
     # By part: steps, oracle calls, n ell_i and G_i, each summed, the mean ||psi_i(y)||^2 of labelings met, and bytes of the change.
     taken: dict[int, tuple]
@@ -106,7 +106,7 @@ class Part:
     read : callable
         ``read(source)`` returns it as a problem.
     source : object
-        What is read.
+        Keys of the data to read.
     """
 
     def __init__(self, read, source) -> None:
@@ -191,7 +191,7 @@ class Part:
         return self._solver
 
     def round(self, place: tuple, k: int, v: np.ndarray, lam: float, steps: int) -> Round:
-        """Take ``steps`` steps around v, which belongs to the blocks of all parts, with the curvature that ``lam`` says.
+        """Take ``steps`` steps around v, which belongs to the blocks of all parts, with the curvature of ``lam``.
 
         ``k`` is the number of this part.
         """
@@ -225,7 +225,7 @@ class Part:
 
 
 def call(part: Part, name: str, *args):
-    """Call a method of a part: what is sent to workers. It returns `Lost`, which is no failure of the worker."""
+    """Call a method of a part, on a worker. It returns `Lost`, which is no failure of the worker."""
     try:
         return part.call(name, *args)
     except Lost as lost:

@@ -1,4 +1,4 @@
-"""Weights of a former training under the names of another one: what warm starts and `partial_fit` go on from."""
+"""Weights of a former training under the names of the present one: the start of warm starts and `partial_fit`."""
 
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ def feature_rows(names: Sequence[str] | None, num_features: int) -> list[Hashabl
 
 
 def carried(weights: np.ndarray, names: Names, wanted: Names) -> np.ndarray:
-    """Return weights under other names: those of known rows and columns, and 0 elsewhere."""
+    """Return weights under other names: the known rows and columns, and 0 elsewhere."""
     found = np.zeros((len(wanted.rows), len(wanted.columns)))
     old_rows, new_rows = _places(names.rows, wanted.rows)
     old_columns, new_columns = _places(names.columns, wanted.columns)

@@ -18,42 +18,53 @@ OBJECTIVES = ("log", "softmax_margin")
 
 
 class ChainCRF(ChainTagger):
-    """Label sequences with probabilities: a linear-chain conditional random field, trained to a certified gap.
+    r"""Label sequences with a linear-chain conditional random field, trained to a certified gap.
 
-    It minimises lam/2 ||w||^2 - 1/N sum_i log p(y_i | x_i), where N is the number of positions in all sequences:
-    lam = 2 c2 / N corresponds to the coefficient c2 of CRFsuite.
+    Use it if you need probabilities of labels.
 
     Parameters
     ----------
     objective : {"log", "softmax_margin"}
-        The negative log-likelihood, or softmax-margin (Gimpel and Smith, 2010), which adds the number of wrong labels to the scores
-        in training. Softmax-margin often makes fewer errors, but its probabilities are less well calibrated.
+        ``"log"`` is the negative log-likelihood. ``"softmax_margin"`` (Gimpel and Smith, 2010) adds the number of wrong labels to
+        the scores in training; it often makes fewer errors, but its probabilities are less well calibrated.
     costs : (K, K) array or dict, optional
-        For ``objective="softmax_margin"``, what a wrong label costs, by default 1: ``costs[true, predicted]`` in the order of
-        ``classes_``, or what a dict holds for pairs (true, predicted), and 1 for other pairs.
+        For ``objective="softmax_margin"``, the cost of a wrong label, 1 by default. An array has ``costs[true, predicted]`` in the
+        order of ``classes_``; a dict has costs for pairs (true, predicted), and other pairs cost 1.
     class_weight : dict or "balanced", optional
-        For ``objective="softmax_margin"``, by how much errors at positions of a label cost more, by default 1; ``"balanced"``:
-        inversely to how often labels occur.
+        For ``objective="softmax_margin"``, the factor by which the loss is multiplied at positions whose true label is the key, 1
+        by default. ``"balanced"`` uses factors inversely proportional to the frequency of the label.
     iterate : {"best", "last"}, optional
-        Which iterate of `fwexp.solve` has the weights, by default the ``best`` logged one. ``dual_gap_`` certifies this iterate.
+        Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
     solver : str
         A solver of `fwexp.solve` for the objective: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
 
+    See Also
+    --------
+    ChainSVM : Labels without probabilities, usually faster to train.
+    MulticlassLogistic : Probabilities of classes, without sequences.
+
     Notes
     -----
-    X and y are as for `ChainSVM`. ``auto`` runs ``lbfgs`` if there are few long sequences, and ``block_entropic`` otherwise. With
-    the default ``lam="1/n"``, lam is 1/N: the weights then have the most probable values under a Gaussian prior of variance 1.
+    The objective is
+
+    .. math:: \min_w \frac{\lambda}{2} \|w\|^2 - \frac{1}{N} \sum_i \log p(y_i | x_i),
+
+    where N is the number of positions in all sequences. The coefficient c2 of CRFsuite corresponds to lam = 2 c2 / N. With the
+    default ``lam="1/n"``, lam is 1/N: the weights then have the most probable values under a Gaussian prior of variance 1.
+
+    X and y are as for `ChainSVM`. ``auto`` runs ``lbfgs`` if the sequences are few and long, and ``block_entropic`` otherwise.
 
     Examples
     --------
     >>> from fwexp.estimators import ChainCRF
     >>> X = [["the", "dog", "barks"], ["a", "cat"], ["the", "cat", "barks"]]
-    >>> tagger = ChainCRF().fit(X, [["DET", "NOUN", "VERB"], ["DET", "NOUN"], ["DET", "NOUN", "VERB"]])
+    >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN"], ["DET", "NOUN", "VERB"]]
+    >>> tagger = ChainCRF(tol=1e-6).fit(X, y)
     >>> tagger.predict([["a", "dog"]])
     [['DET', 'NOUN']]
-    >>> probabilities = tagger.predict_proba([["a", "dog"]])[0]
-    >>> probabilities.shape, bool(probabilities[1, 1] > 0.5)
-    ((2, 3), True)
+    >>> tagger.predict_proba([["a", "dog"]])[0].round(1)
+    array([[0.7, 0.2, 0.1],
+           [0.1, 0.6, 0.3]])
     """
 
     lam: Lam = field(default="1/n", kw_only=False)
@@ -71,7 +82,7 @@ class ChainCRF(ChainTagger):
         X : list of sequences
             As for `fit`.
         partial : list of lists, optional
-            Labels that are known, and None elsewhere: probabilities are then given these.
+            Known labels, with None at the other positions. Probabilities are then conditional on the known labels.
 
         Returns
         -------
@@ -88,12 +99,12 @@ class ChainCRF(ChainTagger):
         Parameters
         ----------
         X, partial
-            As for `predict_proba`.
+            The same as for `predict_proba`.
 
         Returns
         -------
         list of lists of dicts
-            From labels to probabilities.
+            Per position a dict from labels to probabilities.
         """
         names = names_of(self.classes_)
         return [[dict(zip(names, row)) for row in of_one.tolist()] for of_one in self.predict_proba(X, partial=partial)]
@@ -111,7 +122,7 @@ class ChainCRF(ChainTagger):
         Returns
         -------
         ndarray (n,)
-            -inf where a labeling is forbidden or has a label that `fit` has not seen.
+            One value per sequence; -inf if a labeling is forbidden or contains a label that `fit` has not seen.
         """
         _, ptr, log_z = self._marginals(X, None)
         y = as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr))

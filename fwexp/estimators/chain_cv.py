@@ -32,46 +32,54 @@ START_GAP = 0.02  # of the weights 0 at the largest lam
 
 
 class ChainSVMCV(ChainModel):
-    """Label sequences as `ChainSVM` does, with lam chosen by cross-validation.
+    """Label sequences with a linear SVM on chains, with lam chosen by cross-validation.
 
-    In every fold there is a training at each lam, as by `ChainSVM`, so that none takes more than ``max_passes``.
+    Every fold trains a `ChainSVM` at each lam, with at most ``max_passes`` each.
 
     Parameters
     ----------
     lams : int or array
-        The values of lam to compare, or how many: these go from the largest at which weights begin to matter down to ``lam_min``.
+        Values of lam to compare, or their number: they are then spaced from the largest lam at which weights start to matter down
+        to ``lam_min``.
     lam_min : float
-        The least, unless values are given.
+        Smallest value of lam. Ignored if ``lams`` lists values.
     cv : int, splitter or iterable
-        Folds, as everywhere in scikit-learn; None is 5.
+        Folds, as in scikit-learn; None means 5 folds.
     scoring : str or callable, optional
-        What to choose lam by: ``scoring(tagger, X, y)``, larger is better; or one of scikit-learn's names, such as ``"f1_macro"``,
-        for all labels of a fold in one list. By default the share of right labels.
+        Score that chooses lam: ``scoring(tagger, X, y)``, larger is better; or a name of scikit-learn, such as ``"f1_macro"``, for
+        all labels of a fold in one list. By default the share of correct labels.
     n_jobs : int, optional
-        How many folds at once, in threads, as joblib counts them.
+        Number of folds that run at once, in threads, counted as in joblib; by default 1.
 
     Attributes
     ----------
     lam_ : float
-        The lam chosen: that of highest mean score; of several, the largest.
+        The chosen lam, with the highest mean score; the largest one among equals.
     cv_results_ : dict of ndarrays
         ``param_lam``, ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score`` and ``rank_test_score``, and
         ``gap``: the largest certified gap of a fold, which is above ``tol`` if ``max_passes`` did not suffice.
     best_score_ : float
         The highest mean score.
 
+    See Also
+    --------
+    ChainSVM : The estimator for a given ``lam``.
+
     Notes
     -----
-    X and y are as for `ChainSVM`. All other attributes are of the training on all sequences at ``lam_``.
+    X and y are as for `ChainSVM`. All other attributes belong to the final training on all sequences at ``lam_``.
 
     Examples
     --------
     >>> from fwexp.estimators import ChainSVMCV
     >>> X = [["the", "dog", "barks"], ["a", "dog"], ["the", "cat"], ["a", "cat", "barks"]]
-    >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN"], ["DET", "NOUN"], ["DET", "NOUN", "VERB"]]
+    >>> det, noun, verb = "DET", "NOUN", "VERB"
+    >>> y = [[det, noun, verb], [det, noun], [det, noun], [det, noun, verb]]
     >>> tagger = ChainSVMCV(lams=[1.0, 0.1, 0.01], cv=2).fit(X, y)
-    >>> tagger.lam_ in (1.0, 0.1, 0.01), tagger.predict([["the", "dog"]])
-    (True, [['DET', 'NOUN']])
+    >>> tagger.predict([["the", "dog"]])
+    [['DET', 'NOUN']]
+    >>> tagger.cv_results_["param_lam"].tolist()
+    [1.0, 0.1, 0.01]
     """
 
     lams: Any = 12
@@ -81,16 +89,17 @@ class ChainSVMCV(ChainModel):
 
     @on_interrupt("raise")
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose lam, and train on all sequences with it.
+        """Choose lam by cross-validation, then train on all sequences with it.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for `ChainSVM`; weights count in training and in scores.
+            The same as for `ChainSVM`. Weights count in training and in scores.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         X, y, weights, full = self._examples(X, y, sample_weight)
         scorer = self._scorer()

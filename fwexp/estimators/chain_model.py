@@ -37,30 +37,30 @@ class ChainModel(PartsScore, CertifiedSVM):
     Parameters
     ----------
     features : "auto" or callable
-        ``"auto"``: X has the features; else ``features(x)`` returns those of one sequence x, in a form that the notes name.
-        `save` stores a `fwexp.data.Template`, but no other function.
+        ``"auto"``: X contains the features. A function ``features(x)`` returns the features of one sequence x, in a form that the
+        notes name. `save` stores a `fwexp.data.Template`, but no other function.
     transition_features : list or callable, optional
-        Features on which scores of transitions depend; each has a weight for every pair of labels. A list names features in X: keys
-        of dicts, beginnings "k" of strings "k=v", or columns; they describe the position after the transition. A function of a
-        sequence returns features for all its positions, in a form that the notes name. By default these are the rules ``B`` of a
-        template with macros; without such rules scores of transitions depend on labels alone.
+        Features on which the scores of transitions depend; each has a weight for every pair of labels. A list names features in X:
+        keys of dicts, beginnings "k" of strings "k=v", or columns; they describe the position after the transition. A function of
+        a sequence returns features for all its positions, in a form that the notes name. By default these are the rules ``B`` of
+        a template with macros; without such rules the scores of transitions depend on labels alone.
     loss : {"errors", "share"}
-        H_i bounds the number of wrong labels in sequence i, and the mean is over the N positions of all sequences; or H_i bounds
-        the share of wrong labels, and the mean is over the sequences.
+        Loss that H_i bounds: ``"errors"`` counts the wrong labels of sequence i, and the mean is over the N positions of all
+        sequences; ``"share"`` divides by the length, and the mean is over the sequences.
     costs : (K, K) array or dict, optional
-        What a wrong label costs, by default 1: ``costs[true, predicted]`` in the order of ``classes_``, or what a dict holds for
-        pairs (true, predicted), and 1 for other pairs.
+        Cost of a wrong label, 1 by default. An array has ``costs[true, predicted]`` in the order of ``classes_``; a dict has costs
+        for pairs (true, predicted), and other pairs cost 1. Training separates labels with larger costs by larger margins.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
-        Which iterate of `fwexp.solve` has the weights, by default the average ``wavg``, which depends less on ``lam`` and mostly
+        Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
         predicts better, or ``best`` if the solver has no averages. ``dual_gap_`` certifies this iterate.
     class_weight : dict or "balanced", optional
-        By how much errors at positions of a label cost more, by default 1: by so much the margin they are to have is larger;
-        ``"balanced"``: inversely to how often labels occur.
+        Factor by which the loss is multiplied at positions whose true label is the key, 1 by default. ``"balanced"`` uses factors
+        inversely proportional to the frequency of the label.
     constraints : {"BIO", "BIOES"} or list of pairs, optional
-        Pairs (from, to) of labels that are forbidden, where None stands for the start or the end: they are never predicted, and
-        training does not consider them. ``"BIO"`` and ``"BIOES"`` mean those that the scheme of tags forbids.
+        Forbidden pairs (from, to) of labels, with None for the start or the end. They are never predicted, and training does not
+        consider them. ``"BIO"`` and ``"BIOES"`` forbid the pairs that the tagging scheme forbids.
     ignore_label : object, optional
-        What marks positions without a label in y, such as -100. They are left out of training and scores, and the parts of a
+        Mark of positions without a label in y, such as -100. Training and scores leave these positions out. The parts of a
         sequence before and after them are trained on as sequences, without scores of the first and last label at the cuts.
 
     Attributes
@@ -70,9 +70,9 @@ class ChainModel(PartsScore, CertifiedSVM):
     n_features_in_ : int
         p, the number of features.
     feature_names_in_ : ndarray (p,)
-        Their names, where X has names.
+        Names of the features, if X has names.
     class_weight_ : ndarray (K,) or None
-        What the labels cost.
+        Factors of the loss, in the order of ``classes_``.
     coef_ : ndarray (K, p)
         Weights of features.
     start_, end_ : ndarray (K,)
@@ -82,7 +82,7 @@ class ChainModel(PartsScore, CertifiedSVM):
     state_features_, transition_features_ : mapping
         Weights that are not 0, of pairs (feature, label) and (from, to). ``top(20)`` returns the largest ones as a DataFrame.
     feature_transitions_ : mapping
-        Likewise, of triples (feature, from, to), with ``transition_features``.
+        Weights that are not 0, of triples (feature, from, to), if the estimator has ``transition_features``.
     """
 
     features: Any = "auto"
@@ -104,14 +104,14 @@ class ChainModel(PartsScore, CertifiedSVM):
         ----------
         X : list of sequences
             As for `fit`.
-        n_best : int, optional
-            Return this many labelings of each sequence, best first, as pairs (labels, score); fewer where there are no more.
+            Return this many labelings of each sequence, best first, as pairs (labels, score); fewer if no more exist.
         partial : list of lists, optional
-            Labels that are known, and None elsewhere: the other positions get the labels of highest score next to them.
+            Known labels, with None at the other positions. Those get the labels that score highest together with the known ones.
 
         Returns
         -------
-        list of lists of labels, or of lists of pairs
+        list of lists
+            Per sequence its labels, or with ``n_best`` its pairs.
         """
         vectorizer, weights = self._ready()
         X = self._features(X)
@@ -136,21 +136,22 @@ class ChainModel(PartsScore, CertifiedSVM):
         ]
 
     def predict_one(self, x: Any) -> list[Any]:
-        """Return the labels of one sequence, a list: in microseconds, for use one by one.
+        """Return the labels of one sequence, within microseconds.
 
         Parameters
         ----------
         x : sequence
-            As those in X.
+            One element of an X for `fit`.
 
         Returns
         -------
         list of labels
+            One per position.
         """
         return self.predict([x])[0]
 
     def decision_function(self, X: Any) -> list[np.ndarray]:
-        """Return for every position and label the score of the best labels of the sequence that have it there.
+        """Return the score of the best labels of the sequence that have a given label at a given position.
 
         Parameters
         ----------
@@ -160,7 +161,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         Returns
         -------
         list of arrays (T, K)
-            The largest of every row is the score of the prediction.
+            Entry (t, k) is for label k at position t. The largest of every row is the score of the prediction.
         """
         check_is_fitted(self)
         X = self._features(X)
@@ -385,7 +386,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         return numbers.astype(np.int32)
 
     def _without_zeros(self) -> tuple[Vectorizer, np.ndarray]:
-        """Return the features by name that have weights, and the weights as `decode` takes them, after those of no feature."""
+        """Return the features by name that have weights, and the weights as `decode` takes them, after a row for no feature."""
         vectorizer, weights = self.vectorizer_, self.result_.w.reshape(-1, len(self.classes_))
         forbidden = forbidden_pairs(self.constraints, self.classes_)
         if vectorizer.names is not None:
@@ -425,7 +426,7 @@ def _sequence(x):
 
 
 def _size(x) -> int | None:
-    """Return the number of positions of a sequence; None of what is none."""
+    """Return the number of positions of a sequence; None for any other object."""
     if hasattr(x, "shape"):
         matrix = len(x.shape) == 2 or (len(x.shape) == 1 and (x.shape[0] == 0 or x.dtype.kind not in "biufc"))
         return x.shape[0] if matrix else None

@@ -136,7 +136,7 @@ def _longest(ptr):
 
 @register_jitable
 def _chain_scores(x, z, start, end, w, num_states, width, given, unary):
-    """Write the scores of the labels of a chain's positions; return those of transitions."""
+    """Write the scores of the labels of a chain's positions; return the scores of transitions."""
     first = len(w) - (2 + num_states) * width
     for t in range(end - start):
         row_scores(x, start + t, w, width, unary[t * width : (t + 1) * width])

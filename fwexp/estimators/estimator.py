@@ -1,4 +1,4 @@
-"""What all estimators share: their parameters and texts, from these to a certified result, and files without pickle."""
+"""The base of all estimators: parameters and texts, training to a certified result, and files without pickle."""
 
 import inspect
 from abc import abstractmethod
@@ -69,16 +69,17 @@ class PartsScore:
     """Score of estimators whose predictions have parts that are right or wrong."""
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of parts, such as positions, nodes or examples, that are predicted right.
+        """Return the share of correct parts, such as positions, nodes or examples.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for `fit`.
+            The same as for `fit`.
 
         Returns
         -------
         float
+            Between 0 and 1.
         """
         check_is_fitted(self)
         right, size = self._right(X, y)
@@ -95,10 +96,10 @@ class PartsScore:
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 @dataclass(kw_only=True, eq=False, repr=False)
 class CertifiedSVM(FittedEstimator):
-    """Base of the estimators: dataclasses, whose fields are their parameters.
+    """Base of the estimators, which are dataclasses: their fields are their parameters.
 
-    A subclass declares and documents what is its own. Of the entries below, and of those of the classes between, its docstring
-    gets those that it has a parameter for and does not document itself, and all attributes.
+    A subclass declares and documents its own parameters. Its docstring inherits the entries below, and those of the classes
+    between, for each parameter that it has and does not document itself, and all attributes.
 
     Parameters
     ----------
@@ -106,48 +107,49 @@ class CertifiedSVM(FittedEstimator):
         Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
         the mean: examples, or positions if the estimator has ``loss="errors"``.
     C : float, optional
-        Strength of the losses, > 0, as in other tools. It replaces ``lam``: lam = 1/(C n), with the n of ``lam`` (or the sum of
-        their weights).
+        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam`` (or the
+        sum of the weights of its terms).
     min_count : int
-        Features by name that fewer positions or examples have are left out.
+        Features by name that occur at fewer positions or examples are left out. Larger values give smaller models.
     fit_intercept : bool
-        Whether a constant feature is added. Its weights are regularised like all others.
+        Whether to add a constant feature. Its weights are regularised like all others.
     solver : str
-        A solver or method of `fwexp.solve`, but none with a kernel.
+        A solver or method of `fwexp.solve`, except those with kernels.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
-        Which iterate of `fwexp.solve` has the weights, by default the ``best`` logged one. ``dual_gap_`` certifies this iterate.
+        Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
     tol : float
         Certified gap at which training stops, in units of the objective: losses per example, or per position with
         ``loss="errors"``. Smaller values take longer.
     max_passes : float
         Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative, in the order of ``result_.w``, which the constructor of the problem documents.
+        Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
     warm_start : bool
-        Whether `fit` goes on from the last one, at any lam. On the same data, which are kept for that, it goes on from the dual
-        variables. On other data, and after loading, it starts near the weights of the features and labels that it knows by name.
-        Either way the certificate is about the data of this call. If the solver or the form of the data does not allow it, `fit`
-        starts from zero with a warning.
+        Whether `fit` starts from the result of the previous `fit`, at any lam. For the same data, which are kept for this purpose,
+        it continues from the dual variables. For other data, and after loading, it starts near the weights of the features and
+        labels with the same names. Either way the certificate is about the data of this call. If the solver or the form of the
+        data does not allow it, `fit` starts from zero with a warning.
     n_jobs : int, optional
         Threads that call the oracles of several examples at once, as joblib counts them; by default one per processor. It does
         not change what is learned.
     random_state : int, RandomState or None
-        Seed; None is another one each time.
+        Seed of the random choices; None draws a new seed for each call.
     verbose : int
-        Whether to show progress on standard error, and that kernels are compiled: for about 15 s, once per machine and version.
+        If positive, show progress on standard error, and a line while kernels are compiled (about 15 s, once per machine and
+        version).
 
     Attributes
     ----------
     dual_gap_ : float
-        The certificate: the objective is at most so far above its minimum.
+        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
     n_passes_ : float
-        Oracle calls / n.
+        Oracle calls divided by n.
     status_ : str
-        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` where it stopped early.
+        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
     trace_ : DataFrame
         The log of training.
     result_ : Result
-        All of these, as `fwexp.solve` returns them, in units of the estimator's objective. All arrays of weights are read-only.
+        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
     """
 
     solver: str = "auto"
@@ -181,15 +183,16 @@ class CertifiedSVM(FittedEstimator):
         Parameters
         ----------
         X : sequence of n inputs
-            In a form that the notes of the class name.
+            In the form that the notes of the class describe.
         y : sequence of n labelings
-            Likewise.
+            In the form that the notes of the class describe.
         sample_weight : array (n,), optional
-            How much every example counts: 2 is the example twice, 0 its absence.
+            Weight of every example: 2 counts the example twice, 0 leaves it out.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         before = self._before()
         problem = self._learn(X, y)
@@ -197,16 +200,17 @@ class CertifiedSVM(FittedEstimator):
         return self
 
     def to_problem(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SetOfExamples:
-        """Return labelled examples as a problem for `fwexp.solve` and all else, with what was learned of features and labels.
+        """Return labelled examples as a problem for `fwexp.solve`, with the features and labels that `fit` has learned.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for `fit`. Where test sets of the family may have the label -1, labels that are not known become that.
+            The same as for `fit`. Unknown labels become -1 if test sets of the family may have that label.
 
         Returns
         -------
         problem
+            A training or test set.
         """
         check_is_fitted(self)
         problem = self._problem(X, y)
@@ -224,6 +228,7 @@ class CertifiedSVM(FittedEstimator):
         Returns
         -------
         sequence of labelings
+            One per input.
         """
 
     def predict_one(self, x: Any) -> Any:
@@ -232,11 +237,12 @@ class CertifiedSVM(FittedEstimator):
         Parameters
         ----------
         x : input
-            As those in X.
+            One element of an X for `fit`.
 
         Returns
         -------
         labeling
+            The labeling of highest score.
         """
         return self.predict([x])[0]
 
@@ -297,7 +303,7 @@ class CertifiedSVM(FittedEstimator):
 
     @on_interrupt("raise")
     def _train(self, problem, sample_weight=None, *, lam=None, before: "Before | None" = None, **more) -> None:
-        """Set ``result_`` to that of a problem, at lam if it is not the parameter; ``more`` goes to `fwexp.solve`."""
+        """Set ``result_`` to the result of a problem, at lam if it is not the parameter; ``more`` goes to `fwexp.solve`."""
         size = problem.n
         if sample_weight is not None:
             weights = check_weights(sample_weight, problem.n)

@@ -108,6 +108,6 @@ class ExampleModel(CertifiedSVM):
 
 
 def _check_rows(X) -> None:
-    """Refuse what is no sequence, or holds nothing: scikit-learn says in four lines that it is an array of nan."""
+    """Refuse a value that is no sequence, or empty: scikit-learn would report an array of nan in four lines."""
     if X is None or np.isscalar(X) or (isinstance(X, list | tuple) and any(x is None for x in X)):
         raise ParameterError(f"X must be an array or sparse matrix (n, p), or a list of features by name, got {shown(X)}")

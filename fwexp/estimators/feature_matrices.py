@@ -21,9 +21,9 @@ from fwexp.problems.graphs import stack
 FORMS = "sequences: arrays, sparse matrices, or lists of one dict, string or list of strings per position"
 BY_NAME = "a dict, a string or a list of strings"
 VALUES = "a number, a string, a list of strings or a vector of numbers"
-MAPPINGS, NUMBERS = (dict, Mapping), (int, float, Real, np.bool_)  # what is common is looked at faster
+MAPPINGS, NUMBERS = (dict, Mapping), (int, float, Real, np.bool_)  # common types, which are tested first
 NONE = 0  # the column of a name to be left out; others are counted from 1
-MOST_TABLES = 1000  # of keys, which are few where they are those of a template; names themselves as keys are many
+MOST_TABLES = 1000  # of keys, which are few if they come from a template; names themselves as keys are many
 
 
 class Vectorizer:
@@ -93,7 +93,7 @@ class Vectorizer:
         return rows if often.all() else rows[:, often], ptr
 
     def transform(self, X):
-        """Return the rows of further sequences likewise; names that are not known are left out."""
+        """Return the rows of further sequences; unknown names are left out."""
         if self.names is None:
             rows, ptr = self._rows_of_numbers(X)
         else:
@@ -105,7 +105,7 @@ class Vectorizer:
     def encode(self, X) -> tuple[DenseFeatures | SparseFeatures | BinaryFeatures, np.ndarray]:
         """Return the rows of further sequences, which may be empty, as kernels take them, and where sequences begin and end.
 
-        Columns of names are counted from 1; 0 is for what is left out.
+        Columns of names are counted from 1; 0 is for names that are left out.
         """
         if self.names is not None:
             return _encoded(as_list("X", X, FORMS), self._tables)
@@ -253,7 +253,7 @@ class _Known(dict):
             if sign:
                 tables[key][value] = column
                 if len(tables) > MOST_TABLES:
-                    self.room = 0  # a table without its values would not know them
+                    self.room = 0  # the state of a table without its values has no features
                     return
         for key, table in tables.items():
             table[1] = self.column_of(key)

@@ -24,39 +24,34 @@ FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge
 
 
 class GraphSVM(PartsScore, CertifiedSVM):
-    """Label the nodes of graphs, such as the pixels of images, where neighbours tend to have the same label.
-
-    It minimises lam/2 ||w||^2 + 1/N sum_i H_i(w), where H_i bounds the number of wrong nodes in graph i, and N is the number of
-    nodes in all graphs.
-
-    A labeling has the scores of all nodes, minus <u, z_e> for every edge e whose nodes have different labels, with u >= 0 and
-    edge features z_e >= 0. Of two labels, the best labeling is a minimum cut, and training is certified. So it is of
-    more if no graph has a cycle. Otherwise alpha expansion may miss the best labeling: nothing is certified, ``dual_gap_`` is NaN,
-    and `fit` issues a ConvergenceWarning.
+    r"""Label the nodes of graphs, such as the pixels of images, where neighbours tend to have the same label.
 
     Parameters
     ----------
     pairwise : {"potts", "full"}
-        What edges have weights for: that their labels differ; or every pair of labels, at the beginning and at the end of an edge,
-        so that labels may repel each other, and there may be rules of order. Then the best labeling is found, and training
-        certified, where every graph has no cycle, as chains and trees, or at most 65,536 labelings. Otherwise a slower local
-        search looks for it, nothing is certified, and `fit` warns.
+        Weights of edges. ``"potts"`` has weights u >= 0 for edges whose nodes have different labels. ``"full"`` has weights for
+        every pair of labels at the beginning and at the end of an edge, so labels may repel each other or keep an order. See the
+        notes on certificates.
     connectivity : {4, 8}
-        How many neighbours a pixel of an image has: with 8 also those at its corners.
+        Number of neighbours of a pixel; 8 adds the diagonal ones.
     contrast : bool
-        Whether every edge of an image has a second set of features, exp(-||x_a - x_b||^2 / (2 m)) times those of the first, where
-        x_a and x_b are the features of its pixels and m is the mean of ||x_a - x_b||^2 in that image: edges between pixels that
-        differ little then cost more to cut.
+        Whether every edge of an image has a second set of features, exp(-||x_a - x_b||^2 / (2 m)) times the first set, where x_a
+        and x_b are the features of its pixels and m is the mean of ||x_a - x_b||^2 in that image. Edges between similar pixels
+        then cost more to cut.
     loss : {"errors", "share", "balanced"}
-        H_i bounds the number of wrong nodes in graph i, and the mean is over the N nodes of all graphs; or the mean is over the
-        graphs, and H_i bounds the share of wrong nodes, or the mean of the shares of the labels that graph i has.
+        Loss that H_i bounds. ``"errors"`` counts the wrong nodes of graph i, and the mean is over the N nodes of all graphs.
+        ``"share"`` divides by the number of nodes, ``"balanced"`` takes the mean of the shares of the labels that graph i has, and
+        the mean of both is over the graphs.
     class_weight : dict or "balanced", optional
-        By how much errors at nodes of a label cost more, by default 1; ``"balanced"``: inversely to how often labels occur.
+        Factor by which the loss is multiplied at nodes whose true label is the key, 1 by default. ``"balanced"`` uses factors
+        inversely proportional to the frequency of the label.
     ignore_label : object, optional
-        What marks nodes without a label in y, such as 255. They and their edges are left out of training and scores.
+        Mark of nodes without a label in y, such as 255. Training and scores leave out these nodes and their edges.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
-        Which iterate of `fwexp.solve` has the weights, by default the average ``wavg``, which depends less on ``lam`` and mostly
+        Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
         predicts better, or ``best`` if the solver has no averages or ``pairwise="full"``. ``dual_gap_`` certifies this iterate.
+    solver : str
+        A solver or method of `fwexp.solve`; with ``pairwise="potts"``, one that keeps weights nonnegative.
     solver : str
         A solver or method of `fwexp.solve` that keeps weights nonnegative.
 
@@ -65,32 +60,54 @@ class GraphSVM(PartsScore, CertifiedSVM):
     classes_ : ndarray (K,)
         The labels.
     class_weight_ : ndarray (K,) or None
-        What the labels cost.
+        Factors of the loss, in the order of ``classes_``.
     n_features_in_ : int
         p, the number of features of a node.
     coef_ : ndarray (K, p)
         Weights of the features of nodes.
     edge_weights_ : ndarray (q,) or (q, K, K)
-        Weights u of the features of edges; of ``"full"`` the score of the labels at the beginning (row) and at the end (column).
+        Weights u of the features of edges; with ``"full"`` the scores of the labels at the beginning (row) and the end (column).
+
+    See Also
+    --------
+    ChainSVM : Labels of sequences.
+    MultiLabelSVM : Sets of labels.
+    fwexp.segmentation_problem : The training problem, for `fwexp.solve`.
 
     Notes
     -----
+    The objective is
+
+    .. math:: \min_w \frac{\lambda}{2} \|w\|^2 + \frac{1}{N} \sum_i H_i(w),
+
+    where H_i bounds the number of wrong nodes in graph i, and N is the number of nodes in all graphs. The score of a labeling is
+    the sum of the scores of its nodes, minus <u, z_e> for every edge e whose nodes have different labels, with edge features
+    z_e >= 0.
+
+    Training is certified if the best labeling can be found exactly: with ``"potts"`` for two labels (a minimum cut), and for more
+    labels if no graph has a cycle; with ``"full"`` if every graph has no cycle or at most 65,536 labelings. Otherwise alpha
+    expansion, or a slower local search, may miss the best labeling. Nothing is certified then, ``dual_gap_`` is NaN, and `fit`
+    issues a ConvergenceWarning.
+
     X is a list of images, arrays (H, W, p) or (H, W), whose pixels have neighbours to the left, right, above and below; or of
     graphs, as tuples (lists) of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1
     otherwise. With ``pairwise="full"`` edges of images have a feature per direction: to the right, down, and with
     ``connectivity=8`` down to the right and down to the left. y is a list of arrays of labels, (H, W) or (V,). No constant
-    is added. Missing labels are rejected: None, NaN, masked entries and "", and where labels are 0, 1, ... also -1, -100 and 255.
+    is added. Missing labels are rejected: None, NaN, masked entries and "", and if labels are 0, 1, ... also -1, -100 and 255.
 
     Examples
     --------
     >>> import numpy as np
     >>> from fwexp.estimators import GraphSVM
-    >>> labels = np.tile(["back", "back", "back", "fore", "fore", "fore"], (4, 1))
+    >>> labels = np.tile(["back", "back", "fore", "fore"], (4, 1))
     >>> image = np.where(labels == "fore", 1.0, -1.0)
-    >>> image[1, 1], image[2, 4] = 1.0, -1.0  # noise
+    >>> image[1, 0], image[2, 3] = 1.0, -1.0  # noise
     >>> model = GraphSVM(lam=0.01).fit([image], [labels])
-    >>> bool((model.predict([image])[0] == labels).all())
-    True
+    >>> print(model.predict([image])[0])
+    [['back' 'back' 'fore' 'fore']
+     ['back' 'back' 'fore' 'fore']
+     ['back' 'back' 'fore' 'fore']
+     ['back' 'back' 'fore' 'fore']]
     """
 
     lam: Lam = field(default=1e-4, kw_only=False)
@@ -106,7 +123,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
     averages = True
 
     def predict(self, X: Any) -> list[Any]:
-        """Return the labels of all nodes of every graph, arrays (H, W) or (V,).
+        """Return the labels of all nodes of every graph.
 
         Parameters
         ----------
@@ -116,6 +133,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         Returns
         -------
         list of arrays
+            One per graph, of shape (H, W) or (V,).
         """
         check_is_fitted(self)
         X = as_list("X", X, FORMS)
@@ -150,14 +168,15 @@ class GraphSVM(PartsScore, CertifiedSVM):
         X : list of n images or graphs
             In a form that the notes of the class name.
         y : list of n arrays of labels
-            Likewise.
+            In the form that the notes of the class describe.
         sample_weight : array (n,) or list of arrays, optional
-            How much every graph counts: 2 is the graph twice, 0 its absence; or, in arrays like y, by how much more an error at
-            every node costs.
+            Weight of every graph: 2 counts the graph twice, 0 leaves it out; or, in arrays like y, the factor of the loss at every
+            node.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         of_nodes = _node_weights(sample_weight)
         problem = self._learn(X, y, of_nodes)

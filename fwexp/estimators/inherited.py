@@ -5,12 +5,12 @@ import re
 
 
 def completed(docs: list[str], parameters: list[inspect.Parameter]) -> str:
-    """Return a docstring with what those of its bases say of its parameters and attributes, and with defaults.
+    """Return a docstring with the parameters and attributes of its bases' docstrings, and with defaults.
 
     Parameters
     ----------
     docs : list of str
-        That of a class, then those of its bases, the nearest first: what one says replaces what is said further on.
+        The docstring of a class, then those of its bases, the nearest first: an entry replaces the same entry of later ones.
     parameters : list of inspect.Parameter
         The parameters of the class, in the order in which they are to be described; others of the bases are left out.
     """
@@ -34,7 +34,7 @@ def completed(docs: list[str], parameters: list[inspect.Parameter]) -> str:
 
 def _sections(doc: str) -> dict[str, str]:
     """Return what stands under every heading of numpydoc, and before the first."""
-    intro, *rest = re.split(r"^(\w+)\n-+\n", inspect.cleandoc(doc) + "\n", flags=re.MULTILINE)
+    intro, *rest = re.split(r"^(\w+(?: \w+)?)\n-+\n", inspect.cleandoc(doc) + "\n", flags=re.MULTILINE)
     return {"": intro, "Parameters": "", "Attributes": ""} | dict(zip(rest[::2], rest[1::2]))
 
 

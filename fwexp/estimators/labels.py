@@ -82,7 +82,7 @@ def check_among(labels: list, classes: np.ndarray) -> None:
 
 
 def classes_of_call(given, known: np.ndarray | None) -> np.ndarray:
-    """Return the classes of a call of `partial_fit`, given its argument and those of former calls, if there are any."""
+    """Return the classes of a call of `partial_fit`, given its argument and the classes of former calls, if there are any."""
     if given is None:
         if known is None:
             raise ParameterError("classes must hold all labels at the first call of partial_fit, got None")

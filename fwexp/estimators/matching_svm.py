@@ -18,33 +18,40 @@ LINKS = "arrays (R, C, p), one per example"
 
 
 class MatchingSVM(PartsScore, CertifiedSVM):
-    """Match rows with columns, such as the words of two sentences: each has at most one link. Trained to a certified gap.
+    """Match rows with columns, such as the words of two sentences, trained to a certified gap.
 
-    A matching has the sum of the scores <w, x> of its links; the best one is found by an assignment.
+    Every row and every column has at most one link. The score of a matching is the sum of the scores <w, x> of its links, and an
+    assignment finds the best matching exactly.
 
     Parameters
     ----------
     precision_cost, recall_cost : float
-        Costs of a link that is predicted and not true, and of one that is true and not predicted.
+        Costs of a predicted link that is not true, and of a true link that is not predicted. A larger ``recall_cost`` makes the
+        model predict more links.
 
     Attributes
     ----------
     coef_ : ndarray (p,)
         Weights of the features of links.
     n_features_in_ : int
-        p.
+        p, the number of features of a link.
+
+    See Also
+    --------
+    fwexp.matching_problem : The training problem, for `fwexp.solve`.
 
     Notes
     -----
     X is a list of arrays (R, C, p): the features of linking every row with every column. y is a list of int arrays (m, 2) of
-    links (row, column), from 0. No constant is added; a constant feature is what a link costs.
+    links (row, column), from 0. No constant is added; the weight of a constant feature is the score of having a link.
 
     Examples
     --------
     >>> import numpy as np
     >>> from fwexp.estimators import MatchingSVM
     >>> near, far = [1.0, 0.9], [1.0, 0.2]
-    >>> model = MatchingSVM(lam=0.01).fit([np.array([[far, near], [near, far]])], [[(0, 1), (1, 0)]])
+    >>> X, y = [np.array([[far, near], [near, far]])], [[(0, 1), (1, 0)]]
+    >>> model = MatchingSVM(lam=0.01).fit(X, y)
     >>> model.predict([np.array([[near, far, far], [far, far, near]])])[0].tolist()
     [[0, 0], [1, 2]]
     """
@@ -67,23 +74,24 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         Returns
         -------
         list of int arrays (m, 2)
-            Of links (row, column).
+            Links (row, column) of every example.
         """
         check_is_fitted(self)
         X = as_list("X", X, LINKS)
         return self.result_.predict(X) if X else []
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return 1 minus the mean loss of the predictions, which is between 0 and 1: see `fwexp.matching_problem`.
+        """Return 1 minus the mean loss of the predictions, which is between 0 and 1.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for `fit`.
+            The same as for `fit`.
 
         Returns
         -------
         float
+            1 if all predictions are right; `fwexp.matching_problem` defines the loss.
         """
         return super().score(X, y, sample_weight)
 

@@ -10,27 +10,41 @@ from fwexp.types import Lam
 
 
 class MulticlassLogistic(MulticlassModel):
-    """Classify with probabilities: multinomial logistic regression, trained to a certified gap.
+    r"""Classify with multinomial logistic regression, trained to a certified gap.
 
-    It minimises lam/2 ||w||^2 - 1/n sum_i log p(y_i | x_i), with p(y | x) in proportion to exp(<w_y, x>): scikit-learn's
-    ``LogisticRegression`` with C = 1/(lam n), but that the weight of the constant feature is regularised like all others.
+    Use it if you need probabilities of classes.
 
     Parameters
     ----------
     solver : str
         A solver of `fwexp.solve` for the log-loss: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
 
+    See Also
+    --------
+    MulticlassSVM : The hinge loss, without probabilities.
+    ChainCRF : Probabilities of labels in sequences.
+
     Notes
     -----
-    X is as for `MulticlassSVM`. With the default ``lam="1/n"`` the weights have the most probable values under a Gaussian prior of
-    variance 1.
+    The objective is
+
+    .. math::
+        \min_w \frac{\lambda}{2} \|w\|^2 - \frac{1}{n} \sum_i \log p(y_i | x_i),
+        \quad p(y | x) \propto e^{\langle w_y, x \rangle}.
+
+    It equals the one of scikit-learn's ``LogisticRegression`` with C = 1/(lam n), except that the weight of the constant feature is
+    regularised like all others. With the default ``lam="1/n"`` the weights have the most probable values under a Gaussian prior of
+    variance 1. X is as for `MulticlassSVM`.
 
     Examples
     --------
     >>> from fwexp.estimators import MulticlassLogistic
-    >>> model = MulticlassLogistic().fit([[0.0], [0.4], [1.0], [1.6]], ["low", "low", "high", "high"])
-    >>> model.predict([[2.0]]).tolist(), bool(model.predict_proba([[2.0]])[0, 0] > 0.5)
-    (['high'], True)
+    >>> X, y = [[0.0], [0.4], [1.0], [1.6]], ["low", "low", "high", "high"]
+    >>> model = MulticlassLogistic(tol=1e-6).fit(X, y)
+    >>> model.predict([[2.0]]).tolist()
+    ['high']
+    >>> model.predict_proba([[2.0]]).round(1)
+    array([[0.8, 0.2]])
     """
 
     lam: Lam = field(default="1/n", kw_only=False)

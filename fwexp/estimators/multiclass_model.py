@@ -31,9 +31,9 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
     classes_ : ndarray (K,)
         The classes.
     coef_ : ndarray (K, p)
-        Weights; (1, p) of two classes: those of the second minus those of the first.
+        Weights of the classes; for two classes (1, p), the weights of the second minus the weights of the first.
     intercept_ : ndarray (K,) or (1,)
-        Weights of the constant feature, likewise.
+        Weights of the constant feature, in the same form.
     """
 
     C: float | None = None

@@ -25,30 +25,28 @@ from fwexp.types import Lam
 
 
 class MultiLabelSVM(ClassifierMixin, ExampleModel):
-    """Predict sets of labels, trained to a certified gap.
-
-    A set of labels has the scores of its labels, minus a weight u_e >= 0 for every edge e with one of its two labels alone: labels
-    may attract each other, not repel, unless ``pairwise="full"``. A minimum cut finds the best set exactly. Training minimises
-    lam/2 ||w||^2 + 1/N sum_i H_i(w), where H_i bounds the number of wrong labels of example i, and N is n L.
+    r"""Predict sets of labels, with weights for pairs of labels, trained to a certified gap.
 
     Parameters
     ----------
     edges : "full", None or int array (E, 2)
-        Which labels may influence each other: all, none (each label is a classifier of its own), or these pairs of columns of y.
+        Pairs of labels that may influence each other: all pairs, no pairs (each label is a classifier of its own), or these pairs
+        of columns of y.
     pairwise : {"potts", "full"}
-        What edges have weights for: that one of their labels is absent; or each of the four cases, so that labels may also repel
-        each other. Then training is slower, and it is certified where the edges have no cycle or there are at most 16 labels.
+        Weights of an edge. ``"potts"`` has one, u_e >= 0, which is subtracted if just one of its labels is present, so labels may
+        attract each other only. ``"full"`` has one for each of the four cases, so labels may also repel each other. Training is
+        then slower, and it is certified if the edges have no cycle or y has at most 16 labels.
     class_weight : dict or "balanced", optional
-        By how much errors at a label cost more, by default 1; ``"balanced"``: at every label so that the examples that have it
-        count as much together as those that do not.
+        Factor by which the loss at a label is multiplied, 1 by default. ``"balanced"`` gives examples with the label and examples
+        without it the same total weight, for every label.
     loss : {"errors", "share"}
-        H_i bounds the number of wrong labels of example i, and the mean is over all N = n L labels; or H_i bounds the share of
-        wrong labels, and the mean is over the examples.
+        Loss that H_i bounds: ``"errors"`` counts the wrong labels of example i, and the mean is over all N = n L labels;
+        ``"share"`` divides by L, and the mean is over the examples.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
-        Which iterate of `fwexp.solve` has the weights, by default the average ``wavg``, which depends less on ``lam`` and mostly
+        Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
         predicts better, or ``best`` if the solver has no averages. ``dual_gap_`` certifies this iterate.
     solver : str
-        A solver or method of `fwexp.solve` that keeps weights nonnegative, unless ``pairwise="full"``.
+        A solver or method of `fwexp.solve`; with ``pairwise="potts"``, one that keeps weights nonnegative.
 
     Attributes
     ----------
@@ -61,14 +59,26 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     edges_ : ndarray (E, 2)
         The pairs of labels that may influence each other.
     edge_weights_ : ndarray (E,) or (E, 2, 2)
-        How much they attract each other; with ``pairwise="full"`` the scores of [absent, present] of both.
+        Attraction of the labels of an edge; with ``pairwise="full"``, scores of [absent, present] of both labels.
     class_weight_ : ndarray (2, L) or None
-        What errors cost where a label is absent, and where it is present.
+        Costs of errors at absent labels and at present labels.
+
+    See Also
+    --------
+    GraphSVM : Labels of the nodes of graphs and images.
+    fwexp.segmentation_problem : A training problem, for `fwexp.solve`.
 
     Notes
     -----
-    X is as for `MulticlassSVM`. y is an array or sparse matrix (n, L) of 0 and 1, as `sklearn.preprocessing.MultiLabelBinarizer`
-    makes it, or a DataFrame of such columns.
+    The score of a set of labels is the sum of the scores of its labels, minus u_e for every edge e with just one of its labels. A
+    minimum cut finds the best set exactly. The objective is
+
+    .. math:: \min_w \frac{\lambda}{2} \|w\|^2 + \frac{1}{N} \sum_i H_i(w),
+
+    where H_i bounds the number of wrong labels of example i, and N = n L.
+
+    X is as for `MulticlassSVM`. y is an array or sparse matrix (n, L) of 0 and 1, such as the output of
+    `sklearn.preprocessing.MultiLabelBinarizer`, or a DataFrame of such columns.
 
     Examples
     --------
@@ -100,13 +110,13 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         Returns
         -------
         ndarray (n, L)
-            Of 0 and 1.
+            Rows of 0 and 1.
         """
         best = np.array([self._best(scores) for scores in self._scores(X)], dtype=np.int64)
         return best.reshape(-1, len(self.classes_))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return by how much the best set with a label has a higher score than the best set without it.
+        """Return the margins of labels: the score of the best set with a label minus the best score without it.
 
         Parameters
         ----------
@@ -116,7 +126,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         Returns
         -------
         ndarray (n, L)
-            Positive for labels in the predicted set, negative for others.
+            Positive for labels in the predicted set, negative otherwise.
         """
         scores = self._scores(X)
         if not len(self.edges_):

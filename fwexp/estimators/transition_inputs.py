@@ -15,12 +15,12 @@ ACCEPTED = "None, a list of names of features in X, or a function of a sequence"
 
 
 class Inputs(list):
-    """Features of sequences, and in ``edges`` those of their transitions, from the second position on; None if there are none."""
+    """Features of sequences, and in ``edges`` the features of their transitions, from the second position on, if there are any."""
 
     edges: list | None = None
 
     def at(self, places: Iterable[int]) -> "Inputs":
-        """Return those of some sequences."""
+        """Return some of the sequences, with their transitions."""
         places = [int(i) for i in places]
         found = Inputs(self[i] for i in places)
         found.edges = None if self.edges is None else [self.edges[i] for i in places]

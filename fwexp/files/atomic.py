@@ -50,7 +50,7 @@ def remove(folder: Path) -> None:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename what is in the way to ``<name>.old``, or with a number if there is one; return that, None if nothing is in the way."""
+    """Rename an existing file to ``<name>.old``, or with a number if that exists; return the new path, or None without a file."""
     if not os.path.lexists(path):
         return None
     names = (path.with_name(f"{path.name}.old{number or ''}") for number in itertools.count())
@@ -89,7 +89,7 @@ def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:
     except BaseException as error:
         for left in temporary.values():
             left.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno:  # of a full disk it does not say which file
+        if isinstance(error, OSError) and error.errno:  # the error of a full disk does not name the file
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     for folder in {path.parent for path in contents}:

@@ -1,4 +1,4 @@
-"""Checksums of what is written and read: sha256, as hex digits."""
+"""Checksums of files that are written and read: sha256, as hex digits."""
 
 import hashlib
 from pathlib import Path

@@ -74,7 +74,7 @@ def imports(module: str, deferred: bool = False) -> tuple[str, ...]:
 
 
 def forget() -> None:
-    """Forget which files modules have, and what is in these."""
+    """Forget the files of modules, and their contents."""
     for cached in (imports, path_of, _modules, _source):
         cached.cache_clear()
 

@@ -39,7 +39,7 @@ def check_folder(key: str, value) -> Path:
 
 @contextlib.contextmanager
 def none_left_empty(folder: Path) -> Iterator[None]:
-    """Remove a folder and its parents, as far as they are made within this context and nothing is in them at its end."""
+    """Remove a folder and its parents, as far as this context creates them and they are empty at its end."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         yield

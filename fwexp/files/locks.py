@@ -30,7 +30,7 @@ STALE = 120.0  # seconds without one; clients of NFS may see a touch a minute la
 POLL = 0.01  # seconds between two looks at a claim that is waited for
 NAME = re.compile(r"\.(?P<key>.+)\.claim-(?P<number>\d+)")
 
-_watched: dict[Path, tuple[object, float]] = {}  # claims: what tells one touch from the next, and since when it has been so
+_watched: dict[Path, tuple[object, float]] = {}  # claims: the mark of their last touch, and since when it has been the same
 
 
 class Claim:
@@ -68,7 +68,7 @@ def take(final: Path) -> Claim | None:
         _link(complete, path)
     except (FileExistsError, FileNotFoundError):  # another process was faster, or removed the empty folder
         return None
-    except OSError as error:  # of a full disk it does not say where
+    except OSError as error:  # the error of a full disk does not name the file
         raise OSError(error.errno, error.strerror, str(final.parent)) from error
     finally:
         complete.unlink(missing_ok=True)
@@ -165,7 +165,7 @@ def _claims(path: Path) -> list[Path]:
 
 
 def _read(path: Path) -> tuple[str, str]:
-    """Return the process and the host of a claim, empty where it does not say so."""
+    """Return the process and the host of a claim, empty if the claim has neither."""
     try:
         content = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""  # to open a pipe would wait for ever
     except OSError:

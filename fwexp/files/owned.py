@@ -121,7 +121,7 @@ def replacing_folder(folder: Path, kind: str) -> Iterator[Path]:
     Parameters
     ----------
     folder : Path
-        What is replaced; a link is followed.
+        Path that is replaced; a link is followed.
     kind : str
         As in `check`; its record is written here.
 
@@ -229,7 +229,7 @@ def _check_file(path: Path, recorded: set[str] | None) -> None:
 
 
 def _read_record(folder: Path, kind: str | None) -> Written:
-    """Return what is recorded in a folder, of a kind or of any; nothing if it has no record."""
+    """Return the record of a folder, of a kind or of any; None if it has no record."""
     path = folder / RECORD
     if not os.path.lexists(path):
         return {}
@@ -258,5 +258,5 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-if __name__ == "__main__":  # make clean, also where nothing is installed
+if __name__ == "__main__":  # make clean, also in a Python without packages
     sys.exit(exit_code("make clean", lambda: remove_folders(map(Path, sys.argv[1:]))))

@@ -1,4 +1,4 @@
-"""Folders for what is kept between commands, which only this user can write to."""
+"""Folders for files that are kept between commands, which only this user can write to."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ def temporary_folder() -> Path:
 
 
 def own(folder: Path) -> Path:
-    """Make a folder that only this user can write to, or see to it that one is; an OSError says why it cannot be used."""
+    """Make a folder that only this user can write to, or check that one is; raise OSError with the reason if it cannot be used."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     found = folder.lstat()

@@ -1,4 +1,4 @@
-"""What tells a process from all others that may see the same files, and whether it is still there."""
+"""Identities of processes, which distinguish each from all others that may see the same files; and whether one still runs."""
 
 import contextlib
 import hashlib
@@ -22,7 +22,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Return when a process of this machine started; empty if the system does not tell; None if there is none."""
+    """Return when a process of this machine started; empty if the system does not report it; None if there is no such process."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         return None if fields[0] in "ZX" else fields[19]

@@ -92,7 +92,7 @@ def njit(function: Callable | None = None, *, fastmath: bool = False, calls: Seq
 
 
 def _with_parts(dispatcher):
-    """Return ``dispatcher``, whose kernels know the environments of their parts from now on.
+    """Return ``dispatcher``, whose kernels hold the environments of their parts from now on.
 
     From there parts have what they print, and raise, that is known at run time only; without, they end in a deadlock. numba
     sets what code that has just been compiled has of its own, and all of it in code from the disk only.
@@ -111,7 +111,7 @@ def _with_parts(dispatcher):
 
 
 _requested: dict[Callable, tuple[Callable, ...]] = {}  # by the function of a kernel
-_fastmath: dict[Callable, bool] = {}  # likewise
+_fastmath: dict[Callable, bool] = {}  # the same, for fastmath
 _array_kernels: dict[Callable, str] = {}  # with their signatures; those that are not loaded yet
 
 
@@ -196,7 +196,7 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True, on_reques
     Classes register with ``function.register(cls)``; what is registered for a base class, ``object`` included, serves those
     that have nothing of their own. In compiled code the choice is made at compile time (numba's ``overload``), in plain
     Python at run time, so that the same solver loop serves both. ``fastmath`` is for oracles and sums over parts.
-    ``on_request`` is for functions whose oracles on arrays take long to compile: a kernel that calls them says so to `njit`.
+    ``on_request`` is for functions whose oracles on arrays take long to compile: a kernel that calls them requests this of `njit`.
     """
     if stub is None:
         return lambda stub: dispatched(stub, fastmath=fastmath, on_request=on_request)

@@ -62,7 +62,7 @@ class LendingLower(Lower):
         return super().lower_assign(ty, inst)
 
     def delvar(self, name: str) -> None:
-        """End the life of a variable, but what is lent goes on."""
+        """End the life of a variable; borrowed references go on."""
         if name not in self._lent:
             super().delvar(name)
 
@@ -75,7 +75,7 @@ class _PartLowering(NativeLowering):
     lowering_class = LendingLower
 
     def run_pass(self, state) -> bool:
-        """Lower a function, and register it for callers under a name unlike that of any other."""
+        """Lower a function, and register it for callers under a unique name."""
         state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)

@@ -33,7 +33,7 @@ class KernelCache(FunctionCache):
         weakref.finalize(self, self._claim.close)
 
     def load_overload(self, sig, target_context):
-        """Return what is kept, or None, from then on this process is the one to compile it until it is saved."""
+        """Return the cached kernel, or None; from then on this process is the one to compile it until it is saved."""
         key = (*self._name, self._index_key(sig, target_context.codegen()))
         self._claim.close()  # of what could not be compiled
         data = self._read(key)
@@ -48,7 +48,7 @@ class KernelCache(FunctionCache):
         return CompileResult._rebuild(target_context, *data)
 
     def save_overload(self, sig, data) -> None:
-        """Keep what was compiled, unless it holds addresses of this process."""
+        """Keep a compiled kernel, unless it holds addresses of this process."""
         key = (*self._name, self._index_key(sig, data.codegen))
         if not data.library.has_dynamic_globals:
             with contextlib.suppress(OSError):

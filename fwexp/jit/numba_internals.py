@@ -1,7 +1,7 @@
 """The private parts of numba that fwexp uses, each with its reason, and whether this numba has all of them.
 
-If a name is missing, or numba is newer than what was tested, fwexp uses the public API alone. Kernels compute the same then, but
-they take longer to compile and every process compiles its own. `pyproject.toml` accepts no newer numba for the same reason.
+If a name is missing, or numba is newer than the tested versions, fwexp uses the public API alone. Kernels compute the same then,
+but they take longer to compile and every process compiles its own. `pyproject.toml` accepts no newer numba for the same reason.
 """
 
 from functools import cache

@@ -1,4 +1,4 @@
-"""Ask the processor for data before they are needed: those of the next example, while it works on this one."""
+"""Prefetch data before they are needed: the data of the next example, while the processor works on this one."""
 
 import numba
 import numba.extending

@@ -28,7 +28,7 @@ def jobs(n_jobs: int | None) -> Iterator[None]:
 
 
 def num_threads() -> int:
-    """Return the number of threads: that of `jobs`, by default the processors of this process; at most ``OMP_NUM_THREADS``.
+    """Return the number of threads: the number in `jobs`, by default the processors of this process; at most ``OMP_NUM_THREADS``.
 
     joblib's workers are told their share of the machine in that variable. OpenMP takes a list, too, for nested loops.
 

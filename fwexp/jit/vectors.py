@@ -74,12 +74,12 @@ def largest8(u) -> float:
 
 
 def above8(u, v) -> int:
-    """Return a number whose bit k says whether entry k of the first is larger than that of the second."""
+    """Return a number whose bit k is set if entry k of the first is larger than entry k of the second."""
     return int(np.packbits(u > v, bitorder="little")[0])
 
 
 def choose8(bits: int, u, v):
-    """Return the entries of the first whose bits are set, and those of the second instead of the others."""
+    """Return the entries of the first vector whose bits are set, and otherwise the entries of the second."""
     return np.where(bits >> np.arange(EIGHT) & 1, u, v)
 
 

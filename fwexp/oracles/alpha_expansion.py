@@ -34,7 +34,7 @@ def expand_labels(score, width, num_labels, weight, ends, first, out, y, scratch
     width, num_labels : int
         Length of a row of scores, and how many of them are labels.
     weight : float64 array (edges,)
-        What is lost where an edge joins two labels; one that is not positive counts as 0.
+        Score that is lost if an edge joins two labels; one that is not positive counts as 0.
     ends, first, out : int32 arrays (2 edges,), (nodes + 1,), (2 edges,)
         The graph, see `fwexp.oracles.max_flow.incidence`.
     y : int32 array (nodes,)

@@ -33,7 +33,7 @@ def best_of_all(score, pairs, ends, first, out, y):
     nodes, labels = score.shape
     tried, sums, highest = np.full(nodes, -1, dtype=np.int32), np.zeros(nodes + 1), -np.inf
     v = 0
-    while 0 <= v < nodes:  # Depth first: sums[v] is that of the nodes before v, and of the edges among them.
+    while 0 <= v < nodes:  # Depth first: sums[v] is the sum over the nodes before v, and the edges among them.
         tried[v] += 1
         if tried[v] == labels:
             v -= 1

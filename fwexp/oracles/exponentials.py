@@ -8,7 +8,7 @@ from fwexp.jit.compilation import array_kernel
 
 LOG2_E, LN_2 = 1.0 / math.log(2.0), math.log(2.0)
 SMALLEST = -708.0  # exp of less is no normal number any more
-# Taylor's series on |r| <= ln(2)/2: what is left out is below float64's precision.
+# Taylor's series on |r| <= ln(2)/2: the remainder is below float64's precision.
 C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(j) for j in range(2, 14))
 EXPONENT, MANTISSA, ONE = 52, (1 << 52) - 1, 1023 << 52  # how a float64 is laid out; ONE is 1.0
 
@@ -18,7 +18,7 @@ def exponentials(x, power):
     """Replace ``x``, all of it <= 0, by exp(x), or by 0 below exp(-708).
 
     Unlike ``math.exp`` this runs at full vector width: exp(x) = 2^j exp(r) with |r| <= ln(2)/2, and 2^j is written as
-    the bits of a float. The relative error is that of rounding x. ``power``, as long as ``x``, is overwritten.
+    the bits of a float. The relative error equals the error of rounding x. ``power``, as long as ``x``, is overwritten.
     """
     bits = power.view(np.int64)
     for k in range(len(x)):

@@ -17,7 +17,7 @@ def k_best_viterbi(unary, transitions, num_labels, width, labelings, values):
     unary, transitions, num_labels, width
         As for `viterbi`. A score of -inf excludes labelings.
     labelings : int array (m, T)
-        Overwritten with the labelings. The first is that of `viterbi`, ties included.
+        Overwritten with the labelings. The first one equals the result of `viterbi`, ties included.
     values : float64 array (m,)
         Overwritten with their scores; -inf where there are no more labelings, and then the labeling means nothing.
     """

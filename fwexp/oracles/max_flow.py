@@ -310,7 +310,7 @@ def _distance(u, time, parent, stamp, depth, ends):
             break
         v = ends[parent[v] ^ ONE]
     distance += depth[v]
-    # The nodes on the way know it from now on.
+    # The nodes on the way store it from now on.
     v, left = u, distance
     while stamp[v] != time:
         stamp[v] = time

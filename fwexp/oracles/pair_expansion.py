@@ -85,7 +85,7 @@ def _pass_messages(score, pairs, ends, first, out, y, messages, tried):
                 for j in range(begin, end):
                     arc = out[j]
                     belief[k] += messages[arc ^ 1, k]
-            # Nodes behind have their labels already: what they and the messages from ahead say is what this one takes.
+            # Nodes behind have their labels already: these and the messages from ahead determine the label of this one.
             best, most = 0, 0.0
             for k in range(labels):
                 total = score[v, k]
@@ -144,7 +144,7 @@ def _expand(label, score, pairs, ends, first, out, y, scratch):
 
 @register_jitable
 def _change_nodes(score, pairs, ends, first, out, y):
-    """Give every node in turn its best label, given those of its neighbours; return whether any changes."""
+    """Give every node in turn its best label, given the labels of its neighbours; return whether any changes."""
     moved = False
     for v in range(y.shape[0]):
         best, highest, own, size = y[v], 0.0, 0.0, 0.0

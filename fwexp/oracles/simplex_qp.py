@@ -191,7 +191,7 @@ def _correct(a, g, U, support, m, s, r, z):
 def active_set(M, b, a, g, size, U, support, s, m, shift, tol, max_steps):
     """Maximise from a, whose gradient is g and whose support is factorised; modifies all five. Returns (gap, order of U).
 
-    A gap above ``tol`` (or NaN) says that rounding was in the way.
+    A gap above ``tol`` (or NaN) is the effect of rounding.
     """
     r, z = np.empty(size), np.empty(size)
     before = np.inf

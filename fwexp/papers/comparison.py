@@ -35,7 +35,7 @@ COLUMNS += [*(f"{cost}{end}" for cost in AXES for end in ("", "_low", "_high")),
 
 @dataclass(frozen=True)
 class Side:
-    """What is compared: runs of a method, or of a solver, with given options, or all those of a store."""
+    """One side of a comparison: runs of a method, or of a solver, with given options, or all runs of a store."""
 
     name: str
     method: str = ""

@@ -28,7 +28,7 @@ EXPERIMENTS = "fwexp.experiments"
 
 
 class Kind(StrEnum):
-    """What a figure is to its paper, which decides what its claims' verdicts say of it."""
+    """The role of a figure in its paper, which decides how its claims' verdicts are reported."""
 
     REPRODUCED = "reproduced"
     """The paper shows it."""
@@ -67,7 +67,7 @@ class Declared:
 
     @classmethod
     def declared(cls, *given, **settings) -> Self:
-        """Return one that is registered as one of this package; the arguments are those of the class."""
+        """Return a declaration that is registered as one of this package; it takes the arguments of the class."""
         value, others = cls(*given, **settings), _DECLARED.setdefault(cls, {})
         if value.name in others:
             raise ParameterError(f"{cls.__name__.lower()} {value.name!r} must be declared once, got a second declaration")
@@ -83,12 +83,12 @@ class Paper(Declared):
     id : str
         What the ids of its claims begin with: ``B13``.
     name : str
-        What the names of its figures begin with, and that of its folder: ``icml2013``.
+        Beginning of the names of its figures, and name of its folder: ``icml2013``.
     title, authors, url : str
     year : int
         0 where it has none.
     advance : Advance, optional
-        Stands first in the report, with what was measured.
+        Stands first in the report, with the measured numbers.
     """
 
     id: str
@@ -143,7 +143,7 @@ class Figure(Preset, Declared):
     name : str
         ``<paper>/<figure>``; also the name of its preset in ``conf/experiment`` and of its files below ``figures/``.
     title : str
-        One line that says what it shows.
+        One line that describes it.
     data : callable
         From results, as ``load_results`` gives them, to the tidy frame that is drawn.
     draw : callable
@@ -151,7 +151,7 @@ class Figure(Preset, Declared):
     chart : Chart, optional
         Its panels and what they show, as in `fwexp.plots.curves`; then ``data`` and ``draw`` are those of the chart.
     kind : Kind, optional
-        By default ours, or reproduced where `paper` says what that shows.
+        By default ours, or reproduced if `paper` describes it.
     caption : str
         What it shows here.
     paper : str, optional
@@ -169,9 +169,9 @@ class Figure(Preset, Declared):
     has_runs : bool
         Whether it is drawn from runs; else ``data`` takes what ``shows`` returns for none, and there is no preset.
     note : str
-        What its readers must know of how it departs from what it repeats; stands on it.
+        Departures from the published figure, which its readers must know; printed on it.
     seconds : float
-        What one of its full runs is taken to last where no stored run tells.
+        Estimate of the time of one of its full runs, if no stored run shows it.
     experiment : mapping, optional
         Its runs, in a plugin file, which has no preset: values by key, and ``grids`` and ``smoke`` as ``hydra.sweeper`` has them
         in ``conf/experiment``.

@@ -52,12 +52,12 @@ def check_writable(stem: Path, suffixes) -> None:
 
 
 def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
-    """Return what the JSON of a figure that was drawn from a form of its runs says, if all its files are as they were written.
+    """Return the JSON of a figure that was drawn from a form of its runs, if all its files are as they were written.
 
     Raises
     ------
     Damaged
-        They are not, or are those of another figure.
+        If a file was changed, or belongs to another figure.
     """
     record = records.read(stem.with_name(f"{stem.name}.json"))
     if (record.get("figure"), record.get("preset")) != (name, preset):
@@ -88,17 +88,17 @@ def save_figure(
     Parameters
     ----------
     picture : matplotlib.figure.Figure or str
-        What was drawn.
+        The drawn curves or table.
     frame : DataFrame
         The numbers that were drawn. A column ``keys`` names the runs of each row.
     stem : Path
         The files' path without suffix.
     origin : Origin
-        Where it comes from; every file says so.
+        Its provenance, which every file records.
     note : str
         A reservation to print in the picture's corner, or below the table.
     more : sequence of str
-        Those of `MORE` to write as well.
+        Formats of `MORE` to write as well.
     """
     origin = origin or Origin(figure=stem.name)
     if isinstance(picture, str):
@@ -148,7 +148,7 @@ def _drawn(picture, origin, description, note, more=()) -> list[bytes]:
             _write_note(picture, note)
         software = {"Software": origin.software} | ({"Comment": note} if note else {})
         picture.savefig(png, format="png", metadata=about | software)
-        picture.set_layout_engine(None)  # what was found for the one holds for the other, and takes as long as drawing
+        picture.set_layout_engine(None)  # the layout of the one holds for the other, and takes as long as drawing
         picture.savefig(svg, format="svg", metadata=about | {"Creator": origin.software, "Date": None})
         others = [io.BytesIO() for _ in more]
         for suffix, content in zip(more, others, strict=True):

@@ -1,4 +1,4 @@
-"""From the name of a figure to its files: run what is missing, read exactly the figure's runs, draw, save."""
+"""From the name of a figure to its files: make missing runs, read exactly the figure's runs, draw, save."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -83,7 +83,7 @@ def makers(
     names : iterable of str
         Names in the catalogue.
     results_dir, data_dir, preset, launcher, force
-        As in `make_figure`. What figures share is run once, even if it fails or is forced.
+        The same as for `make_figure`. Runs that several figures need are made once, even if they fail or are forced.
     settings : sequence of str
         Of the launcher, as in `fwexp.run.sweep.execute`.
     overrides : mapping
@@ -161,7 +161,7 @@ def _run(plans: Sequence[_Plan], **where) -> None:
 
 
 def _make(plan: _Plan, run: Callable, *, results_dir, data_dir) -> list[Path]:
-    """Run what takes turns, and draw what is there."""
+    """Make the runs that take turns, and draw all."""
     if not plan.side_by_side:
         run([plan])
     if not isinstance(plan.error, UserError):
@@ -172,7 +172,7 @@ def _make(plan: _Plan, run: Callable, *, results_dir, data_dir) -> list[Path]:
 
 
 def _draw(plan: _Plan, results_dir, data_dir) -> None:
-    """Draw a figure from those of its runs that are stored, if any are."""
+    """Draw a figure from its stored runs, if there are any."""
     from fwexp import store
 
     figure, preset, configs = plan.figure, plan.preset, plan.configs

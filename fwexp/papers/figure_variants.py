@@ -135,7 +135,7 @@ def stored_figure(filters: Mapping[str, Sequence], words: str, x: str, y: str, l
     words : str
         The filters as they were given, for the name and the title.
     x, y : str
-        What is drawn: ``y`` against ``x``, columns of the trace.
+        Columns of the trace to draw: ``y`` against ``x``.
     look : Look
     results_dir : path
         The store.

@@ -12,7 +12,7 @@ OF_CODE = ("mix sources", "were made by another version of the code")
 
 @dataclass(frozen=True)
 class Origin:
-    """What the files of a figure say of themselves.
+    """The provenance of a figure, as its files record it.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Origin:
     preset : str
         Which form of its runs was drawn: ``full``, a shorter one, or none that has a name.
     runs : mapping
-        What is known of each of its runs, drawn or not, by key.
+        Facts of each of its runs, drawn or not, by key.
     """
 
     figure: str = ""

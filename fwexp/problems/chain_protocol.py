@@ -105,7 +105,7 @@ def _has_last(problem, i, t):
 
 @inlined
 def _first(problem, num_features, num_edge_features):
-    """Return which row of weights is that of the first label, with so many features of positions and of transitions."""
+    """Return the row of weights of the first label, with so many features of positions and of transitions."""
     return num_features + num_edge_features * problem.num_states
 
 
@@ -188,7 +188,7 @@ def _(problem, i):
     if has_rows(problem.z):
         return (_first(problem, problem.num_local[i], problem.num_local_z[i]) + 2 + problem.num_states) * problem.width
     if has_rows(problem.local_x) and problem.gram_ptr[i] == problem.gram_ptr[i + 1]:
-        return (problem.num_local[i] + 2) * problem.width  # with those of the first and of the last label
+        return (problem.num_local[i] + 2) * problem.width  # with the scores of the first and of the last label
     return 0
 
 
@@ -238,7 +238,7 @@ def _(problem):
 
 @inlined
 def _cost(problem, i, t, k):
-    """Return what a wrong label k at position t costs, in the sum that is divided by `divisor`; nothing is said of the true one."""
+    """Return the cost of a wrong label k at position t, in the sum that is divided by `divisor`; the true label is left out."""
     cost = 1.0
     if problem.excess.shape[0] > 0:
         cost += problem.excess[problem.labels[problem.label_ptr[i] + t], k]
@@ -275,7 +275,7 @@ def _pair(problem, t, before, label):
 
 @inlined
 def _allowed(problem, i, unary, transitions, scratch):
-    """Exclude labelings that constraints forbid: from the scores of positions in place; return those of transitions."""
+    """Exclude labelings that constraints forbid: from the scores of positions in place; return the scores of transitions."""
     if problem.penalty.shape[0] == 0:
         return transitions
     width, size = problem.width, problem.num_states * problem.width
@@ -458,7 +458,7 @@ def _(problem, i, y):
 
 @protocol.to_public.register(ChainProblem)
 def _(problem, w):
-    return w.reshape(-1, problem.width)[:, : problem.num_states].flatten()  # a copy, also where nothing is padded
+    return w.reshape(-1, problem.width)[:, : problem.num_states].flatten()  # a copy, also without padding
 
 
 @protocol.from_public.register(ChainProblem)

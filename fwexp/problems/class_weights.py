@@ -33,7 +33,7 @@ def to_public(problem, w: np.ndarray) -> np.ndarray:
     """Return a new vector ``w[f*K + k]``."""
     if by_class(problem.x):
         return w.reshape(problem.num_classes, -1)[:, : problem.num_features].T.flatten()
-    return w.reshape(-1, problem.width)[:, : problem.num_classes].flatten()  # a copy, also where nothing is padded
+    return w.reshape(-1, problem.width)[:, : problem.num_classes].flatten()  # a copy, also without padding
 
 
 def from_public(problem, w) -> np.ndarray:

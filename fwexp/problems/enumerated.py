@@ -52,16 +52,18 @@ def enumerated_problem(
 ) -> SetOfExamples:
     """Build a problem from explicit outputs.
 
+    Use it if the outputs of every example can be listed.
+
     Parameters
     ----------
     psi : list of (m_i, d) arrays
         Rows psi_i(y) = phi(x_i, y_i) - phi(x_i, y), the row of the true output being 0.
     losses : list of (m_i,) arrays
         L_i(y) >= 0, 0 for the true output.
-    rescaling : {"margin", "slack"}
-        Slack rescaling replaces psi_i(y) by L_i(y) psi_i(y).
+    rescaling : {"margin", "slack"}, default "margin"
+        Quantity that the loss rescales: with ``"slack"``, psi_i(y) is replaced by L_i(y) psi_i(y).
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative: a mask of length d, a slice, or indices from 0.
+        Weights that must not be negative: a mask of length d, a slice, or indices from 0.
 
     Returns
     -------
@@ -71,13 +73,18 @@ def enumerated_problem(
     Raises
     ------
     ValueError
-        No examples, shapes that do not fit, non-finite numbers or ones out of the scales 1e-50 .. 1e50, negative losses, an
-        example without a true output, ``nonnegative`` out of range.
+        If there are no examples, shapes do not fit, numbers are not finite or out of the scales 1e-50 .. 1e50, a loss is negative,
+        an example has no true output, or ``nonnegative`` is out of range.
+
+    See Also
+    --------
+    CallbackProblem : Outputs that are found by a function.
 
     Examples
     --------
     >>> import fwexp
-    >>> problem = fwexp.enumerated_problem([[[0.0, 0.0], [1.0, -1.0]]], [[0.0, 1.0]])  # the first output is the true one
+    >>> psi = [[[0.0, 0.0], [1.0, -1.0]]]  # the first output is the true one
+    >>> problem = fwexp.enumerated_problem(psi, [[0.0, 1.0]])
     >>> problem.n, problem.d, fwexp.loss(problem, 0, 1)
     (1, 2, 1.0)
     """
@@ -156,7 +163,7 @@ def _(problem):
 @protocol.max_oracle.register(EnumeratedProblem)
 def _(problem, i, theta, y, scratch):
     start = problem.part_ptr[i]
-    value = -1.0  # below that of the true output, 0
+    value = -1.0  # below the value of the true output, 0
     for k in range(problem.part_ptr[i + 1] - start):
         violation = problem.losses[start + k] - problem.scale[start + k] * theta[k]
         if violation > value:
@@ -169,7 +176,7 @@ def _(problem, i, theta, y, scratch):
 def _(problem, i, theta, y, scratch):
     y[0] = 0
     for k in range(1, problem.part_ptr[i + 1] - problem.part_ptr[i]):
-        if theta[k] < theta[y[0]]:  # the score is that of the truth minus theta
+        if theta[k] < theta[y[0]]:  # the score is the score of the truth minus theta
             y[0] = k
 
 

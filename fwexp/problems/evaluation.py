@@ -49,7 +49,7 @@ class Evaluation(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Sums over examples at given weights; 0 for what was not asked for."""
+    """Sums over examples at given weights; 0 for sums that were not requested."""
 
     hinge: float  # of H_i(w)
     loss: float  # of the losses of the labelings of the max-oracle
@@ -147,7 +147,7 @@ class Evaluator:
         starts = self.objective == HINGE and hinge and not error and not w.any()
         known = largest_losses(self.problem) if starts else None
         if known is not None:
-            self.calls += n  # as if it had called them, which traces of workers say, who count by evaluations
+            self.calls += n  # as if it had called them, because traces count calls by evaluations
             total = float(np.add.reduce(known))
             return Totals(total, total)
         errors = np.empty(n if error else 0)
@@ -184,9 +184,9 @@ class Evaluator:
         self.calls += end - start
 
     def contradiction(self, w: np.ndarray, others: Sequence[np.ndarray]) -> tuple[int, float, float] | None:
-        """Return the example whose max-oracle fails most at w: what it returns at one of ``others`` is better there.
+        """Return the example whose max-oracle fails most at w: its labeling for one of ``others`` is better there.
 
-        With it come the value of the labeling returned at w and that of the better one; None if there is no such example.
+        Also returns the value of the labeling returned at w and the value of the better one; None if there is no such example.
         """
         hinges, losses = self.oracles(w)
         best, values = hinges.copy(), np.empty_like(hinges)

@@ -28,7 +28,7 @@ class SparseFeatures(NamedTuple):
 
 
 class BinaryFeatures(NamedTuple):
-    """CSR rows whose values are all 1: nothing is multiplied."""
+    """CSR rows whose values are all 1, so no multiplication is needed."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -46,7 +46,7 @@ def padded_width(num_labels: int) -> int:
 def as_features(x, name: str = "X", *, copy: bool = True):
     """Return ``x``, a float array or scipy.sparse matrix of shape (tokens, p), as one of the classes above.
 
-    Without ``copy`` the arrays may be those of ``x``, whose owner must not write to them any more.
+    Without ``copy`` the arrays may belong to ``x``, whose owner must not write to them any more.
     """
     if not sp.issparse(x):
         values = np.array(x, dtype=np.float64, order="C", copy=copy or None)

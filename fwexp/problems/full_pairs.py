@@ -3,7 +3,7 @@
     score(y) = sum_v <W[:, y_v], x_v> + sum_e <U[:, y_a, y_b], z_e>,    edges e from a to b,
 
 with edge features z_e of any sign. w holds ``W[f*L + k]`` for node feature f and label k, then ``U[(j*L + k)*L + l]`` for edge
-feature j and labels k, l at the beginning and at the end, so d = L p + q L^2. The loss is that of ``segmentation``.
+feature j and labels k, l at the beginning and at the end, so d = L p + q L^2. The loss is defined in ``segmentation``.
 
 Where a graph has no cycle, as chains and trees, the best labeling is found (``oracles.tree_max_product``), and where it has few
 labelings all are tried (``oracles.every_labeling``). Otherwise that is NP-hard, and the oracle (``oracles.pair_expansion``) is

@@ -40,7 +40,7 @@ def _(problem):
 
 @register_jitable
 def graph(problem, i):
-    """Return the ends of the edges of example i, and where those of every node are, as ``oracles.max_flow`` takes them."""
+    """Return the ends of the edges of example i, and where the edges of every node are, as ``oracles.max_flow`` takes them."""
     node, nodes = problem.label_ptr[i] + i, problem.label_ptr[i + 1] - problem.label_ptr[i]
     start, end = 2 * problem.edge_ptr[i], 2 * problem.edge_ptr[i + 1]
     return problem.ends[start:end], problem.first[node : node + nodes + 1], problem.out[start:end]
@@ -114,7 +114,7 @@ def forest_tables(problem, i, u, scratch):
 
 @register_jitable
 def forest_expectations(problem, i, u, score, pairwise, rest_of):
-    """Turn the ``score`` of every label at every node into marginals, by sum-product; add what is cut to ``pairwise``.
+    """Turn the ``score`` of every label at every node into marginals, by sum-product; add expected cuts to ``pairwise``.
 
     ``u`` are the weights of edge features; ``pairwise`` gets how much more of each is cut than by the truth. Returns log Z and the
     mean of the score.

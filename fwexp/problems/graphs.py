@@ -1,4 +1,4 @@
-"""Graphs with labelled nodes, as people pass them: what is taken, and one line about what is not; and what labels cost."""
+"""Graphs with labelled nodes, checked as users pass them; and the costs of labels."""
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def node_features(X) -> list:
 
 
 def matrices(name: str, value, of: str, shape: str) -> list:
-    """Return a list of matrices; ``of`` and ``shape`` say in words what they must be."""
+    """Return a list of matrices; ``of`` and ``shape`` describe the required ones."""
     arrays = [as_matrix(f"{name}[{i}]", array, f"hold numbers, shape {shape}") for i, array in enumerate(as_list(name, value, of))]
     for i, array in enumerate(arrays):
         if array.ndim != 2:

@@ -45,7 +45,7 @@ class Kernel(NamedTuple):
 
 
 class KernelFeatures(NamedTuple):
-    """Inputs of a problem, and those of the training set that weights refer to."""
+    """Inputs of a problem, and inputs of the training set that weights refer to."""
 
     x: DenseFeatures | SparseFeatures
     x_sq: np.ndarray  # float64, ||x_t||^2

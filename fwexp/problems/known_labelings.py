@@ -1,8 +1,8 @@
-"""What Python functions have said of labelings, kept for steps that need it again: in Python, and as arrays for kernels.
+"""Losses and features of labelings that Python functions returned, kept for later steps: in Python, and as arrays for kernels.
 
 Kernels see the problem as `StoredRows`, a family of its own without an oracle: a labeling is the number of its row psi_i(y), and
 part scores and vectors of parts go over the rows of an example, which are linked lists. Row i is the true labeling of example i.
-The family has no ``part_ptr``, so that nothing is derived for it that takes vectors of parts for arrays.
+The family has no ``part_ptr``, because no function derived for it takes vectors of parts for arrays.
 """
 
 from dataclasses import dataclass
@@ -45,11 +45,11 @@ class KnownLabelings:
         return KnownLabelings, ()
 
     def find(self, i: int, y: Any) -> Known | None:
-        """Return what is known of a labeling of example i."""
+        """Return the known loss and features of a labeling of example i."""
         return self._known.find(i, y)
 
     def add(self, i: int, known: Known) -> Known:
-        """Keep what is known now."""
+        """Keep the loss and features of a labeling."""
         self._make_room(known.psi)
         self._known.add(i, known.y, known)
         return known

@@ -1,4 +1,4 @@
-"""How labelings are kept: what follows for every family from ``labeling_ptr`` and ``new_storage``.
+"""Storage of labelings: functions that follow for every family from ``labeling_ptr`` and ``new_storage``.
 
 A labeling is a run of as many numbers as ``labeling_ptr`` gives it: by default of integers, as long as the true one,
 ``labels[label_ptr[i] : label_ptr[i + 1]]``.

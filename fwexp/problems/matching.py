@@ -12,7 +12,7 @@ A labeling is kept as one integer per row: 0 for no link, else 1 + the column. P
 Test sets may have two sets of true links instead, sure ones and possible ones (Och and Ney 2000); their loss is the
 alignment error rate. Such links need not be matchings, and nothing can be trained on them.
 
-What solvers do with such problems is in ``matching_protocol``.
+Functions that solvers call are in ``matching_protocol``.
 """
 
 from collections.abc import Sequence
@@ -43,14 +43,14 @@ class MatchingProblem(NamedTuple):
     d: int  # p
     num_weights: int  # p
     part_ptr: np.ndarray  # int64 (n + 1,): edges part_ptr[i] .. part_ptr[i+1] belong to example i
-    label_ptr: np.ndarray  # int64 (n + 1,): likewise for rows
+    label_ptr: np.ndarray  # int64 (n + 1,): the same for rows
     columns: np.ndarray  # int64 (n,), C_i
     labels: np.ndarray  # int32 (rows,): 0 for no link, else 1 + the column; -1 in test sets with ``marks``
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
     precision: np.ndarray  # float64 (n,), the loss of a link that is not true
     recall: np.ndarray  # float64 (n,), the loss of a true link that is missed
     marks: np.ndarray  # int8, POSSIBLE or SURE or 0 for every edge of a test set that has these; else empty
-    num_sure: np.ndarray  # int64 (n,) or empty, likewise
+    num_sure: np.ndarray  # int64 (n,) or empty, the same for sure links
     nonnegative: np.ndarray = UNCONSTRAINED  # int64, indices of weights that must not be negative
 
     def __repr__(self) -> str:
@@ -77,27 +77,31 @@ def matching_problem(
     y : list of int arrays (m_i, 2)
         The true links (row, column), from 0; every row and every column has at most one.
     shapes : list of (R_i, C_i), optional
-        How many rows and columns there are.
+        Numbers of rows and columns; by default the shapes of X.
     possible : list of int arrays (m_i, 2), optional
-        For a test set: links that are neither demanded nor wrong. Those of ``y``, the sure ones, are possible too; neither
-        need be a matching. The loss of an example is then ``1 - (|A & S| + |A & P|) / (|A| + |S|)`` for predicted links A,
-        sure S and possible P. It counts ``|A| + |S|`` times in the mean error, which so is the alignment error rate of the
-        whole set. Such a problem cannot be trained on.
-    precision_cost, recall_cost : float
-        Costs > 0 of a predicted link that is not true, and of a true one that is not predicted.
+        For a test set: links that are neither required nor wrong. The links of ``y`` are the sure ones, and are possible too;
+        neither need be a matching. The loss of an example is then ``1 - (|A & S| + |A & P|) / (|A| + |S|)`` for predicted links A,
+        sure links S and possible links P. It counts ``|A| + |S|`` times in the mean error, which therefore is the alignment error
+        rate of the whole set. Such a problem cannot be trained on.
+    precision_cost, recall_cost : float, default 1 and 3
+        Costs > 0 of a predicted link that is not true, and of a true link that is not predicted.
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative: a mask of length d, a slice, or indices from 0.
+        Weights that must not be negative: a mask of length d, a slice, or indices from 0.
 
     Returns
     -------
     MatchingProblem
-        With ``n`` and ``d = p``: w holds the weights of the features of a link.
+        Its fields include ``n`` and ``d = p``. w has the weights of the features of a link.
 
     Raises
     ------
     ValueError
-        No examples, shapes that differ, non-finite features, malformed sparse matrices, features or costs out of the scales
-        1e-50 .. 1e50, links or ``nonnegative`` out of range, true links that are no matching.
+        If there are no examples, shapes differ, features are not finite, sparse matrices are malformed, features or costs are out
+        of the scales 1e-50 .. 1e50, links or ``nonnegative`` are out of range, or the true links are no matching.
+
+    See Also
+    --------
+    fwexp.estimators.MatchingSVM : The estimator.
 
     Examples
     --------

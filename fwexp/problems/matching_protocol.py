@@ -49,7 +49,7 @@ def _(problem):
 def _(problem, i, theta, y, scratch):
     start, rows = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
     columns, size = problem.columns[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
-    # The loss of y is that of no links, plus precision for every link, less precision and recall for every true one.
+    # The loss of y is the loss of no links, plus precision for every link, less precision and recall for every true one.
     augmented = scratch[:size]
     for j in range(size):
         augmented[j] = theta[j] + problem.precision[i]
@@ -61,7 +61,7 @@ def _(problem, i, theta, y, scratch):
             augmented[j] -= problem.precision[i] + problem.recall[i]
             constant += problem.recall[i] - theta[j]
     value = constant + max_matching(augmented, columns, y[:rows], scratch[size:])
-    return max(value, 0.0)  # that of the true labeling, which rounding must not undercut
+    return max(value, 0.0)  # the value of the true labeling, which rounding must not undercut
 
 
 @protocol.decode.register(MatchingProblem, calls=[max_matching])

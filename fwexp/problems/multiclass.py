@@ -78,28 +78,31 @@ def multiclass_problem(
     num_classes : int, optional
         Number of classes K; by default the largest class plus one.
     costs : (K, K) array, optional
-        ``costs[true, predicted]`` >= 0 with zeros on the diagonal; by default 0/1.
-    rescaling : {"margin", "slack"}
-        What the cost rescales; the same for 0/1 loss.
+        ``costs[true, predicted]`` >= 0 with zeros on the diagonal; by default 1 for every wrong class.
+    rescaling : {"margin", "slack"}, default "margin"
+        Quantity that the cost rescales: the margin, or the slack of an example. Both are the same if all costs are 1.
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative: a mask of length d, a slice, or indices from 0.
+        Weights that must not be negative: a mask of length d, a slice, or indices from 0.
 
     Returns
     -------
     MulticlassProblem
-        With ``n`` and ``d = K p``.
+        Its fields include ``n`` and ``d = K p``.
 
     Raises
     ------
     ValueError
-        No examples, lengths that differ, non-finite features, malformed sparse matrices, features or costs out of the scales
-        1e-50 .. 1e50, classes or ``nonnegative`` out of range, bad costs.
+        If there are no examples, lengths differ, features are not finite, sparse matrices are malformed, features or costs are out
+        of the scales 1e-50 .. 1e50, classes or ``nonnegative`` are out of range, or costs are not as above.
+
+    See Also
+    --------
+    fwexp.estimators.MulticlassSVM : The estimator, for classes and features of any type.
 
     Notes
     -----
-    The weights are those of K classifiers, ``w[f*K + k]``, trained as one (Crammer and Singer, "On the algorithmic
-    implementation of multiclass kernel-based vector machines", JMLR 2001; with costs and slack rescaling as in
-    Tsochantaridis et al., JMLR 2005).
+    w has the weights of K classifiers, ``w[f*K + k]``, trained as one (Crammer and Singer, "On the algorithmic implementation of
+    multiclass kernel-based vector machines", JMLR 2001; with costs and slack rescaling as in Tsochantaridis et al., JMLR 2005).
 
     Examples
     --------
@@ -203,7 +206,7 @@ def _(problem, i, direction):
 @protocol.max_oracle.register(MulticlassProblem)
 def _(problem, i, theta, y, scratch):
     truth = problem.labels[i]
-    best, value = 0, -1.0  # below that of the true class, 0
+    best, value = 0, -1.0  # below the value of the true class, 0
     for k in range(problem.num_classes):
         violation = problem.costs[truth, k] - problem.scale[truth, k] * (theta[truth] - theta[k])
         if violation > value:

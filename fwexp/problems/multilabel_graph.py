@@ -16,7 +16,7 @@ certified.
 The parts of an example are the q edge features, then its nodes with their labels: theta holds u, then the score of every label
 at every node, in rows of a padded width. Internal weights are rows of that width for W, then u.
 
-What solvers do with such problems is in ``multilabel_protocol``.
+Functions that solvers call are in ``multilabel_protocol``.
 """
 
 from typing import NamedTuple
@@ -43,10 +43,10 @@ class MultiLabelProblem(NamedTuple):
     num_weights: int  # p * width + q
     part_ptr: np.ndarray  # int64 (n + 1,)
     label_ptr: np.ndarray  # int64 (n + 1,): nodes label_ptr[i] .. label_ptr[i+1] belong to example i
-    edge_ptr: np.ndarray  # int64 (n + 1,): likewise for edges
+    edge_ptr: np.ndarray  # int64 (n + 1,): the same for edges
     ends: np.ndarray  # int32 (2 edges,): the two nodes of every edge, numbered from 0 within the example
     first: np.ndarray  # int32 (nodes + n,): per example the V + 1 numbers of ``oracles.max_flow.incidence``
-    out: np.ndarray  # int32 (2 edges,): likewise
+    out: np.ndarray  # int32 (2 edges,): the same
     labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
     node_loss: np.ndarray  # float64 (nodes,), what a wrong label costs
     counts: np.ndarray  # float64 (n,), by how much nodes count in the loss: 1 if it is a share

@@ -1,4 +1,4 @@
-"""A check of oracles: what an oracle returns is compared with true and random labelings while a run lasts."""
+"""A check of oracles: their labelings are compared with true and random labelings while a run lasts."""
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class OracleCheck:
         self._work = protocol.workspace(evaluator.problem)
 
     def __call__(self, w: np.ndarray) -> str:
-        """Return what is wrong at the internal weights w, nothing if all is well."""
+        """Return the fault of the oracle at the internal weights w, or an empty text."""
         problem = self._problem
         rng = np.random.default_rng(self._evaluator.calls)
         exact = protocol.exact_oracle(problem)

@@ -75,6 +75,8 @@ def pose_problem(
 ) -> SetOfExamples:
     """Build a problem of poses from your own arrays.
 
+    A pose places the parts of a tree, such as the joints of a body, in the cells of an image.
+
     Parameters
     ----------
     X : list of (rows_i, columns_i, p) arrays
@@ -84,35 +86,36 @@ def pose_problem(
     parents : sequence of int (P,)
         The parent of every part, -1 for the root.
     offsets : (P, 2) array, optional
-        Where a part is expected relative to its parent, in rows and columns; that of the root does not matter. By default
-        the means of the annotated parts; pass those of the training problem (``problem.offsets``) for a test set.
+        Expected place of a part relative to its parent, in rows and columns; the entry of the root is ignored. By default the
+        means of the annotated parts. For a test set, pass the offsets of the training problem (``problem.offsets``).
     features : list of int arrays, optional
-        For every part the features that it looks at; by default all.
-    reach : float or (n,) array
-        Distance, in cells, at which a part counts as wrong; nearer ones count in proportion.
-    unit : float
-        Of deformations, in cells: they and their squares are features, which should be about as large as the others.
+        For every part, the features that its score depends on; by default all.
+    reach : float or (n,) array, default 5
+        Distance, in cells, at which a part counts as wrong; smaller distances count in proportion.
+    unit : float, default 1
+        Unit of deformations, in cells. Deformations and their squares are features, which should be about as large as the others.
     nonnegative : mask, slice or int array, optional
-        Which weights must not be negative; by default those of the squared deformations, ``[]`` for none.
+        Weights that must not be negative; by default the weights of the squared deformations, ``[]`` for none.
 
     Returns
     -------
     PoseProblem
-        With ``n`` and ``d = sum_j len(features[j]) + 4 (P - 1)``: w holds the weights of the features of every part, then those of
-        the deformations (r^2, r, s^2, s) of every part but the root.
+        Its fields include ``n`` and ``d = sum_j len(features[j]) + 4 (P - 1)``. w has the weights of the features of every part,
+        then the weights of the deformations (r^2, r, s^2, s) of every part except the root.
 
     Raises
     ------
     ValueError
-        No examples, lengths that differ, non-finite features, features, offsets or units out of the scales 1e-50 .. 1e50, a
-        joint outside its image, parents that are no tree.
+        If there are no examples, lengths differ, features are not finite, features, offsets or units are out of the scales
+        1e-50 .. 1e50, a joint is outside its image, or the parents are no tree.
 
     Examples
     --------
     >>> import numpy as np, fwexp
     >>> image = np.zeros((3, 4, 2))
     >>> image[0, 1, 0] = image[2, 3, 1] = 1.0  # a head and a foot
-    >>> problem = fwexp.pose_problem([image], [[(0, 1), (2, 3)]], [-1, 0], features=[[0], [1]])
+    >>> y, parents = [[(0, 1), (2, 3)]], [-1, 0]
+    >>> problem = fwexp.pose_problem([image], y, parents, features=[[0], [1]])
     >>> fwexp.predict(problem, [1.0, 1.0, 0.1, 0.0, 0.1, 0.0])[0].tolist()
     [[0, 1], [2, 3]]
     """

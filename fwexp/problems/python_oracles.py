@@ -15,7 +15,7 @@ from fwexp.problems.python_labelings import can_be_kept, snapshot
 NOT_ASKED = object()
 CHUNKS = 16  # into which examples are dealt to processes at most
 
-# What numpy, and what is built on its buffers, says of a w that a function writes to.
+# Messages of numpy, and of packages on its buffers, about a function that writes to w.
 _READ_ONLY = ("assignment destination", "output array", "sort array", "array", "buffer source array")
 _WRITES = {f"{what} is read-only" for what in _READ_ONLY}
 

@@ -17,7 +17,7 @@ With more labels the constructor returns a problem of ``multilabel_graph``, whos
 The parts of an example are its nodes, then the q edge features: theta holds the score of label 1 against label 0 for every
 node, then u. Internal weights are W of label 0 (unless that has none), W of label 1, u.
 
-What solvers do with such problems is in ``segmentation_protocol``.
+Functions that solvers call are in ``segmentation_protocol``.
 """
 
 from collections.abc import Sequence
@@ -60,10 +60,10 @@ class SegmentationProblem(NamedTuple):
     num_weights: int  # d
     part_ptr: np.ndarray  # int64 (n + 1,)
     label_ptr: np.ndarray  # int64 (n + 1,): nodes label_ptr[i] .. label_ptr[i+1] belong to example i
-    edge_ptr: np.ndarray  # int64 (n + 1,): likewise for edges
+    edge_ptr: np.ndarray  # int64 (n + 1,): the same for edges
     ends: np.ndarray  # int32 (2 edges,): the two nodes of every edge, numbered from 0 within the example
     first: np.ndarray  # int32 (nodes + n,): per example the V + 1 numbers of ``oracles.max_flow.incidence``
-    out: np.ndarray  # int32 (2 edges,): likewise
+    out: np.ndarray  # int32 (2 edges,): the same
     labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
     node_loss: np.ndarray  # float64 (nodes,), what a wrong label costs
     counts: np.ndarray  # float64 (n,), by how much nodes count in the loss: 1 if it is a share
@@ -100,37 +100,42 @@ def segmentation_problem(
     y : list of int arrays (V_i,)
         Labels from 0.
     node_weight : list of arrays (V_i,), optional
-        How much every node counts in the loss, > 0, for instance its pixels; by default all the same.
-    num_labels : int
-        L; with more than 2 and a graph with a cycle the oracle is alpha expansion, which may miss the maximum: such problems can
-        be trained on, but nothing is certified, and ``gap`` of the result is NaN. Graphs without cycles have exact oracles for
-        any number of labels, and exact probabilities for ``objective="log"``.
-    loss : {"share", "errors", "balanced"}
+        Weight > 0 of every node in the loss, for instance its number of pixels; by default 1.
+    num_labels : int, default 2
+        Number of labels L. For more than 2 labels and a graph with a cycle the oracle is alpha expansion, which may miss the
+        maximum: such problems can be trained on, but ``gap`` of the result is NaN, because it is not certified. Graphs without
+        cycles have exact oracles for any number of labels, and exact probabilities for ``objective="log"``.
+    loss : {"share", "errors", "balanced"}, default "share"
         L_i is the weighted share of wrong nodes in example i (the loss of the papers), their weighted number, or the mean of the
         shares of the classes that example i has. With ``"errors"`` large graphs count for more, and the same ``lam`` n/N, N
         nodes (or the sum of their weights) in n graphs, suits graphs of any size. ``evaluate`` and traces have the error per node.
-    foreground_only : bool
-        Whether only label 1 of two has weights of node features.
+    foreground_only : bool, default False
+        Whether only label 1 has weights of node features; for two labels only.
 
     Returns
     -------
     SegmentationProblem or MultiLabelProblem
-        With ``n`` and ``d = L p + q``: w holds ``w[f*L + k]`` for feature f and label k, then the q weights of edge features. With
-        ``foreground_only`` that is ``w[f]`` of label 1, and ``d = p + q``. The last q weights must not be negative; training
-        keeps them so.
+        Its fields include ``n`` and ``d = L p + q``. w has ``w[f*L + k]`` for feature f and label k, then the q weights of edge
+        features. With ``foreground_only`` it has ``w[f]`` for label 1, and ``d = p + q``. Training keeps the last q weights
+        nonnegative.
 
     Raises
     ------
     ValueError
-        No examples, shapes that differ, non-finite features, malformed sparse matrices, features or weights of nodes out of
-        the scales 1e-50 .. 1e50, an edge to nowhere or from a node to itself, negative edge features, labels out of range,
-        weights of nodes that are not positive.
+        If there are no examples, shapes differ, features are not finite, sparse matrices are malformed, features or weights of
+        nodes are out of the scales 1e-50 .. 1e50, an edge has an unknown node or joins a node to itself, an edge feature is
+        negative, labels are out of range, or a weight of a node is not positive.
+
+    See Also
+    --------
+    fwexp.estimators.GraphSVM : The estimator for images and graphs.
 
     Examples
     --------
     >>> import numpy as np, fwexp
-    >>> X, edges, Z = [np.array([[2.0], [-0.1], [1.5]])], [[(0, 1), (1, 2)]], [np.ones((2, 1))]
-    >>> problem = fwexp.segmentation_problem(X, edges, Z, [[1, 1, 1]], foreground_only=True)
+    >>> X, edges = [np.array([[2.0], [-0.1], [1.5]])], [[(0, 1), (1, 2)]]
+    >>> Z, y = [np.ones((2, 1))], [[1, 1, 1]]
+    >>> problem = fwexp.segmentation_problem(X, edges, Z, y, foreground_only=True)
     >>> [fwexp.predict(problem, [1.0, u])[0].tolist() for u in (0.0, 0.2)]
     [[1, 0, 1], [1, 1, 1]]
     """

@@ -37,7 +37,7 @@ def is_problem(value) -> bool:
 
 
 def check_problem_type(problem, name: str = "problem") -> None:
-    """Refuse what is no problem."""
+    """Refuse objects that are no problem."""
     if not is_problem(problem):
         raise ParameterError(f"{name} must come from a constructor such as fwexp.chain_problem, got {type(problem).__name__}")
 
@@ -58,7 +58,7 @@ def check_signature(name: str, given: Mapping, owner: str, wanted: Mapping) -> N
     Raises
     ------
     ParameterError
-        Says the first difference and both signatures.
+        If they differ; the message has the first difference and both signatures.
     """
     for key in ("d", "family", *SIZES):
         if given.get(key) != wanted.get(key):

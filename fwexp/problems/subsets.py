@@ -41,7 +41,7 @@ def as_indices(n: int, indices) -> np.ndarray:
 
 
 class Examples:
-    """What all problems have that are sets of examples."""
+    """The interface of all problems that are sets of examples."""
 
     def subset(self, indices: Weights) -> SetOfExamples:
         """Return the problem of some of the examples, with the same weights.
@@ -118,7 +118,7 @@ def _places(ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 
 def take_rows(value, places: np.ndarray):
-    """Return some rows of an array or of features; what has none stays."""
+    """Return some rows of an array or of features; other values are returned as they are."""
     if isinstance(value, np.ndarray):
         return value if len(value) == 0 else np.ascontiguousarray(value[places])
     if not hasattr(value, "indptr"):

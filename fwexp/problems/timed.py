@@ -32,7 +32,7 @@ class Timed(NamedTuple):
     label_ptr: np.ndarray
     labels: np.ndarray | None
     nonnegative: np.ndarray
-    unweighted: Any  # the problem; what is around it goes by the name of ``weighted``
+    unweighted: Any  # the problem; its wrapper goes by the name of ``weighted``
     cycles: np.ndarray  # int64 (functions,), in the order of ``FUNCTIONS``
 
 

@@ -1,9 +1,9 @@
-"""A family in one walk: the parts of a labeling, what is done with a part, and the functions that follow.
+"""A family in one walk: the parts of a labeling, the operations on a part, and the functions that follow.
 
 A part is a component of a labeling that has one score: a label of a row of inputs, or a component that all examples share, such
 as a transition between two labels. Of each part, p_i(y) holds how often the true labeling has it minus how often y has it. The part
 scores theta of an example are `num_shared` scores of shared parts, then `row_width` scores for each of its rows. The internal
-weights end with those of the shared parts; only the row hooks know how the others are laid out.
+weights end with those of the shared parts; only the row hooks depend on the layout of the others.
 
 A family registers `parts`, which takes a visitor along all parts of p_i(y), and the row hooks whose defaults do not fit. It then
 calls ``register`` of ``dense_parts`` or of ``sparse_parts``, for vectors of parts in one of the two forms. All functions of the

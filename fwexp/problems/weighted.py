@@ -77,15 +77,17 @@ class WeightedFunctions(Examples):
 
 
 def weighted_problem(problem: Problem, weights: ArrayLike) -> SetOfExamples:
-    """Give every example of a problem a weight: minimise lam/2 ||w||^2 + 1/n sum_i c_i H_i(w).
+    r"""Return a problem whose examples have weights.
+
+    Use it if some examples matter more, or stand for several.
 
     Parameters
     ----------
     problem : problem
         From any constructor.
     weights : array (n,)
-        Weights >= 0, not all 0; c_i is ``weights[i]`` divided by their mean, so 2 is the example twice and 0 is its
-        absence. Weights of weights are multiplied.
+        Weights >= 0, not all 0. c_i is ``weights[i]`` divided by their mean, so 2 counts the example twice and 0 leaves it out.
+        Weights of a weighted problem are multiplied.
 
     Returns
     -------
@@ -93,12 +95,19 @@ def weighted_problem(problem: Problem, weights: ArrayLike) -> SetOfExamples:
         For ``solve`` and all other functions. ``evaluate`` and the traces have weighted means: ``hinge`` is
         1/n sum_i c_i H_i(w), and errors (``error``, ``train_error``, ``test_error``) are 1/n sum_i c_i L_i of the
         predictions; for problems with ``loss="errors"`` they are sum_i c_i L_i / sum_i c_i T_i, with T_i positions in example i.
-        What is asked of one example (``predict``, ``loss``, ``joint_feature``, ``max_oracle``) is as without weights.
+        Functions of one example (``predict``, ``loss``, ``joint_feature``, ``max_oracle``) ignore the weights.
 
     Raises
     ------
     ValueError
-        Not one finite weight >= 0 per example, or all 0; a test set with sure and possible links, whose error is no mean.
+        If the weights are not one finite number >= 0 per example, or all are 0; or if the problem is a test set with sure and
+        possible links, whose error is no mean.
+
+    Notes
+    -----
+    Training minimises
+
+    .. math:: \min_w \frac{\lambda}{2} \|w\|^2 + \frac{1}{n} \sum_i c_i H_i(w).
 
     Examples
     --------

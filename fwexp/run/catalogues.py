@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Collection, Iterable, Mapping
 
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, listed
 from fwexp.methods import ALIASES, methods
 from fwexp.plugins import CONVEX, KINDS
 from fwexp.store.keys import GROUPS, TRAIN, task_of
@@ -37,13 +37,13 @@ def check_kinds(task: str, dataset: str, solver: str) -> None:
     Raises
     ------
     ParameterError
-        Names the data sets that it is for, and what is for this data set.
+        If they do not fit; the message names the data sets that fit, and the choices for this data set.
     """
     given = kinds("dataset", dataset)
     for group, name in (("task", task), ("solver", solver)):
         if set(given).isdisjoint(own := kinds(group, name)):
-            what = f"{' and '.join(KINDS[kind] for kind in own)} ({', '.join(fitting('dataset', own))})"
-            raise ParameterError(f"{group} {name} is for {what}; for dataset {dataset}: {', '.join(fitting(group, given))}")
+            what = f"{' and '.join(KINDS[kind] for kind in own)} ({listed(fitting('dataset', own), 'dataset')})"
+            raise ParameterError(f"{group} {name} is for {what}; for dataset {dataset}: {listed(fitting(group, given), group)}")
 
 
 def of_kind(dataset: str, solver: str, options: Mapping) -> tuple[str, Mapping]:

@@ -1,4 +1,4 @@
-"""``fwexp run``: Hydra composes what the arguments say; a single configuration is run here, a sweep by `fwexp.run.sweep`."""
+"""``fwexp run``: Hydra composes the arguments; a single configuration is run here, a sweep by `fwexp.run.sweep`."""
 
 # ruff: noqa: T201
 
@@ -145,7 +145,7 @@ def _run(config, hydra_config) -> int:
     if outcome.status == "stored":
         print_line(outcome.message)
     else:
-        store.tidy(where["results_dir"])  # of what was killed before
+        store.tidy(where["results_dir"])  # remnants of killed runs
     if outcome.lost:
         print_line(f"lost with workers: {outcome.lost}")
     if outcome.status == "failed":

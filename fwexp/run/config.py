@@ -1,4 +1,4 @@
-"""What to run: the schema that validates ``conf/``, the canonical form of a configuration, and its key.
+"""The configuration of runs: the schema that validates ``conf/``, the canonical form of a configuration, and its key.
 
 A configuration is a nested mapping: the options of one data set below ``dataset``, of one solver below ``solver`` and of one
 task below ``task``, each with its ``name``, and the settings that the task reads at the top. Defaults are not repeated here:
@@ -25,7 +25,7 @@ from fwexp.run.engine_options import PLACE, SOLVERS, check_engine
 from fwexp.store import schema
 from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
 
-# What a sweep does with points that do not fit, with failures, and what it minimises, if it searches.
+# Treatment of points that do not fit and of failures, and the value that a search minimises.
 SWEEP_KEYS = {"skip_invalid": False, "fail_fast": False, "objective_value": None}
 # Where results go, where data lie, whether to run again, how often to save a run that lasts, and how many threads it has: they
 # change no number.
@@ -48,7 +48,7 @@ def conf_dirs() -> list[Path]:
 
 
 def names(group: str) -> set[str]:
-    """Return what can be chosen from one of `GROUPS`: what there is, and YAML files that name a setting of it."""
+    """Return the choices in one of `GROUPS`: registered ones, and YAML files that name a setting of one."""
     return _files(group) | set(catalogues.catalogue(group)) | (set(ALIASES) if group == "solver" else set())
 
 
@@ -62,7 +62,7 @@ def canonical(config: Mapping) -> dict:
     Parameters
     ----------
     config : mapping
-        A composed configuration; what is left out has its default, the places (`EXECUTION_KEYS`) are dropped.
+        A composed configuration; missing values get their defaults, the places (`EXECUTION_KEYS`) are dropped.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def register_schema() -> None:
 
 @functools.cache
 def _register(_) -> None:
-    """Tell Hydra which keys exist, with their defaults, and the names in the groups; `canonical` checks values.
+    """Register with Hydra the keys with their defaults, and the names in the groups; `canonical` checks values.
 
     The keys at the top are those of the task. A method in ``conf/solver`` has the options of the solver that it names. A YAML
     file in ``conf/dataset`` or ``conf/task`` may add a setting with a name of its own, or replace that of a data set or a task.
@@ -228,7 +228,7 @@ def _top(name: str, task, settings: Mapping[str, Any]) -> type:
 
 
 def _schema(name: str, keys: Mapping[str, Any]) -> type:
-    """Return a dataclass with the given keys and defaults: OmegaConf refuses all other keys and says which file has them."""
+    """Return a dataclass with the given keys and defaults: OmegaConf refuses all other keys and names the file that has them."""
     from omegaconf import OmegaConf
 
     fields = [(key, Any, dataclasses.field(default_factory=functools.partial(containers, value))) for key, value in keys.items()]

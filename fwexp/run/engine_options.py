@@ -20,7 +20,7 @@ def _check_address(name: str, value) -> str:
 
 @dataclass(frozen=True)
 class Engine:
-    """What ``engine=dask`` takes; see ``conf/engine/dask.yaml``."""
+    """The options of ``engine=dask``; see ``conf/engine/dask.yaml``."""
 
     name: str = option("dask", check_choice, ("dask",))
     workers: int = option(2, check_integer, 1)

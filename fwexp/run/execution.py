@@ -115,7 +115,7 @@ def execute_in(
 
 
 def skipped(misfits: Sequence[UserError], count: int) -> str:
-    """Return the line that says how many of ``count`` combinations were left out, and why."""
+    """Return the line that reports how many of ``count`` combinations were left out, and why."""
     reasons = Counter(map(str, misfits)).most_common()
     listed = "; ".join(f"{reason} ({number})" for reason, number in reasons[:MOST_REASONS])
     others = f"; and {len(reasons) - MOST_REASONS} other reasons" if len(reasons) > MOST_REASONS else ""
@@ -131,7 +131,7 @@ def _announce(stored: Mapping[str, StoredRun | None], due: Mapping[str, Todo], f
 
 
 def _name(todo: Sequence[Todo], configs: Mapping[str, Mapping], given: Mapping[str, str] | None) -> None:
-    """Give runs the given names, or numbers, and names by the settings that tell them apart."""
+    """Give runs the given names, or numbers, and names by the settings in which they differ."""
     if given is not None:
         for run in todo:
             run.name = given[key_of(run.config)]
@@ -142,7 +142,7 @@ def _name(todo: Sequence[Todo], configs: Mapping[str, Mapping], given: Mapping[s
 
 
 def _failure(tried: Sequence[Todo], broken: RunsFailed | None, fail_fast: bool) -> RunsFailed | None:
-    """Return what to say of some of the runs of a sweep, which may have broken off."""
+    """Return the sentence on some of the runs of a sweep, which may have broken off."""
     failed, missing = work.counts(tried)
     if missing and broken:
         return broken

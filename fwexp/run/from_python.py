@@ -1,4 +1,4 @@
-"""`sweep`: what ``fwexp run -m`` does, from Python."""
+"""`sweep`: ``fwexp run -m`` from Python."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ def sweep(
 ) -> "pd.DataFrame":
     """Run all combinations of values, as ``fwexp run -m`` does, and return one row per run.
 
-    Runs that are stored are not repeated, so an interrupted sweep goes on where it was.
+    Stored runs are not repeated, so an interrupted sweep continues.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ def sweep(
         Values by key, for keys that are no names in Python, such as ``"solver.sampling"``. A list of grids runs each of them, as
         in `sklearn.model_selection.ParameterGrid`.
     launcher : {"basic", "joblib", "dask", "submitit_local", "submitit_slurm"}, default "basic"
-        What starts the runs: this process one after the other, or workers.
+        Program that starts the runs: ``basic`` runs them here, one after the other; the others start workers.
     launcher_options : dict, optional
-        Settings of the launcher, such as ``{"n_jobs": 4}`` of joblib.
+        Settings of the launcher, such as ``{"n_jobs": 4}`` for joblib.
     results_dir : path, default "results"
         The store.
     plugin : path or list of path, optional
-        Plugin files of yours, as of ``fwexp run --plugin FILE``.
+        Your plugin files, as for ``fwexp run --plugin FILE``.
     **values
         The keys of ``fwexp run``: ``dataset``, ``solver``, ``lam``, ``seed``, ``max_passes``, ``gap_tol``, ``data_dir``, ``force``,
         ``skip_invalid``, ``fail_fast``, ``experiment``, ... A list, tuple, range or array holds values that are tried in turn; a
@@ -60,11 +60,11 @@ def sweep(
     Raises
     ------
     ValueError
-        A value that is not accepted.
+        If a key does not accept its value.
     TypeError
-        A key that does not exist.
+        If a key does not exist.
     fwexp.errors.RunsFailed
-        A run failed, and ``fail_fast=True``. Otherwise failed runs are rows with status ``"failed"``, and a warning counts them.
+        If a run failed and ``fail_fast=True``. Otherwise failed runs are rows with status ``"failed"``, and a warning counts them.
 
     See Also
     --------
@@ -112,7 +112,7 @@ def sweep(
 
 
 class _Row(NamedTuple):
-    """A row: what was given for a run, and what was found of it."""
+    """A row: the given values of a run, and its results."""
 
     given: dict[str, Any]
     found: dict[str, Any]
@@ -166,7 +166,7 @@ def _plain(value):
 
 
 def _row(loader, overrides: Sequence[str], config: Mapping, where: Mapping) -> _Row | None:
-    """Return what is to be said of a run; None of one that was left out."""
+    """Return the row of a run; None if the run was left out."""
     from fwexp import store
     from fwexp.run import runner
     from fwexp.run.config import EXECUTION_KEYS

@@ -152,7 +152,7 @@ def _parts(loader) -> Parts:
 class Composer:
     """Composes once per choice from a group, and sets values in what came out as plain data: hundreds of times faster.
 
-    ``with_hydra`` is what is composed before any point, with its ``hydra``.
+    ``with_hydra`` is the configuration before any point is composed, with its ``hydra``.
     """
 
     def __init__(self, loader, config_name: str, common: list[str], preset: str | None) -> None:
@@ -195,7 +195,7 @@ class Composer:
         return (override.key_or_group, override.value()) if is_value else None
 
     def _compose(self, choices: tuple[str, ...]) -> tuple[DictConfig, dict]:
-        """Return what Hydra makes of choices from groups, additions and deletions, and what is chosen from each group."""
+        """Return Hydra's reading of choices from groups, additions and deletions, and the choice from each group."""
         if choices not in self._composed:
             config = self._loader.load_configuration(self._config_name, [*self._common, *choices], run_mode=RunMode.RUN)
             self._composed[choices] = _without_hydra(config)
@@ -224,7 +224,7 @@ class Composer:
 
 
 def _without_hydra(config: DictConfig) -> tuple[DictConfig, dict]:
-    """Return a configuration without its ``hydra``, and what is chosen from each group outside of that."""
+    """Return a configuration without its ``hydra``, and the choice from each group outside of it."""
     chosen = {group: name for group, name in config.hydra.runtime.choices.items() if not group.startswith("hydra/")}
     with open_dict(config):
         del config["hydra"]

@@ -11,7 +11,7 @@ from fwexp.errors import OptionError, ParameterError, UserError, install, unknow
 from fwexp.run.config import conf_dir, conf_dirs
 
 NEED_EXAMPLES = tuple(f"dataset.{name}" for name in VALIDATION)
-COMPOSING = (HydraException, OmegaConfBaseException, YAMLError)  # what goes wrong while a configuration is composed
+COMPOSING = (HydraException, OmegaConfBaseException, YAMLError)  # raised while a configuration is composed
 
 
 def explain(error: Exception) -> UserError:
@@ -55,7 +55,7 @@ def _missing(error) -> UserError:
 
 
 def _bad_key(inner, error: Exception) -> UserError:
-    """Explain a key that the schema does not have; Hydra says in which file it stands."""
+    """Explain a key that the schema does not have; Hydra names the file of it."""
     parent = inner.parent_node
     full = inner.full_key or str(inner.key)
     prefix = full.removesuffix(str(inner.key))
@@ -79,5 +79,5 @@ def _shown(path: Path) -> str:
 
 
 def _one_line(error: BaseException) -> str:
-    """Return the first line of what an error says."""
+    """Return the first line of an error's message."""
     return str(error).strip().split("\n")[0].strip()

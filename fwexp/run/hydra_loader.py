@@ -10,14 +10,14 @@ from hydra.core.override_parser.types import Override, OverrideType
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import OptionError, ParameterError, listed
 from fwexp.run import hydra_internals
 from fwexp.run.hydra_settings import check_hydra
 from fwexp.store.keys import GROUPS
 
 
 def _check_choice(override: Override, loader: ConfigLoader) -> None:
-    """Refuse what chooses nothing, or several, from a group, or leaves it out: Hydra says that references lead nowhere."""
+    """Refuse an override that chooses nothing, or several names, from a group, or leaves it out: Hydra's message would not help."""
     key = override.key_or_group
     if not key:
         raise OptionError(f"cannot read {override.input_line!r}, expected key=value")
@@ -30,12 +30,12 @@ def _check_choice(override: Override, loader: ConfigLoader) -> None:
         return
     if not isinstance(value := override.value(), str | dict) or not value:
         given = override.input_line.partition("=")[2]
-        accepted = ", ".join(names)
+        accepted = listed(names, key)
         raise ParameterError(f"{key} must be one name, or several with commas and -m, got {given!r}; accepted: {accepted}")
 
 
 class Loader(ConfigLoader):
-    """A loader of Hydra's, which checks what is chosen and what comes of it: Hydra sets up logging at once."""
+    """A loader of Hydra's that checks choices and configurations, because Hydra sets up logging at once."""
 
     def __init__(self, loader: ConfigLoader) -> None:
         self._loader = loader

@@ -1,4 +1,4 @@
-"""Parts of configurations that need no composing: what Hydra does with a choice is often to put a file of values in its place."""
+"""Parts of configurations that need no composing: often Hydra answers a choice by a file of values alone."""
 
 import functools
 from collections.abc import Collection, Mapping

@@ -16,7 +16,7 @@ from omegaconf import DictConfig
 
 
 class Remembering(CachingConfigRepository):
-    """A repository that reads a configuration once, and hands out copies: merging changes what is merged."""
+    """A repository that reads a configuration once, and hands out copies, because merging changes its arguments."""
 
     pickles: dict[str, bytes | None]  # None of what cannot be pickled, such as schemas
     own_parts: dict[tuple, DictConfig]  # of Hydra, by the files in them
@@ -38,7 +38,7 @@ class Remembering(CachingConfigRepository):
         super().initialize_sources(config_search_path)
 
     def __deepcopy__(self, memo) -> "Remembering":
-        """Return a copy that keeps what was read, because Hydra copies before it composes and may choose other folders."""
+        """Return a copy that keeps its configurations, because Hydra copies before it composes and may choose other folders."""
         other = Remembering.__new__(Remembering)
         other.__dict__ |= self.__dict__
         return other

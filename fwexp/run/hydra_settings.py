@@ -17,7 +17,7 @@ from fwexp.run.config import LAUNCHERS
 SWEEPERS = {"fwexp": "hydra_plugins.fwexp.GridSweeper", "optuna": "hydra_plugins.fwexp.OptunaSweeper"}
 FIXED = {"run.dir": (".",), "sweep.dir": (".",), "sweep.subdir": (".",), "output_subdir": (None,), "job.chdir": (None, False)}
 JOBLIB = {"backend": (None, "loky"), "prefer": ("processes",), "require": (None,)}  # it always uses loky
-CALLED = {  # what may be named where
+CALLED = {  # accepted values of ``_target_``, by key
     "hydra.sweeper._target_": tuple(SWEEPERS.values()),
     "hydra.launcher._target_": tuple(LAUNCHERS.values()),
 }

@@ -1,4 +1,4 @@
-"""What hands runs to Hydra's launchers, and what those call: `job`, in this process or in a worker."""
+"""The bridge to Hydra's launchers, and the function that they call: `job`, in this process or in a worker."""
 
 import contextlib
 import copy

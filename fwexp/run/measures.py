@@ -42,7 +42,7 @@ def check_quantity(quantity) -> str:
 
 
 def value_of(run: StoredRun, quantity: str) -> float:
-    """Return what is to be minimised of a run: infinite where it diverged, or never got to the gap.
+    """Return the value of a run to minimise: infinite if it diverged, or never reached the gap.
 
     Raises
     ------

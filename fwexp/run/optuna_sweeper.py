@@ -232,7 +232,7 @@ class _Search:
         return store.stored(self._folder, config, checksums)
 
     def _do(self, study, batch: Sequence[_Point], failed: list[str], misfits: list[UserError]) -> int:
-        """Run what is not stored of some points and tell the study of them; return how many are left for the next time."""
+        """Run points that are not stored and report them to the study; return the number of points left for the next time."""
         from optuna.trial import TrialState
 
         whole = [point for point in batch if point.config is not None]

@@ -104,7 +104,7 @@ def sweeping(results_dir, sweep: dict) -> Iterator[Path]:
 
 
 class _Watched:
-    """What the parent knows of its workers: prints their lines, and says how many runs are done, running and left."""
+    """The parent's view of its workers: prints their lines, and counts runs done, running and left."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self._folder, self._count, self._done = folder, count, 0

@@ -29,7 +29,7 @@ STALE_NOTE = ", but made by another version of the code; force=stale runs it aga
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run.
+    """The outcome of a run.
 
     ``status`` is that of the result, or ``"stored"`` already, ``"claimed"`` by another process, ``"failed"``, ``"skipped"``.
     """
@@ -52,7 +52,7 @@ def run(
     results_dir, data_dir : path
         The store and the folder of the data.
     force : bool or "stale"
-        Whether to run again what is stored; ``"stale"``: what other sources made.
+        Whether to run stored runs again; ``"stale"``: only those that other sources made.
     checkpoint : float, optional
         Seconds between two savings of a run that lasts; by default it is saved where it is interrupted only.
     n_jobs : int, optional

@@ -92,7 +92,7 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
     overrides : sequence of str
         What would follow ``fwexp run -m``, such as ``["+experiment=icml2013/fig1"]``.
     preset : {"full", "smoke"}
-        Which values of the grids to take; full if nothing is said.
+        Which values of the grids to take; ``full`` by default.
     """
     chosen = [] if preset is None else [f"hydra.sweeper.preset={quote(preset)}"]
     with hydra_loader() as loader:
@@ -127,7 +127,7 @@ def _places(points: grids.Points) -> dict:
 
 
 def execute(configs: Sequence[Mapping], *, launcher="basic", settings: Sequence[str] = (), **where) -> None:
-    """Run what is not stored of a list of canonical configurations.
+    """Run the canonical configurations of a list that are not stored.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def execute(configs: Sequence[Mapping], *, launcher="basic", settings: Sequence[
     launcher : str
         One of Hydra's (``basic``, ``joblib``, ``submitit_local``, ``submitit_slurm``) or ``dask``.
     settings : sequence of str
-        What is not as it is by default with it, such as ``hydra.launcher.n_workers=4``.
+        Settings that differ from its defaults, such as ``hydra.launcher.n_workers=4``.
     **where
         ``results_dir``, ``data_dir``, ``force``, ``checkpoint``, ``n_jobs``, ``skip_invalid`` and ``fail_fast``, as in
         ``conf/config.yaml``.
@@ -159,7 +159,7 @@ def execute_together(
     tried: dict[str, Todo] | None = None,
     **where,
 ) -> list[UserError | RunsFailed | None]:
-    """Run what is not stored of several lists of configurations, each once, as one sweep: workers idle at its end only.
+    """Run the configurations of several lists that are not stored, each once, as one sweep, so workers idle at its end only.
 
     Parameters
     ----------

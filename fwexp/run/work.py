@@ -46,7 +46,7 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) ->
     Parameters
     ----------
     todo : sequence of Todo
-        What is to be done.
+        The runs to make.
     launch : callable
         ``launch(todo)`` does runs and returns Hydra's JobReturn of each; it raises where a worker took all others with it.
     results_dir : path
@@ -65,7 +65,7 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) ->
         run.before, run.failure = store.stored(results_dir, run.config), store.failure(results_dir, run.config)
     pending, alone, fruitless = list(todo), [], 0
     while pending:
-        # What a launcher lost as a whole goes alone, then all the rest: it lost what its other workers had in work, too.
+        # Runs that a launcher lost as a whole go alone, then all the rest: it lost runs of its other workers, too.
         batch = alone[:1] or pending
         try:
             returned = launch(batch)
@@ -144,6 +144,6 @@ def _wait(claimed: Sequence[Todo], results_dir) -> list[Todo]:
 
 
 def waiting(what: str, config: Mapping, results_dir) -> str:
-    """Return the line that says what is waited for: by whom, and for how long at most if that has died without a word."""
+    """Return the line about a run that is waited for: by whom it is held, and for how long at most if its process has died."""
     who = locks.described(store.run_dir(results_dir, config))
     return f"waiting for {what}" + f": on {who}; taken over after {locks.STALE:g} s without a sign of life" * bool(who)

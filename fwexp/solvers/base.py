@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Point, Reason, Stop, Terms
-from fwexp.errors import OptionError, ParameterError, WarmStartError
+from fwexp.errors import OptionError, ParameterError, WarmStartError, listed
 from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
@@ -329,7 +329,9 @@ def check_needs(cls: type[Solver], problem, options, name: str | None = None, ob
                 raise OptionError(f"{needs}, which {family} has for graphs without cycles only")
             raise OptionError(f"{needs}, which {family} does not state in its attribute tiers")
     if len(getattr(problem, "nonnegative", ())) and not cls.constraints:
-        raise OptionError(f"solver {name or cls.name} cannot keep weights nonnegative; accepted: {', '.join(_constrained())}")
+        raise OptionError(
+            f"solver {name or cls.name} cannot keep weights nonnegative; accepted: {listed(_constrained(), 'solver')}"
+        )
 
 
 def check_objective(cls: type[Solver], problem, name: str, objective) -> None:
@@ -339,7 +341,7 @@ def check_objective(cls: type[Solver], problem, name: str, objective) -> None:
         from fwexp.solvers import of_kind  # which loads them all
 
         accepted = sorted(name for name, cls in of_kind(STRUCTURED).items() if objective.name in cls.objectives)
-        raise OptionError(f"solver {name} does not minimise the objective {objective.name}; accepted: {', '.join(accepted)}")
+        raise OptionError(f"solver {name} does not minimise the objective {objective.name}; accepted: {listed(accepted, 'solver')}")
 
 
 def check_probabilities(problem, objective) -> None:

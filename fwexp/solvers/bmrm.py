@@ -25,7 +25,7 @@ class Options:
     """
 
     qp_tol: float = option(1e-10, check_fraction)
-    # What `OneSlack` reads besides.
+    # Fields that `OneSlack` reads in addition.
     nonnegative: ClassVar[bool] = False
     removal: ClassVar[int] = 0
     cache: ClassVar[int] = 0

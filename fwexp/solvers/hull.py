@@ -1,4 +1,4 @@
-"""The convex hull of some corners of the dual domain, and the best point in it: what cutting planes and FCFW share.
+"""The convex hull of some corners of the dual domain, and the best point in it, for cutting planes and FCFW.
 
 A corner (w_s, ell_s) is what a batch of n oracle answers adds up to. For the 1-slack cutting plane it is the constraint
 <w, lam w_s> >= ell_s - xi. Maximising over the multipliers of these constraints, or over the weights of the corners as

@@ -1,4 +1,4 @@
-"""L-BFGS (Nocedal, Mathematics of Computation 1980; Liu and Nocedal 1989) for objectives with an entropy: what CRFsuite runs.
+"""L-BFGS (Nocedal, Mathematics of Computation 1980; Liu and Nocedal 1989) for objectives with an entropy, as in CRFsuite.
 
 From w_0 = 0, with the gradient g of P and the H_k that the last ``memory`` pairs (s, y) of changes of w and g define:
 

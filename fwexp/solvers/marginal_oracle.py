@@ -19,7 +19,7 @@ from fwexp.problems.protocol import expectation_oracle, new_weights, product, sc
 
 
 class MarginalPoint(NamedTuple):
-    """What the calls at w show."""
+    """Results of the calls at w."""
 
     primal: float
     gradient: np.ndarray

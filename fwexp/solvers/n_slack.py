@@ -285,7 +285,7 @@ class NSlack(Solver):
     # --- arrays for kernels ---
 
     def _choose_view(self) -> None:
-        """Restrict kernels to what is stored; if that is too large as well, run in plain Python."""
+        """Restrict kernels to the stored constraints; if these are too large as well, run in plain Python."""
         sets, view = self._unpacked(self._state.sets), kernel_view(self.problem)
         packed = _packed(sets, view)  # asks functions of others, which may raise
         if view.too_large:

@@ -80,7 +80,7 @@ class Iterate(NamedTuple):
     w: np.ndarray  # internal weights
     ell: np.ndarray  # float64 (1,)
     potentials: np.ndarray  # float64, log-potentials of all examples, laid out by part_ptr
-    means: np.ndarray  # float64, likewise: the expected parts E[p_i(y)]
+    means: np.ndarray  # float64, the expected parts E[p_i(y)], in the same layout
     losses: np.ndarray  # float64 (n,), n ell_i = E[cost L_i(y)] + tau entropy
     eta: np.ndarray  # float64 (n,), step sizes
     counts: np.ndarray  # int64 (2,): steps and oracle calls

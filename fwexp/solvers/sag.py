@@ -59,10 +59,10 @@ class Options:
 
 
 class Iterate(NamedTuple):
-    """w = a z + b G, and what is known of every example."""
+    """w = a z + b G, and the state of every example."""
 
     z: np.ndarray  # internal weights
-    G: np.ndarray  # likewise
+    G: np.ndarray  # the same shape
     factors: np.ndarray  # float64 (3,): a, b, and the largest L_i met
     means: np.ndarray  # float64, laid out by part_ptr: expected parts
     ell: np.ndarray  # float64 (n,), n ell_i

@@ -124,7 +124,7 @@ def _settle(folder: Path) -> None:
 
 
 def _others(folder: Path) -> list[Path]:
-    """Return what is under the names of a run's files, and is not as its record has it."""
+    """Return the files with names of a run's files that differ from its record."""
     sums, record = _sums(folder), folder / RECORD
     others = [record] if os.path.lexists(record) and not sums else []
     for name in [name for name in FILES if name != RECORD and os.path.lexists(folder / name)]:

@@ -21,23 +21,28 @@ def load_run(key: str | None = None, *, results_dir: "AnyPath" = "results", **fi
     Parameters
     ----------
     key : str, optional
-        The key of the run, or how it begins, as ``fwexp ls`` shows it.
-    results_dir : path
+        Key of the run, or its first characters, as ``fwexp ls`` shows it.
+    results_dir : path, default "results"
         The store.
     **filters
-        As for `fwexp.load_results`: ``dataset``, ``solver``, ``method``, ``lam``, ``seed``, ... One run must be left.
+        The same as for `fwexp.load_results`: ``dataset``, ``solver``, ``method``, ``lam``, ``seed``, ... They must leave one run.
 
     Returns
     -------
     Result
-        As `fwexp.load` returns it. Results of kernel solvers, whose weights are of training inputs, do not predict.
+        The same as from `fwexp.load`. Results of kernel solvers cannot predict, because their weights belong to training inputs.
 
     Raises
     ------
     ValueError
-        No such run, several, or one that is damaged.
+        If no run or several runs match, or the run is damaged.
     TypeError
-        A filter that is no column.
+        If a filter is no column.
+
+    See Also
+    --------
+    load : Read the file of a result.
+    load_results : The traces of stored runs.
 
     Examples
     --------

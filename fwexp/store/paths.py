@@ -1,4 +1,4 @@
-"""What lies where in a store: ``runs/<dataset>/<solver>/<key>/``, found without opening a file.
+"""The layout of a store: ``runs/<dataset>/<solver>/<key>/``, found without opening a file.
 
 Next to the finished runs of a data set and solver are ``<key>.partial/`` (interrupted) and ``failed/<key>.json`` (the error);
 names that begin with a dot are no runs: ``.<key>.checkpoint``, from which an unfinished run goes on, and what is being
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What its place says it is: ``"finished"``, ``"partial"`` or ``"failed"``."""
+        """The status by its place: ``"finished"``, ``"partial"`` or ``"failed"``."""
         return FAILED if self.path.parent.name == FAILED else "partial" if self.path.name.endswith(PARTIAL) else "finished"
 
 
@@ -58,7 +58,7 @@ def entry(folder: Path) -> Entry:
 
 
 def entries(results_dir: Path) -> Iterator[Entry]:
-    """Yield all that is in a store, sorted by path; what is neither a run nor the record of a failure has its ``trouble``."""
+    """Yield all entries of a store, sorted by path; one that is neither a run nor the record of a failure has its ``trouble``."""
     runs = results_dir / "runs"
     if os.path.lexists(runs):
         yield from _below(runs, ())

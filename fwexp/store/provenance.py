@@ -75,7 +75,7 @@ def _target() -> tuple[str, str]:
     from llvmlite import binding
 
     if numba.config.DISABLE_JIT:
-        return "python", ""  # NUMBA_DISABLE_JIT: nothing is compiled
+        return "python", ""  # NUMBA_DISABLE_JIT: functions are not compiled
     features = binding.get_host_cpu_features()
     if not numba.config.ENABLE_AVX:
         features.update({name: False for name in features if name.startswith("avx")})

@@ -17,7 +17,7 @@ LARGEST = 2**22  # bytes of a record: a thousand times what one has
 
 
 class Damaged(Exception):
-    """What a store holds is not what was stored; the text says which file and why."""
+    """The content of a store is not as it was stored; the message names the file and the fault."""
 
 
 def write(path: Path, record: Mapping) -> None:

@@ -1,4 +1,4 @@
-"""What tells runs that are listed together from each other, in few words."""
+"""Short labels that distinguish runs that are listed together."""
 
 from collections.abc import Mapping, Sequence
 

@@ -240,13 +240,13 @@ def find_runs(results_dir="results", *, include: Collection[str] = (), **filters
 
 
 def load_results(results_dir: "AnyPath" = "results", *, partial: bool = False, **filters: Any) -> "pd.DataFrame":
-    """Return the traces of stored runs as one long DataFrame; nothing is run.
+    """Return the traces of stored runs as one long DataFrame.
 
     Parameters
     ----------
-    results_dir : path
+    results_dir : path, default "results"
         The store.
-    partial : bool
+    partial : bool, default False
         Whether to include interrupted runs.
     **filters
         Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver``, ``lam``
@@ -258,25 +258,29 @@ def load_results(results_dir: "AnyPath" = "results", *, partial: bool = False, *
     -------
     DataFrame
         The columns of the trace, then ``dataset split solver lam lam_spec seed key status max_passes gap_tol created``,
-        ``sources`` (the digest of the code that made the run), ``stale`` (whether that is other code than what is here),
-        ``data`` (``"published"``, or ``"other"`` where the files are not what ``fwexp data verify`` expects; None if unknown),
-        ``lost`` (what was lost with workers of a cluster, such as ``"1 part, 3 rounds"``, so that the numbers are not those of
-        an undisturbed run; None if nothing was),
+        ``sources`` (digest of the code that made the run), ``stale`` (whether the code has changed since), ``data``
+        (``"published"``, or ``"other"`` if ``fwexp data verify`` expects different files; None if unknown), ``lost`` (work lost
+        with workers of a cluster, such as ``"1 part, 3 rounds"``, so the numbers differ from an undisturbed run; otherwise None),
         the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them, and ``method``
-        (what figures call it, for instance ``bcpfw_gap_cache``).
+        (the name in figures, for instance ``bcpfw_gap_cache``).
 
     Raises
     ------
     ValueError
-        A folder that cannot be one.
+        If ``results_dir`` cannot be a folder.
     TypeError
-        A filter that is no column.
+        If a filter is no column.
+
+    See Also
+    --------
+    load_run : One stored run, to predict with.
+    sweep : Make the runs.
 
     Examples
     --------
     >>> import fwexp
     >>> frame = fwexp.load_results(dataset="ocr", solver=["bcfw", "ssg"], lam=0.01)
-    >>> len(frame)  # nothing is stored yet
+    >>> len(frame)  # this store is empty
     0
     """
     results_dir, partial = check_path("results_dir", results_dir), check_flag("partial", partial)

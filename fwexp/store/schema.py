@@ -1,4 +1,4 @@
-"""What records may hold: kinds, ranges and sizes of all that is read from a store.
+"""The schema of records: kinds, ranges and sizes of all values that are read from a store.
 
 A checksum tells damage, not who wrote a record: people copy stores. Readers go on from these checks without any of their own.
 """

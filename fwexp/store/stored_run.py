@@ -1,4 +1,4 @@
-"""A stored run: what its ``run.json`` says, whether that fits its place, and whether its files are as they were stored.
+"""A stored run: its ``run.json``, whether that fits its place, and whether its files are as they were stored.
 
 ``run.json`` and the sizes of the other files are looked at whenever a run is; what these hold is verified when it is read. A
 checksum tells damage, not who wrote it: people copy stores. So what a record says has to be of the kinds that we write as well.
@@ -26,7 +26,7 @@ from fwexp.store.records import Damaged
 LARGEST_RECORD = 2**18  # bytes: fifty times what one has
 LARGEST_TRACE = 2**31  # bytes
 
-# What a record raises that is not as we write them.
+# Exceptions that a record can raise that is not as we write them.
 MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError
 
 # Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
@@ -75,7 +75,7 @@ class StoredRun:
 
     @property
     def lost(self) -> str | None:
-        """What was lost with workers of a cluster, which changed its numbers; None if nothing was."""
+        """Work that was lost with workers of a cluster, which changed its numbers; None without losses."""
         return lost_words(self.record.get("lost") or {}) or None
 
     @property

@@ -10,10 +10,10 @@ from fwexp.errors import needing
 from fwexp.store.records import Damaged
 from fwexp.store.stored_run import RUN_COLUMNS, TRACE
 
-# How traces are written: what readers of thousands of small files would look at in vain is left out.
+# Settings of written traces: statistics that readers of thousands of small files do not use are left out.
 WRITTEN = {"index": False, "use_dictionary": ["iterate"], "write_statistics": False, "store_schema": False}
 
-ITERATE, NUMBERS = "iterate", ("step", "oracle_calls", "passes", "time", "primal", "dual", "gap")  # what every trace has
+ITERATE, NUMBERS = "iterate", ("step", "oracle_calls", "passes", "time", "primal", "dual", "gap")  # columns of every trace
 OTHERS, PREFIXES = (
     {*RUN_COLUMNS, "task", "temperature"},
     ("solver.", "dataset.", "task."),

@@ -1,4 +1,4 @@
-"""What a run can do, by name: each class with a ``name`` in a module of this folder, and those of other packages.
+"""The tasks of runs, by name: each class with a ``name`` in a module of this folder, and those of other packages.
 
 Another package offers a task by an entry point of the group ``fwexp.tasks``, whose name is that of the task.
 """

@@ -1,4 +1,4 @@
-"""What training is on convex problems and saddle points: a method of `fwexp.convex` to one of its ends.
+"""Training on convex problems and saddle points: a method of `fwexp.convex` to one of its ends.
 
 A pass is a linear minimisation (or a projection) over the whole set.
 """

@@ -53,10 +53,10 @@ def grid_search(
         Training set.
     eps : float, default 0.1
         Gap to reach at every lam.
-    lams : sequence of float
-        Values of lam, by default 2^15, 2^14, ..., 2^-15.
+    lams : sequence of float, default 2^15, 2^14, ..., 2^-15
+        Values of lam.
     warm : bool, default True
-        Whether each lam starts from the w of the one before (``BCFW.change_lam``), or from w = 0.
+        Whether each lam starts from the w of the previous one (``BCFW.change_lam``), or from w = 0.
     max_passes : float, default 100,000
         Bound on the oracle calls divided by n, for the whole grid.
     time_limit : float, optional
@@ -74,7 +74,11 @@ def grid_search(
     -------
     DataFrame
         One row per lam, as in ``RegularizationPath.frame``; costs are cumulated. Values of lam that were not reached
-        within the bounds are missing; ``attrs["status"]`` says how it ended.
+        within the bounds are missing; ``attrs["status"]`` tells how the search ended.
+
+    See Also
+    --------
+    regularization_path : Weights for every lam, not only for a grid.
     """
     check_names("solver bcfw", options, OPTIONS, inspect.signature(grid_search).parameters)
     eps, lams, warm = check_positive("eps", eps), _check_lams(lams), check_flag("warm", warm)

@@ -273,7 +273,7 @@ class GridSequence(LamSequence):
 
 
 class SequenceObjective(Objective):
-    """The objective at the rows of a sequence, which knows dual and gap itself; nothing is evaluated."""
+    """The objective at the rows of a sequence, which has dual and gap itself, without an evaluation."""
 
     def __init__(self, sequence: LamSequence) -> None:
         self.sequence = sequence

@@ -54,17 +54,19 @@ class RegularizationPath:
     Attributes
     ----------
     lam : ndarray (J,)
-        Break points, from lam_inf downwards. ``weights[j]`` serves from ``lam[j]`` down to ``lam[j + 1]``.
+        Break points, from lam_inf downwards. ``weights[j]`` is valid from ``lam[j]`` down to ``lam[j + 1]``.
     weights : ndarray (J, d)
+        Weights at the break points.
     gap : ndarray (J,)
         P - D at the break points: certified, unless the path is heuristic.
     lam_end : float
-        The lam down to which the path goes, 0 if the last weights serve for all smaller lam.
+        Smallest lam of the path; 0 if the last weights are valid for all smaller lam.
     eps : float
+        Accuracy of the path, in units of the objective.
     certified : bool
-        Whether the gaps are exact ones, or estimates of a heuristic path.
+        Whether the gaps are exact, or estimates of a heuristic path.
     status, reason : str
-        ``converged`` if the path goes down to ``lam_min``, else what ended it before.
+        ``converged`` if the path reaches ``lam_min``, otherwise how it ended, and the same as a sentence.
     frame : DataFrame
         One row per break point: ``lam``, the costs so far (``step``, ``oracle_calls``, ``passes``, ``time`` in solver
         seconds), ``primal``, ``dual``, ``gap``, ``certified``.
@@ -122,7 +124,7 @@ def regularization_path(
     temperature: float = 1.0,
     **options: Any,
 ) -> RegularizationPath:
-    """Train for all lam >= lam_min at once: weights whose objective is at most eps above the optimum, at every lam.
+    """Train for all lam >= lam_min at once, to an accuracy of eps at every lam.
 
     Parameters
     ----------
@@ -153,6 +155,7 @@ def regularization_path(
     Returns
     -------
     RegularizationPath
+        Weights, gaps and break points.
 
     Raises
     ------
@@ -161,13 +164,17 @@ def regularization_path(
     TypeError
         If the solver does not have an option, or options exclude each other.
 
+    See Also
+    --------
+    solve : Train at one lam.
+
     Examples
     --------
     >>> import fwexp
     >>> train, test = fwexp.load_dataset("digits")
     >>> path = fwexp.regularization_path(train, eps=0.1, lam_min=0.01)
-    >>> path.gap_at(0.5) <= 0.1
-    True
+    >>> path
+    RegularizationPath(...)
     >>> path.w_at(0.5).shape
     (770,)
     """

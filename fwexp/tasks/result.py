@@ -40,9 +40,11 @@ class Result:
     options : dict
         The solver's options; for ``auto``, the options of the solver that it chose.
     lam : float
+        Strength of the regularisation, as a number.
     seed : int
+        Seed of the random choices.
     objective : str
-        Which loss term was minimised: ``hinge``, ``log`` or ``softmax_margin``.
+        The loss term: ``hinge``, ``log`` or ``softmax_margin``.
     temperature : float
         Temperature of the objective; 1 for the hinge, which has none.
     structure : dict
@@ -169,7 +171,9 @@ class Result:
 
 
 def load(path: AnyPath) -> Result:
-    """Return a result that `Result.save` wrote, to predict with: ``state`` is missing, so it cannot be a warm start.
+    """Return a result that `Result.save` wrote.
+
+    Use it to predict. The result has no ``state``, so it cannot be a warm start.
 
     Parameters
     ----------
@@ -179,16 +183,22 @@ def load(path: AnyPath) -> Result:
     Returns
     -------
     Result
+        The result, with weights and trace.
 
     Raises
     ------
     ValueError
         If the file is missing, damaged or no saved result.
 
+    See Also
+    --------
+    load_run : The result of a stored run.
+
     Examples
     --------
     >>> import fwexp, numpy as np
-    >>> fwexp.solve(fwexp.multiclass_problem(np.eye(3), [0, 1, 2]), lam=0.1).save("model.npz").name
+    >>> problem = fwexp.multiclass_problem(np.eye(3), [0, 1, 2])
+    >>> fwexp.solve(problem, lam=0.1).save("model.npz").name
     'model.npz'
     >>> fwexp.load("model.npz").predict([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]])
     [1, 2]

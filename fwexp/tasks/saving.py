@@ -1,4 +1,4 @@
-"""Results as files: weights, what is needed to predict with them, settings, certificate and trace; no data, no pickle.
+"""Results as files: weights, the arrays that predictions need, settings, certificate and trace; no data, no pickle.
 
 A file is numpy's npz: ``w``, the columns of the trace as ``trace_0``, ..., and ``header``, a JSON text with the rest. That of an
 estimator has in its header what it is besides; that of a stored run has no trace, which is a file next to it. What is
@@ -35,7 +35,7 @@ def save(result, path, estimator: dict | None = None) -> Path:
     trace = result.trace
     arrays = arrays_of(result, list(trace.columns), {} if estimator is None else {"estimator": estimator})
     arrays |= {f"trace_{k}": _column(trace.iloc[:, k]) for k in range(trace.shape[1])}
-    path = path.resolve()  # what a link names
+    path = path.resolve()  # the target of a link
     try:
         atomic.write({path: lambda file: np.savez(file, **arrays)})
     except OSError as error:

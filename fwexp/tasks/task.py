@@ -33,7 +33,7 @@ class Task(ABC):
     Options: ClassVar[type] = NoOptions
     reads: ClassVar[Mapping[str, Any]]  # those of `fwexp.driver.settings.CHECKS` that it reads, with their defaults
     added_later: ClassVar[tuple[str, ...]] = ()  # settings that are in no key while they have their defaults
-    solvers: ClassVar[tuple[str, ...] | None] = ("auto", "bcfw", "block_entropic")  # what it can run; None: every solver
+    solvers: ClassVar[tuple[str, ...] | None] = ("auto", "bcfw", "block_entropic")  # solvers that it can run; None: every solver
     kinds: ClassVar[Mapping[str, str]] = {STRUCTURED: "auto"}  # of problem, see `fwexp.plugins.KINDS`, with the usual solver
 
     def __init__(self, options, given: Mapping[str, Any]) -> None:

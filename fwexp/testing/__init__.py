@@ -7,7 +7,7 @@ does not hold. ``problem_checks`` and ``solver_checks`` give the same checks one
     def test_my_problem(check):
         check()
 
-What is checked stands in ``problems`` and ``solvers``, one short function per promise.
+The checks are in ``problems`` and ``solvers``, one short function per property.
 """
 
 from collections.abc import Callable
@@ -34,26 +34,26 @@ __all__ = ["Check", "CheckFailed", "check_problem", "check_solver", "problem_che
 
 @dataclass(frozen=True)
 class Check:
-    """One named promise; call it to see whether it holds.
+    """One named check, which you call.
 
     Attributes
     ----------
     name : str
-        What is checked.
+        Name of the checked property.
     function : callable
-        That raises `CheckFailed` or an error of `fwexp.errors` where it does not hold.
+        Function that raises `CheckFailed` or an error of `fwexp.errors` if the property does not hold.
     """
 
     name: str
     function: Callable[[], None] = field(repr=False)
 
     def __call__(self) -> None:
-        """Check it.
+        """Run the check.
 
         Raises
         ------
         CheckFailed
-            It does not hold; the message is one line.
+            If the property does not hold; the message is one line.
         """
         try:
             self.function()
@@ -65,26 +65,28 @@ class Check:
 
 
 def problem_checks(problem: Problem, *, seed: int = 0, examples: int = 5) -> list[Check]:
-    """Return the checks of a training problem: oracles, losses, features and all arithmetic on vectors of parts.
+    """Return the checks of a training problem.
+
+    They test oracles, losses, features and all arithmetic on vectors of parts.
 
     Parameters
     ----------
     problem : problem
         Small enough for plain Python; labels of -1 are for test sets and fail.
-    seed : int
+    seed : int, default 0
         Seed of the weights at which oracles are called.
-    examples : int
-        How many examples are checked.
+    examples : int, default 5
+        Number of examples to check. More examples take longer.
 
     Returns
     -------
     list of Check
-        To be called one by one.
+        Call them one by one.
 
     Raises
     ------
     ValueError
-        What is no problem at all.
+        If ``problem`` is no problem.
 
     Examples
     --------
@@ -99,16 +101,16 @@ def problem_checks(problem: Problem, *, seed: int = 0, examples: int = 5) -> lis
 
 
 def check_problem(problem: Problem, *, seed: int = 0, examples: int = 5) -> tuple[str, ...]:
-    """Run ``problem_checks``, and say which tiers of the protocol the family of the problem has.
+    """Run all checks of a problem, and return the tiers of the protocol that its family has.
 
     Parameters
     ----------
     problem : problem
         Small enough for plain Python; labels of -1 are for test sets and fail.
-    seed : int
+    seed : int, default 0
         Seed of the weights at which oracles are called.
-    examples : int
-        How many examples are checked.
+    examples : int, default 5
+        Number of examples to check. More examples take longer.
 
     Returns
     -------
@@ -118,7 +120,11 @@ def check_problem(problem: Problem, *, seed: int = 0, examples: int = 5) -> tupl
     Raises
     ------
     CheckFailed
-        A check does not hold; the message is one line that starts with its name.
+        If a check fails; the message is one line that starts with its name.
+
+    See Also
+    --------
+    problem_checks : The same checks, one by one.
 
     Examples
     --------
@@ -140,7 +146,9 @@ def solver_checks(
     objective: ObjectiveName | None = None,
     **options: Any,
 ) -> list[Check]:
-    """Return the checks of a solver: bounds, seeds, averages, dual points, progress and endings.
+    """Return the checks of a solver.
+
+    They test bounds, seeds, averages, dual points, progress and endings.
 
     Parameters
     ----------
@@ -148,8 +156,8 @@ def solver_checks(
         A name, or a class that need not be registered.
     problem : problem, optional
         Small training problem; by default chains.
-    lam : float
-        Regularisation.
+    lam : float, default 0.1
+        Strength of the regularisation.
     objective : str, optional
         Objective to minimise; by default the first one that the solver states.
     **options
@@ -158,12 +166,12 @@ def solver_checks(
     Returns
     -------
     list of Check
-        To be called one by one.
+        Call them one by one.
 
     Raises
     ------
     ValueError, TypeError
-        No such solver or option, or a problem that it does not run on.
+        If the solver or an option does not exist, or the solver does not run on the problem.
 
     Examples
     --------
@@ -189,7 +197,7 @@ def check_solver(
     objective: ObjectiveName | None = None,
     **options: Any,
 ) -> None:
-    """Run ``solver_checks``.
+    """Run all checks of a solver.
 
     Parameters
     ----------
@@ -197,8 +205,8 @@ def check_solver(
         A name, or a class that need not be registered.
     problem : problem, optional
         Small training problem; by default chains.
-    lam : float
-        Regularisation.
+    lam : float, default 0.1
+        Strength of the regularisation.
     objective : str, optional
         Objective to minimise; by default the first one that the solver states.
     **options
@@ -207,7 +215,11 @@ def check_solver(
     Raises
     ------
     CheckFailed
-        A check does not hold; the message is one line that starts with its name.
+        If a check fails; the message is one line that starts with its name.
+
+    See Also
+    --------
+    solver_checks : The same checks, one by one.
 
     Examples
     --------

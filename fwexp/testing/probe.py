@@ -116,7 +116,7 @@ class ProblemProbe:
         return protocol.to_public(self.problem, w)
 
     def feasible(self, w: np.ndarray) -> np.ndarray:
-        """Return the public w with 0 for what is negative and must not be."""
+        """Return the public w with 0 for negative weights that must not be negative."""
         w[public_indices(self.problem)] = np.maximum(w[public_indices(self.problem)], 0.0)
         return w
 

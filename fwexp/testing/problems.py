@@ -53,7 +53,7 @@ def truth_costs_nothing(probe):
         truth = probe.truth(i)
         require(probe.loss(i, truth) == 0, f"the loss of the true labeling of example {i} must be 0, got {probe.loss(i, truth)}")
         require(not probe.psi(i, truth).any(), f"psi of the true labeling of example {i} must be 0")
-        for t, entry in enumerate(probe.raw(i, probe.labelings[i][-1])):  # what another labeling may leave in the buffer
+        for t, entry in enumerate(probe.raw(i, probe.labelings[i][-1])):  # another labeling may leave its entries in the buffer
             probe.work.y[t] = entry
         protocol.true_labeling(probe.problem, i, probe.work.y)
         require(not probe.psi_of(i, probe.work.y).any(), f"true_labeling({i}) must write a labeling whose psi is 0")
@@ -223,7 +223,7 @@ def blocks_move_towards_corners(probe):
 
 
 def sums_keep_what_is_added(probe):
-    """Check that ``scatter_sum`` returns the sum of what was accumulated."""
+    """Check that ``scatter_sum`` returns the sum of the accumulated vectors."""
     problem, rng = probe.problem, np.random.default_rng(probe.seed)
     sums, wanted = protocol.new_sums(problem, 2), np.zeros((2, problem.d))
     for i, y in probe.pairs():

@@ -272,9 +272,17 @@ def test_the_environment_names_the_folder(monkeypatch, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("args", "kind", "message"),
     [
-        (["fetsch"], ParameterError, "unknown action of fwexp data 'fetsch'; accepted: fetch, list, prepare, verify"),
-        (["fetch", "orc"], ParameterError, "unknown dataset 'orc'; accepted: ball_game, blocks, "),
-        (["list", "data-dir=x"], OptionError, "unknown key of fwexp data 'data-dir'; accepted: data_dir"),
+        (
+            ["fetsch"],
+            ParameterError,
+            "unknown action of fwexp data 'fetsch' (did you mean 'fetch'?); accepted: fetch, list, prepare, verify",
+        ),
+        (["fetch", "orc"], ParameterError, "unknown dataset 'orc' (did you mean 'ocr'?); accepted: "),
+        (
+            ["list", "data-dir=x"],
+            OptionError,
+            "unknown key of fwexp data 'data-dir' (did you mean 'data_dir'?); accepted: data_dir",
+        ),
         (["list", "--data_dir", "x"], OptionError, "unknown flag of fwexp data '--data_dir'"),
     ],
 )

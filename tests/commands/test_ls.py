@@ -97,7 +97,7 @@ def test_a_run_is_found_by_the_beginning_of_its_key(fwexp, config, make_result):
     assert (code, [line.split()[4] for line in out.splitlines()]) == (0, ["seed", "3"])
     assert fwexp("ls", f"key={keys[3]}")[1] == out
     assert len(fwexp("ls", f"key={keys[3][:12]},{keys[4][:20]}", "solver=bcfw")[1].splitlines()) == 3
-    assert fwexp("ls", "key=nothing")[:2] == (0, "no runs in results match\n")
+    assert fwexp("ls", "key=nothing")[:2] == (0, "no runs in results/ match\n")
     first = next(key[0] for key in keys if sum(other[0] == key[0] for other in keys) > 1)
     code, out, err = fwexp("ls", f"key={first}")
     assert (code, out, err.count("\n")) == (2, "", 1)

@@ -58,8 +58,13 @@ def test_all_names_are_listed_with_a_line_on_each(fwexp):
     code, out, err = fwexp("solvers")
     lines = [line.split(maxsplit=1) for line in out.splitlines()]
     assert (code, err) == (0, "")
-    assert [choice for choice, _ in lines] == sorted(f"solver={name}" for name in {*methods(), *ALIASES})
-    assert dict(lines)["solver=bcpfw_gap"] == "Pairwise steps and gap sampling (ICML 2016)"
+    found = dict(line for line in lines if line[0].startswith("solver="))
+    assert sorted(found) == sorted(f"solver={name}" for name in {*methods(), *ALIASES})
+    heads = [line for line in out.splitlines() if not line.startswith(" ")]
+    kinds = [f"solvers for {kind}:" for kind in ("structured SVMs", "convex problems", "saddle points")]
+    assert heads == [*kinds, "settings that only figures use:"]
+    assert {"solver=bcfw_gap_5", "solver=cache_rare"} <= set(out.partition(heads[3])[2].split())
+    assert found["solver=bcpfw_gap"] == "Pairwise steps and gap sampling (ICML 2016)"
     everything = fwexp("options")[1]
     assert everything.startswith(out)
     assert {"dataset=ocr", "task=path"} <= set(everything.split())
@@ -100,7 +105,7 @@ def test_data_sets_tasks_and_solvers_are_described(fwexp, name, expected):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("solvers", "bcwf"), "unknown solver 'bcwf'; accepted: "),
+        (("solvers", "bcwf"), "unknown solver 'bcwf' (did you mean 'bcfw'?); accepted: "),
         (("solvers", "ocr"), "unknown solver 'ocr'"),
         (("options", "paht"), "unknown solver or dataset or task 'paht'"),
         (("options", "ocr", "path"), "fwexp options takes at most 1 name, got ocr path"),

@@ -6,8 +6,6 @@ import pytest
 from fwexp.data import DATASETS, check_options, load_dataset, resolve_data_dir
 from fwexp.errors import OptionError, ParameterError
 
-ACCEPTED = ", ".join(sorted(DATASETS))
-
 
 def test_defaults():
     assert check_options("ocr").split == "ocr2"
@@ -17,12 +15,12 @@ def test_defaults():
 @pytest.mark.parametrize(
     ("name", "options", "kind", "message"),
     [
-        ("orc", {}, ParameterError, f"unknown dataset 'orc'; accepted: {ACCEPTED} (did you mean 'ocr'?)"),
-        (None, {}, ParameterError, f"unknown dataset 'None'; accepted: {ACCEPTED}"),
+        ("orc", {}, ParameterError, "unknown dataset 'orc' (did you mean 'ocr'?); accepted: blocks, conll2000, "),
+        (None, {}, ParameterError, "unknown dataset 'None'; accepted: blocks, chain_game, "),
         ("ocr", {"split": "ocr3"}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got 'ocr3' (did you mean 'ocr'?)"),
         ("ocr", {"split": None}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got None"),
         ("ocr", {"split": ["ocr"]}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got ['ocr']"),
-        ("ocr", {"spilt": "ocr"}, OptionError, "dataset ocr: unknown option 'spilt'; accepted: n, split"),
+        ("ocr", {"spilt": "ocr"}, OptionError, "dataset ocr: unknown option 'spilt' (did you mean 'split'?); accepted: n, split"),
     ],
 )
 def test_wrong_names_and_options(name, options, kind, message, tmp_path):

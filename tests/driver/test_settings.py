@@ -49,7 +49,7 @@ REFUSED = [
     (
         "iterates",
         ["last", "wagv"],
-        r"unknown iterate 'wagv'; accepted: avg, last, tavg, wavg \(did you mean 'wavg'\?\)",
+        r"unknown iterate 'wagv' \(did you mean 'wavg'\?\); accepted: avg, last, tavg, wavg",
     ),
     *(
         ("schedule", bad, '"default", a positive number of passes or an increasing list')

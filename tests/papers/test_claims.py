@@ -544,7 +544,7 @@ def test_misspelt_needs_are_named(tmp_path):
     found = check(claim, tmp_path)
     assert found["verdict"] == "undecided"
     assert found["why"].split("; runs") == [
-        "unknown method in runs(...) of quickstart 'bcfv'; accepted: bccfw_accelerated, bcfw, fw, ssg (did you mean 'bcfw'?)",
+        "unknown method in runs(...) of quickstart 'bcfv' (did you mean 'bcfw'?); accepted: bccfw_accelerated, bcfw, fw, ssg",
         "(dataset=...) of quickstart must have a value that its runs have, got 'ocr'",
         "(dataste=...) of quickstart must have a value that its runs have, got 'digits'",
     ]

@@ -84,7 +84,7 @@ def test_the_command_draws_other_data_in_another_look(tmp_path, monkeypatch, cap
         (["icml2013/table1", "dataset=digits"], "icml2013/table1 takes no dataset, because it is no chart of curves"),
         (["icml2013/table1", "--format", "pdf"], "icml2013/table1 takes no --format, because it is a table"),
         (["icml2013/table1", "--width", "3in"], "icml2013/table1 takes no --width, because it is no chart of curves"),
-        (["quickstart", "dataset=digit"], "unknown dataset 'digit'; accepted: "),
+        (["quickstart", "dataset=digit"], "unknown dataset 'digit' (did you mean 'digits'?); accepted: "),
         (["quickstart", "lam=-1"], "lam must be "),
         (["quickstart", "seed=1"], "unknown key of fwexp figure 'seed'; accepted: "),
         (["quickstart", "--format", "jpg"], "unknown format 'jpg'; accepted: "),
@@ -98,7 +98,7 @@ def test_the_command_draws_other_data_in_another_look(tmp_path, monkeypatch, cap
             "--from takes only --x, --y, --format, --style, --width and results_dir=, got quick",
         ),
         (["--from", "bcfw"], "--from must be KEY=VALUE with spaces between, got 'bcfw'"),
-        (["--from", "solver=bcfx"], "unknown solver 'bcfx'; accepted: "),
+        (["--from", "solver=bcfx"], "unknown solver 'bcfx' (did you mean 'bcfw'?); accepted: "),
         (["--from", "solver=bcfw"], "--from must match stored runs, got none in results for 'solver=bcfw'"),
     ],
 )

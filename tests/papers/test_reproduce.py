@@ -481,7 +481,10 @@ def test_without_figures_there_is_nothing_to_publish(tmp_path):
             ["reproduce", "icml2013"],
             "unknown argument of fwexp reproduce 'icml2013'; accepted: --dry-run, --preset",
         ),
-        (["reproduce", "--dry"], "unknown flag of fwexp reproduce '--dry'; accepted: --dry-run, --preset"),
+        (
+            ["reproduce", "--dry"],
+            "unknown flag of fwexp reproduce '--dry' (did you mean '--dry-run'?); accepted: --dry-run, --preset",
+        ),
         (["reproduce", "--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
         (["publish", "--dry-run"], "unknown flag of fwexp publish '--dry-run'"),
         (

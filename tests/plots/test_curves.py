@@ -168,7 +168,7 @@ def test_a_row_names_the_runs_behind_it():
     [
         ({"split_by": ["solver.damping"]}, "unknown option to split methods by 'solver.damping'; accepted: .*line_search"),
         ({"hidden": ["bccfw_acelerated"]}, "unknown method or variant to hide 'bccfw_acelerated'; .*mean 'bccfw_accelerated'"),
-        ({"lowest": ["fv"]}, "unknown solver 'fv'; accepted: .*fw"),
+        ({"lowest": ["fv"]}, "unknown solver 'fv' .did you mean 'fw'..; accepted: .*fw"),
     ],
 )
 def test_a_name_of_nothing_is_an_error(names, message):

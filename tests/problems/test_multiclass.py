@@ -128,7 +128,12 @@ def test_unknown_classes_of_test_sets_are_counted_wrong():
         (np.full((2, 2), np.inf), [0, 1], {}, "X must be finite"),
         (np.ones((2, 2)), [0, 1], {"costs": np.ones((2, 2))}, "zeros on the diagonal"),
         (np.ones((2, 2)), [0, 1], {"costs": np.zeros((3, 3))}, r"costs must have shape \(2, 2\), got \(3, 3\)"),
-        (np.ones((2, 2)), [0, 1], {"rescaling": "slak"}, "unknown rescaling 'slak'; accepted: margin, slack"),
+        (
+            np.ones((2, 2)),
+            [0, 1],
+            {"rescaling": "slak"},
+            "unknown rescaling 'slak' .did you mean 'slack'..; accepted: margin, slack",
+        ),
     ],
 )
 def test_bad_arrays_are_named_on_one_line(X, y, options, message):

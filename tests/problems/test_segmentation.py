@@ -190,7 +190,7 @@ NODES, EDGES, FEATURES, LABELS = [np.ones((3, 2))], [[(0, 1), (1, 2)]], [np.ones
         ({"node_weight": [[1, 2, 0]]}, r"node_weight\[0\] must be > 0, got 0"),
         ({"num_labels": 1}, "num_labels must be an integer >= 2, got 1"),
         ({"num_labels": 2.5}, "num_labels must be an integer >= 2, got 2.5"),
-        ({"loss": "area"}, "unknown loss 'area'; accepted: balanced, errors, share"),
+        ({"loss": "area"}, "unknown loss 'area' .did you mean 'share'..; accepted: balanced, errors, share"),
         ({"foreground_only": 1}, "foreground_only must be true or false, got 1"),
     ],
 )

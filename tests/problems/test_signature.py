@@ -155,7 +155,7 @@ def test_the_number_of_labels_is_that_of_training():
             [np.ones((2, 2))],
             {"shape": [(1, 2)]},
             OptionError,
-            r"'shape'; accepted: shapes \(did you mean 'shapes'\?\)",
+            r"'shape' \(did you mean 'shapes'\?\); accepted: shapes",
         ),
         (
             outputs(2),

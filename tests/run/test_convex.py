@@ -105,9 +105,9 @@ def test_what_does_not_fit_is_one_line(changes, error, message):
 
 def test_functions_for_one_kind_refuse_solvers_for_another():
     problem, _ = fwexp.load_dataset("lasso", n=3, d=2)
-    with pytest.raises(ParameterError, match=r"^unknown method 'bcfw'; accepted: away, blended_pairwise, block, "):
+    with pytest.raises(ParameterError, match=r"^unknown method 'bcfw'; accepted: "):
         minimize(problem.f, problem.set, method="bcfw")
-    with pytest.raises(ParameterError, match=r"^unknown solver 'away'; accepted: approx_bcfw, auto, "):
+    with pytest.raises(ParameterError, match=r"^unknown solver 'away'.*; accepted: .*bcfw"):
         fwexp.solve(fwexp.load_dataset("digits")[0], "away", lam=1.0)
 
 

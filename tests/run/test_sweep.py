@@ -192,7 +192,7 @@ def test_so_does_what_one_of_several_presets_says(preset):
         (["lam=range(0)"], r"'lam=range\(0\)' has no values"),
         (["lam=interval(0,1)"], r"cannot sweep over 'lam=interval\(0,1\)'"),
         (["lam=0.1,-1"], "lam must be a positive finite number"),
-        (["hydra.sweeper.preset=smokey"], "unknown preset 'smokey'; accepted: full, smoke"),
+        (["hydra.sweeper.preset=smokey"], "unknown preset 'smokey' .did you mean 'smoke'..; accepted: full, smoke"),
         (["solver=fw,ssg", "solver.line_search=false"], "unknown key 'solver.line_search'"),
     ],
 )

@@ -20,7 +20,7 @@ def match_dice(coefficients: np.ndarray, text: Bitext, threshold: float) -> list
     text : Bitext
         The sentence pairs.
     threshold : float
-        What is subtracted from every coefficient.
+        Constant that is subtracted from every coefficient.
     """
     links = []
     score = np.where(text.cells >= 0, coefficients[text.cells], 0.0) - threshold

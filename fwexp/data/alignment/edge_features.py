@@ -14,7 +14,7 @@ are compared in lower case and without accents, and counted in lower case in the
     crossed         the larger one of the two of the word before one and the word after the other
     equal           equal words, short or long
     prefix, suffix  length of what different words begin (end) with together
-    subsequence     length of the longest common subsequence over that of the longer word, words of at least four letters
+    subsequence     length of the longest common subsequence over the length of the longer word, words of at least four letters
     rank e, rank f  place of the word when words are sorted by frequency
     ranks           difference of the two on a logarithmic scale
     frequent        both are among the most frequent words: the relative distance
@@ -67,13 +67,13 @@ SIZES = {
 
 
 class Statistics(NamedTuple):
-    """What is known of words from the training text."""
+    """Statistics of words in the training text."""
 
     lexicon: Lexicon
     dice: np.ndarray  # float64, of every word pair
-    e_rank: np.ndarray  # int64, 1 for the most frequent word; the last number is that of unknown words
+    e_rank: np.ndarray  # int64, 1 for the most frequent word; the last number is for unknown words
     f_rank: np.ndarray
-    e_rare: np.ndarray  # bool, likewise
+    e_rare: np.ndarray  # bool, the same for words f
     f_rare: np.ndarray
 
 

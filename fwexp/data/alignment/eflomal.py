@@ -1,7 +1,7 @@
 """The aligner eflomal (Östling and Tiedemann 2016), if it is installed: a separate program that is called, never imported.
 
 It is licensed under the GPL and built from source by ``pip install eflomal``, which needs a C compiler. It draws samples
-without a fixed seed, so it makes other links every time; what it made is kept with the parsed data.
+without a fixed seed, so each run makes other links; they are kept with the parsed data.
 """
 
 import re
@@ -56,7 +56,7 @@ def read_links(path: Path, lengths: list[tuple[int, int]]) -> list[np.ndarray]:
     Raises
     ------
     DataError
-        Names the file, the line and what is wrong: a malformed link, a position out of range, too few or many lines.
+        Names the file, the line and the fault: a malformed link, a position out of range, too few or many lines.
     """
     links = []
     for number, line in read_lines(path):

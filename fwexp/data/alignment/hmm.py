@@ -21,8 +21,8 @@ MODEL_1_ITERATIONS = 5
 HMM_ITERATIONS = 5
 P_NULL = 0.2
 WIDEST = 8  # jumps beyond this width have one probability in either direction ...
-WIDEST_SHARE = 10  # ... which is that of all of them, divided by this
-FLOOR = 1e-7  # the least p(t | s), that of word pairs that were never seen together
+WIDEST_SHARE = 10  # ... which is the count of all of them, divided by this
+FLOOR = 1e-7  # the least p(t | s), for word pairs that were never seen together
 
 
 class Model(NamedTuple):

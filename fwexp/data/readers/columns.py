@@ -122,7 +122,7 @@ class Columns:
         return lines
 
     def _check_width(self, path: Source, number: int, width: int) -> int:
-        """Return the number of columns if one of them may be that of the labels."""
+        """Return the number of columns if one of them may have the labels."""
         if self.label is not None and not -width <= self.label < width:
             raise DataError(f"{path}, line {number}: {_counted(width)}, expected more, as label is {self.label}")
         if self.label is not None and width == 1:

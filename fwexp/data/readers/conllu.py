@@ -128,6 +128,6 @@ class Conllu:
 
 
 def _is_no_word(text: str) -> bool:
-    """Return whether an ID is that of a multiword token or of an empty node."""
+    """Return whether an ID belongs to a multiword token or to an empty node."""
     numbers = text.split("-") if "-" in text else text.split(".")
     return len(numbers) == 2 and all(number.isascii() and number.isdigit() for number in numbers)

@@ -32,7 +32,7 @@ class Sentence(NamedTuple):
     """The lines of a file that belong to a sentence, those without tokens included."""
 
     lines: list[str]  # without their ends
-    rows: list[int]  # those of the lines that have tokens
+    rows: list[int]  # of the lines that have tokens
     tokens: list  # of these lines, in the form of the format
 
 

@@ -156,7 +156,7 @@ def rows_of(path: Source) -> Iterator[tuple[int, str, Row | None]]:
 
 
 def add(rows: Sequence[Row], columns: array, values: array, ends: array) -> None:
-    """Add rows to those of a sparse matrix."""
+    """Append rows to a sparse matrix."""
     for row in rows:
         columns.extend(row.indices)
         values.extend(row.values)

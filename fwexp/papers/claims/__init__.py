@@ -1,6 +1,6 @@
 """The papers' claims: each a function that returns a verdict, with its criterion in its docstring.
 
-What decides is stored runs, or, for identities and bounds on small problems, a computation at the time of the check.
+Stored runs decide, or, for identities and bounds on small problems, a computation at the time of the check.
 
 A claim looks at all seeds of the runs that it names, and at all logged points of the range that it names. What is not there
 gives ``undecided``, never a guess.

@@ -1,4 +1,4 @@
-"""The catalogue of claims: what is claimed, which runs decide it, and by which criterion.
+"""The catalogue of claims: their statements, the runs that decide them, and their criteria.
 
 A claim is a function in a module below ``experiments/``, or in the module of a paper or figure of another package, under the
 decorator `claim`; its docstring is its criterion, which says what the sentence of the paper says and how that is measured; it was
@@ -30,9 +30,9 @@ class Claim:
     id : str
         As in the list of claims: ``B13-1``.
     statement : str
-        What is claimed, in our words.
+        The statement, in our words.
     place : str
-        Where the paper says it: section and paragraph, caption or equation.
+        Its place in the paper: section and paragraph, caption or equation.
     needs : tuple of Need
         Its runs; nothing where a computation decides it.
     vary : mapping
@@ -99,7 +99,7 @@ def claim(
     vary: Mapping = MappingProxyType({}),
     shown_by: Figure | None = None,
 ) -> Callable:
-    """Register the function below as the criterion of a claim, whose id is that of a paper of the same package and a number.
+    """Register the function below as the criterion of a claim, whose id is a paper of the same package and a number.
 
     The parameters are the attributes of `Claim`; needs come from `Figure.runs`.
 

@@ -1,4 +1,4 @@
-"""What a claim finds: parts that hold or do not, and the verdict that follows from them.
+"""The finding of a claim: parts that hold or do not, and the verdict that follows from them.
 
 A part is True where the runs show it; False where they contradict the sentence; ``NOT_REACHED`` where the sentence is about what
 comes later than these runs went, for example which of two methods is the first at a gap that neither of them got to; and None
@@ -25,19 +25,19 @@ WORDS = {True: "holds", False: "does not hold", NOT_REACHED: "is not reached wit
 
 
 class Undecided(Exception):
-    """What a criterion looks at is not in the runs; the message says what."""
+    """The runs lack data that a criterion needs; the message names them."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the criterion of a claim says of the runs.
+    """The result of a claim's criterion on the runs.
 
     Attributes
     ----------
     parts : mapping
         The statements that make up the claim, in words, and what became of each: True, False, ``NOT_REACHED`` or None.
     numbers : mapping
-        What was measured, by its name.
+        Measured numbers, by name.
     """
 
     parts: Mapping[str, bool | str | None]
@@ -49,7 +49,7 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """One of `VERDICTS`, as the table above says."""
+        """One of `VERDICTS`, by the table above."""
         outcomes = set(self.parts.values())
         if True in outcomes:
             return HOLDS if outcomes == {True} else IN_PART

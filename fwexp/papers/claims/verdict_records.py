@@ -1,4 +1,4 @@
-"""From claims to verdicts: which runs they need, whether these are stored, and what the criterion says of them."""
+"""From claims to verdicts: the runs that they need, whether these are stored, and the results of the criteria."""
 
 import functools
 import json
@@ -136,7 +136,7 @@ def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, p
 
 
 def claims_path(folder, paper: str, preset: str = "full") -> Path:
-    """Return the file in a store, or in what is published, that holds the verdicts on a paper."""
+    """Return the file in a store, or in the published results, that has the verdicts on a paper."""
     name = papers_by_id()[paper].name
     return check_folder("folder", folder) / "claims" / f"{name if preset == 'full' else f'{name}-{preset}'}.json"
 
@@ -187,7 +187,7 @@ def check_writable(claims: Mapping[str, Claim], results_dir, preset: str = "full
 
 
 def read(path: Path) -> dict[str, dict]:
-    """Return the records in a file of verdicts; nothing where there is none, or it is damaged, which a line says."""
+    """Return the records in a file of verdicts; none if it is missing, or damaged, which a line reports."""
     try:
         verdicts = json.loads(read_regular(path, LARGEST))
     except FileNotFoundError:

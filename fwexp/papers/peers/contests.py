@@ -146,7 +146,7 @@ def in_turns(trainings: Mapping, rounds: int) -> dict:
 
 
 def spread(trained: Sequence[Trained], base: Sequence[Trained] | None = None) -> dict:
-    """Return median, least and most seconds, and multiples of those of ``base``, round by round."""
+    """Return median, least and most seconds, and their ratios to ``base``, round by round."""
     values = {"seconds": np.array([training.seconds for training in trained])}
     if base:
         values["times"] = values["seconds"] / [training.seconds for training in base]

@@ -1,4 +1,4 @@
-"""The table: what was measured, and where ours loses."""
+"""The table of the comparison, and where ours loses."""
 
 import numpy as np
 import pandas as pd
@@ -38,7 +38,7 @@ def markdown(results: pd.DataFrame) -> str:
 
 
 def losses(rows: pd.DataFrame) -> str:
-    """Return the sentence that says where ours loses."""
+    """Return the sentence about the problems on which ours loses."""
     cases = []
     for (described, target), group in rows.groupby(["problem", "target"], dropna=False, sort=False):
         problem = described.partition(":")[0]

@@ -38,7 +38,7 @@ class Text(NamedTuple):
 
 
 def features(words: Sequence[str]) -> list[dict]:
-    """Return the features of every word: what stands there and around it, how it begins and ends, and what it is made of."""
+    """Return the features of every word: the words there and around it, its prefixes and suffixes, and its kinds of characters."""
     padded = ["", "", *words, "", ""]
     around = [padded[t : t + len(words)] for t in range(5)]
     return [
@@ -58,7 +58,7 @@ def features(words: Sequence[str]) -> list[dict]:
 
 
 def features_of_tokens(tokens: Sequence[Sequence[str]]) -> list[dict]:
-    """Return the features of words, and those of the next column, if there is one, such as parts of speech, and around it."""
+    """Return the features of words, and of the next column around it, if there is one, such as parts of speech."""
     found = features([token[0] for token in tokens])
     if len(tokens[0]) > 1:
         padded = ["", "", *(token[1] for token in tokens), "", ""]
@@ -145,7 +145,7 @@ def estimator(make: Callable, train: Sentences, lam: float) -> tuple[float, Call
 
 
 def crfsuite(train: Sentences, lam: float) -> tuple[float, Callable]:
-    """Train a conditional random field of CRFsuite, as `estimator` does for those of fwexp."""
+    """Train a conditional random field of CRFsuite, as `estimator` does for fwexp."""
     parameters = tools.ALL_PAIRS | {"c2": 0.5 * lam * train.words, "max_iterations": ITERATIONS}
     return tools.train_crfsuite(map(tools.attributes, train.X), train.y, "lbfgs", parameters, prepare=tools.attributes)
 

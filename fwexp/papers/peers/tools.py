@@ -1,4 +1,4 @@
-"""Other people's tools trained on our problems: what each minimises, and how its weights and labels become ours.
+"""Other tools trained on our problems: the objective of each, and the conversion of its weights and labels.
 
 LIBLINEAR minimises 1/2 ||w||^2 + C sum_i H_i(w), which is ours at C = 1/(lam n); dlib minimises 1/2 ||w||^2 + C/n sum_i H_i(w),
 which is ours at C = 1/lam. CRFsuite's conditional random fields have another objective: only what they predict is compared.
@@ -27,7 +27,7 @@ PACKAGES = {"sklearn": "scikit-learn", "dlib": "dlib-bin", "pycrfsuite": "python
 
 
 class Trained(NamedTuple):
-    """What a training gave."""
+    """The result of a training."""
 
     seconds: float
     w: np.ndarray | None = None  # in the order of our problem
@@ -93,7 +93,7 @@ def liblinear_binary(X, y, lam: float, tol: float) -> Trained:
 
 @dataclass
 class PythonOracle:
-    """The SVM of Crammer and Singer as Python functions of the example: what `CallbackProblem` and dlib both take.
+    """The SVM of Crammer and Singer as Python functions of the example, for `CallbackProblem` and dlib.
 
     Weights are rows of classes here, ``w[k*p + f]``.
     """
@@ -171,7 +171,7 @@ class _DlibProblem:
 def bags_of_words(n: int = 20_000, words: int = 50_000, topics: int = 20, seed: int = 0) -> tuple[sp.csr_array, np.ndarray]:
     """Return made-up texts, rows of tf-idf weights of length 1, and their topics.
 
-    Texts have some 140 words, drawn by Zipf's law; every tenth likewise, from an order of the words that is the topic's own.
+    Texts have some 140 words, drawn by Zipf's law; every tenth is drawn from an order of the words that is the topic's own.
     """
     rng = np.random.default_rng(seed)
     y = rng.integers(topics, size=n)
@@ -180,7 +180,7 @@ def bags_of_words(n: int = 20_000, words: int = 50_000, topics: int = 20, seed: 
     word = np.searchsorted(np.cumsum(frequency / frequency.sum())[:-1], rng.random(len(text)))
     own, order = rng.random(len(text)) < 0.1, np.array([rng.permutation(words) for _ in range(topics)])
     word[own] = order[y[text[own]], word[own]]
-    X = sp.csr_array((np.ones(len(text)), (text, word)), shape=(n, words))  # which adds up those of the same place
+    X = sp.csr_array((np.ones(len(text)), (text, word)), shape=(n, words))  # which adds up entries of the same place
     X.data = (1.0 + np.log(X.data)) * np.log((1 + n) / (1 + np.bincount(X.indices, minlength=words)[X.indices]))
     X.data /= np.repeat(np.sqrt(X.multiply(X).sum(axis=1)), np.diff(X.indptr))
     X.indptr, X.indices = X.indptr.astype(np.int32), X.indices.astype(np.int32)  # LIBLINEAR takes no other integers

@@ -62,7 +62,7 @@ class Drawn:
     preset : str
         Which runs it shows; `PUBLISHED` where it is not drawn from runs that are here.
     record : dict
-        What its JSON says.
+        Content of its JSON.
     """
 
     figure: Figure
@@ -77,7 +77,7 @@ class Drawn:
 
     @property
     def page(self) -> str:
-        """The page that it is on: that of its paper; one of other figures of ours; and one of a person's own."""
+        """The page that shows it: the page of its paper, of other figures of ours, or of users' figures."""
         paper = self.figure.name.partition("/")[0]
         return paper if paper in PAPERS else YOURS if self.yours else OTHERS
 
@@ -94,7 +94,7 @@ class Drawn:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """Those of its files."""
+        """Suffixes of its files."""
         return tuple(suffix for suffix in self.figure.suffixes if self.preset != PUBLISHED or suffix != ".svg")
 
     @functools.cached_property
@@ -109,7 +109,7 @@ class Drawn:
         return curves(self) if self.has_curves else None
 
     def check(self) -> None:
-        """Check that its files are those of a figure; `Damaged` says which is not, and why."""
+        """Check that its files are those of a figure; the message of `Damaged` names a file that is not, and the reason."""
         if "runs" not in self.record:
             raise Damaged(f"{self.stem.name}.json has no runs")
         for suffix in self.suffixes[:-1]:
@@ -139,7 +139,7 @@ class Drawn:
 
 
 def damage(name: str, error: Damaged, preset: str = "full") -> str:
-    """Return the line that says what is wrong with the files of a figure, and how to mend it."""
+    """Return the line that names a fault of the files of a figure, and its remedy."""
     again = f"fwexp figure {name}" + (f" --preset {preset}" if preset not in ("full", PUBLISHED) else "")
     return f"figure {name} is damaged: {error}; draw it again with {again}"
 

@@ -1,4 +1,4 @@
-"""What stands on the pages that are of no single paper: findings first, then who is fastest where, and what there is."""
+"""Contents of the pages that concern all papers: findings first, then the fastest methods, and lists of figures and runs."""
 
 import re
 from collections import Counter
@@ -75,7 +75,7 @@ def first_methods() -> list[str]:
 
 
 def index(pages: Mapping[str, Mapping], records: Mapping[str, Mapping], compared: pd.DataFrame, runs: Sequence) -> dict:
-    """Return what is on the first page, given what is on the pages of papers."""
+    """Return the contents of the first page, from the contents of the pages of papers."""
     figures = [figure for page in pages.values() for figure in page["figures"]]
     return {
         "pages": [{"name": name, "title": title_of(name), **page} for name, page in pages.items()],

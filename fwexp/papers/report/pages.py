@@ -1,4 +1,4 @@
-"""What stands on the pages of the report, as plain values; ``templates/`` says how."""
+"""Contents of the pages of the report, as plain values; ``templates/`` lays them out."""
 
 import functools
 import math
@@ -55,7 +55,7 @@ def _chosen(record: Mapping, threshold: str) -> str:
 
 
 def render(here: str, pages: Mapping[str, Mapping], /, **content: object) -> str:
-    """Return a page, with links to all; `pages` are those of figures, by name."""
+    """Return a page, with links to all; `pages` are the pages of figures, by name."""
     template = environment().get_template(f"{here}.html" if here in TITLES and here not in pages else "paper.html")
     named = {name: TITLES[name] for name in TITLES if name not in ("index", "run", OTHERS, YOURS)}
     named["compare"] = "Compare"
@@ -70,7 +70,7 @@ def title_of(name: str) -> str:
 
 
 def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping]) -> dict:
-    """Return what is on the page of a paper: its figures in order, each with its claims, and the claims that none shows."""
+    """Return the contents of a paper's page: its figures in order, each with its claims, and the claims that no figure shows."""
     claims = [record for record in everything.values() if page_of(record) == name]
     ids = {id for one in figures for id in shown_by(one.figure.name)}
     return {
@@ -83,7 +83,7 @@ def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping]
 
 
 def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
-    """Return what is said of a figure: of itself, by its files, and by the claims that look at its runs."""
+    """Return the text on a figure: its own, the text of its files, and the claims about its runs."""
     figure, note = pictured.figure, pictured.record.get("note")
     claims = {id: everything[id] for id in shown_by(figure.name) if id in everything}
     bearing, looking = _bearing(figure, everything), _looking(pictured, everything)

@@ -95,7 +95,7 @@ def _places(runs: Sequence) -> dict[str, str]:
 
 
 def _options(runs: Sequence, places: Mapping[str, str]) -> dict[str, str]:
-    """Return, by key, the options that tell apart runs with equal task, data, lam and method."""
+    """Return, by key, the options that distinguish runs with equal task, data, lam and method."""
     from fwexp.store.run_labels import differing
 
     alike = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What is left to run for all figures and claims, and about how long it takes."""
+"""The runs that all figures and claims still need, and an estimate of their time."""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class Durations:
         self._runs = runs
 
     def of(self, config: Mapping) -> float | None:
-        """Return the seconds of a run, as far as others tell.
+        """Return the seconds of a run, as estimated from other runs.
 
         Runs of as many passes by the same solver on the same data count; else those by it on the data set at all, by the
         passes that they made.
@@ -131,7 +131,7 @@ def about(step: Step) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as people say them."""
+    """Return seconds as a readable text."""
     for unit, size in (("h", 3600.0), ("min", 60.0)):
         if seconds >= size:
             return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:.0f} {unit}"

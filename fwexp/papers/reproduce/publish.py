@@ -1,4 +1,4 @@
-"""Small copies of what was reproduced, for the repository: pictures, numbers, verdicts, and where they come from.
+"""Small copies of the reproduced results, for the repository: pictures, numbers, verdicts, and their provenance.
 
 Smaller than in the store: pictures are half as wide and high, with all colours, and have no SVG; tables of numbers no keys or
 commits, four digits, and at most `POINTS` positions per curve, the first and the last among them; records of runs and verdicts
@@ -46,12 +46,12 @@ def part_of(name: str) -> str:
 
 
 def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list[Path]:
-    """Write the published copies of a store, and replace those of before.
+    """Write the published copies of a store, and replace earlier ones.
 
     Parameters
     ----------
     results_dir : Path
-        The store; nothing is written to it.
+        The store; it is not changed.
     folder : Path
         Where the copies go.
     chosen : sequence of str
@@ -65,7 +65,7 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
     Raises
     ------
     OptionError
-        An unknown part; no figure, or comparison, of what was chosen is drawn from the full runs.
+        If a part is unknown, or no chosen figure or comparison is drawn from the full runs.
     ParameterError
         The folder holds something that fwexp did not write, or that was changed since.
     """
@@ -106,7 +106,7 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
 
 
 def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
-    """Return what the files of the comparisons with other tools hold, and say, by name."""
+    """Return the contents of the files of the comparisons with other tools, by name."""
     compared = {}
     for name in CONTESTS:
         stem = results_dir / PEERS_PART / name
@@ -149,7 +149,7 @@ def _check_place(folder: Path, results_dir: Path) -> None:
 
 
 def _but_for(parts: Sequence[str], since: Sequence[Mapping]) -> list[dict]:
-    """Return what is said of parts that were published again, without some of them."""
+    """Return the sentence on parts that were published again, without some of them."""
     left = [{**about, "parts": [part for part in about["parts"] if part not in parts]} for about in since]
     return [about for about in left if about["parts"]]
 
@@ -200,7 +200,7 @@ def short(record: Mapping) -> dict:
 
 
 def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str, Mapping], chosen: Sequence[str] = ()) -> dict:
-    """Return where what is published comes from: what wrote it, this checkout, this machine, and the runs behind it."""
+    """Return the provenance of published results: this command, this checkout, this machine, and the runs behind them."""
     from fwexp import store
     from fwexp.store.provenance import provenance as here
 
@@ -228,7 +228,7 @@ def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str
 
 
 def gallery(folder: Path) -> str:
-    """Return the page that shows what is published in a folder."""
+    """Return the page that shows the published results of a folder."""
     about = read_json(folder / "provenance.json")
     lines = [
         "# Published results",

@@ -1,4 +1,4 @@
-"""Whether what is published is whole, small, made by one commit, and of figures and claims that exist."""
+"""Checks of published results: whole, small, made by one commit, and of figures and claims that exist."""
 
 import contextlib
 import json
@@ -46,7 +46,7 @@ SMALL = (".png", ".md", ".csv", ".json")
 
 
 def faults(folder: Path) -> list[str]:
-    """Return what is wrong with a folder of published results, a line each; nothing where there is no such folder.
+    """Return the faults of a folder of published results, a line each; none if there is no such folder.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def faults(folder: Path) -> list[str]:
 
 
 def of_several_commits(folder: Path) -> list[str]:
-    """Return why runs and drawings of what is published are not of one version of the code, a line each.
+    """Return why runs and drawings of published results are not of one version of the code, a line each.
 
     All have to name one commit, of a checkout that was not changed, and no figure may bear a reservation about its runs' code.
     The comparison with other tools is left out: it is measured by itself, in seconds of one machine.
@@ -85,7 +85,7 @@ def of_several_commits(folder: Path) -> list[str]:
 
 
 def commits(folder: Path) -> list[str]:
-    """Return the commits, in short, of all runs behind what is published, and of the drawings."""
+    """Return the commits, in short, of all runs behind published results, and of the drawings."""
     about = read_json(folder / "provenance.json")
     made = {commit for record in _records(folder) for commit in (record["commit"], *(r["commit"] for r in record["runs"].values()))}
     for part in () if any(_provenance(about)) else (about, *about["since"]):
@@ -94,7 +94,7 @@ def commits(folder: Path) -> list[str]:
 
 
 def _records(folder: Path) -> Iterator[dict]:
-    """Yield what the JSON of each figure says, as far as it is believed."""
+    """Yield the JSON of each figure, unless it is rejected."""
     for path in sorted((folder / "figures").rglob("*.json")):
         with contextlib.suppress(Damaged):
             if not _misfits(record := records.read(path), FIGURE):
@@ -102,7 +102,7 @@ def _records(folder: Path) -> Iterator[dict]:
 
 
 def faults_of(path: Path, folder: Path) -> Iterator[str]:
-    """Yield what is wrong with one file of a folder of published results."""
+    """Yield the faults of one file of a folder of published results."""
     place = path.relative_to(folder)
     match place.parts:
         case (owned.RECORD,):
@@ -134,7 +134,7 @@ def _provenance(record) -> Iterator[str]:
 
 
 def _sealed(path: Path, suffixes: Sequence[str], *of: str) -> tuple[dict | None, str]:
-    """Return what the JSON next to a file says, or None and why it is not believed; only to the first file that is there."""
+    """Return the JSON next to a file, or None and the reason for rejecting it; only to the first file that exists."""
     present = sorted(suffix for suffix in suffixes if path.with_suffix(suffix).is_file())
     try:
         return read_record(path.with_suffix(""), suffixes, *of), ""

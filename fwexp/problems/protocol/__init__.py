@@ -8,7 +8,7 @@ ones). Where some weights must not be negative, ``nonnegative`` (int64, ascendin
 A family registers an implementation of each function in ``required``. There is a file for every tier of further functions,
 which solvers ask for by its name: ``sets`` (of labelings), ``expectations``, ``kernels``, ``bounds``, ``enumeration`` and
 ``exact``. What is in ``derived`` and ``weights`` a family registers only where it has something faster. All can be imported
-from here; ``fwexp.problems.tiers`` says which a family has.
+from here; ``fwexp.problems.tiers`` lists the functions of a family.
 
 The joint features are linear in short vectors of parts: psi_i(y) = F_i' p_i(y), where p_i(y) holds the parts of the true
 labeling minus those of y. A dual block is therefore kept as its expected parts (never as w_i in R^d), a step costs

@@ -1,4 +1,4 @@
-"""Functions that follow from those of the tiers for every family: a family registers one only for speed.
+"""Functions that follow from the functions of the tiers for every family: a family registers one only for speed.
 
 Those without a default here have one in ``fwexp.problems.labelings`` or ``fwexp.problems.dense_parts``. Families with a walk
 (``fwexp.problems.walk``) have most of them from it.
@@ -12,7 +12,7 @@ from fwexp.jit.compilation import dispatched
 
 
 class Workspace(NamedTuple):
-    """Buffers of one thread. What a vector of parts is, and what the oracle needs, is the family's business."""
+    """Buffers of one thread. The family defines its vectors of parts, and the buffers of its oracle."""
 
     theta: np.ndarray  # float64, part scores F_i w
     direction: np.ndarray  # a vector of parts: a float64 array, or what the family keeps instead
@@ -33,7 +33,7 @@ def original(problem):
 
 @dispatched
 def largest_losses(problem):
-    """Return max_y L_i(y) of every example, float64 (n,), which are H_i(0); None where the oracle has to say (plain Python)."""
+    """Return max_y L_i(y) of every example, float64 (n,), which are H_i(0); None if only the oracle finds it (plain Python)."""
 
 
 @largest_losses.register(object)
@@ -171,7 +171,7 @@ class KernelView:
         self.problem = problem
 
     def pack(self, labelings, start, end):
-        """Return ``labelings``, of which kernels will look at those of the examples start .. end."""
+        """Return ``labelings``, of which kernels will read the labelings of the examples start .. end."""
         return labelings
 
     def pack_storage(self, storage, owners):
@@ -313,7 +313,7 @@ def accumulate(problem, i, direction, c, total):
 
 @dispatched
 def accumulate_psi(problem, i, y, c, total):
-    """Add c psi_i(y) to the sum, likewise."""
+    """Add c psi_i(y) to the sum."""
 
 
 @dispatched

@@ -15,7 +15,7 @@ def with_inputs(problem, x, num_features):
 
 @dispatched
 def inner(problem, u, v):
-    """Return <u, v> of internal weights (plain Python); the plain product unless a family says otherwise."""
+    """Return <u, v> of internal weights (plain Python); the plain product unless a family overrides it."""
 
 
 @inner.register(object)

@@ -1,4 +1,4 @@
-"""Weights as solvers keep them and as people see them, and which of them are allowed; derived unless a family says otherwise."""
+"""Weights in the form of solvers and in the public form, and which of them are allowed; derived unless a family overrides it."""
 
 import numpy as np
 
