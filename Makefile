@@ -26,7 +26,7 @@
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
 ## make test-trackers       run those of callbacks and exports for MLflow and TensorBoard, which it installs in .venv-trackers
 ## make faults              kill sweeps at random instants, 200 times, and see that nothing is lost
-## make lint                check the style, the types of the public API, and that layers import downwards only; make format mends the style
+## make lint                check the style, words of texts, types of the public API and layers; make format mends the style
 ## make venv                install the pinned packages into .venv (all targets do so where needed)
 ## make clean               remove the environments, pages and caches of these targets; results and files of others stay
 ##
@@ -127,6 +127,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
+	$(BIN)/python -m pytest --quiet -p no:cacheprovider tests/test_words.py
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .

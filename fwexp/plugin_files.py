@@ -80,7 +80,7 @@ def using(paths: Iterable[str | os.PathLike]) -> Iterator[None]:
 
 
 def use(value: str) -> None:
-    """Have the plugin files of a value of the variable, as they are now."""
+    """Use the plugin files of a value of the variable, as they are now."""
     _set(value or None)
     if value or _known:
         refresh()

@@ -42,7 +42,8 @@ def log_to_tensorboard(writer: Any) -> Callable[[Mapping], None]:
     ...         if name == "gap":
     ...             print(step, round(value, 1))
     >>> problem = fwexp.multiclass_problem([[1.0], [-1.0]], [0, 1])
-    >>> result = fwexp.solve(problem, "fw", lam=1.0, callback=log_to_tensorboard(Writer()))
+    >>> callback = log_to_tensorboard(Writer())
+    >>> result = fwexp.solve(problem, "fw", lam=1.0, callback=callback)
     0 1.0
     1 0.0
     """

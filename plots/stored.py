@@ -85,8 +85,9 @@ def draw_results(
     --------
     >>> import fwexp
     >>> from fwexp.plots import draw_results
-    >>> runs = fwexp.sweep(solver=["bcfw", "fw"], dataset="digits", lam=0.1, max_passes=2)
-    >>> axes = draw_results(fwexp.load_results(solver=["bcfw", "fw"]), y="primal")
+    >>> solvers = ["bcfw", "fw"]
+    >>> runs = fwexp.sweep(solver=solvers, dataset="digits", lam=0.1, max_passes=2)
+    >>> axes = draw_results(fwexp.load_results(solver=solvers), y="primal")
     >>> len(axes), axes[0].get_ylabel()
     (1, 'primal objective')
     """

@@ -152,7 +152,7 @@ class Cost(NamedTuple):
     """What a run took."""
 
     ours: float  # seconds per call of an oracle, beyond all functions
-    theirs: float  # in the functions, likewise
+    theirs: float  # seconds per call, in the functions
     calls: int  # of oracles
 
 

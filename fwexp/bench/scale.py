@@ -152,7 +152,7 @@ class Cost(NamedTuple):
     messages: float  # of all workers
     seconds: float
     main: float  # seconds of the processor
-    cpu_seconds: float  # likewise, of all workers together
+    cpu_seconds: float  # seconds of all workers together
     bytes: float  # of numbers, there and back
 
 

@@ -66,7 +66,7 @@ class ActiveSets(NamedTuple):
 
 @register_jitable
 def _add_place(i, slot, sets):
-    """Give a slot without a labeling a place for one, behind all others."""
+    """Assign the next free place to a slot without a labeling."""
     sets.place[sets.first[i] + slot] = sets.taken[0]
     sets.taken[0] += sets.length[i]
 

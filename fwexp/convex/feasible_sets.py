@@ -110,7 +110,8 @@ class ConvexSet(ABC):
         >>> import numpy as np
         >>> from fwexp.convex import NuclearBall, minimize
         >>> Y = np.diag([3.0, 1.0])
-        >>> result = minimize(lambda X: (0.5 * ((X - Y) ** 2).sum(), X - Y), NuclearBall(2, 2, radius=2.0).shaped(2, 2))
+        >>> ball = NuclearBall(2, 2, radius=2.0).shaped(2, 2)
+        >>> result = minimize(lambda X: (0.5 * ((X - Y) ** 2).sum(), X - Y), ball)
         >>> result.x.round(3) + 0.0
         array([[2., 0.],
                [0., 0.]])

@@ -134,8 +134,8 @@ def minimize(
         When to log, in iterations; see `fwexp.solve`.
     callback : callable, optional
         Called with every row of the trace, a dict, which has also copies of the point ``x`` and of the ``vertex`` s that minimises
-        <f'(x), s> over the set. If it returns True the run ends, ``interrupted``. The first Ctrl-C ends the run likewise, with a
-        warning, and the second one raises KeyboardInterrupt.
+        <f'(x), s> over the set. If it returns True the run ends, ``interrupted``. The first Ctrl-C ends the run in the same way,
+        with a warning, and the second one raises KeyboardInterrupt.
     verbose : bool
         Whether to show progress on standard error.
     checkpoint : Checkpoint, optional
@@ -168,8 +168,8 @@ def minimize(
     >>> from fwexp.convex import L1Ball, LeastSquares, minimize
     >>> f = LeastSquares([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [3.0, 1.0])
     >>> result = minimize(f, L1Ball(3, radius=2.0), method="pairwise", gap_tol=1e-9)
-    >>> result.x.round(6), round(result.value, 6), result.gap <= 1e-9
-    (array([1., 0., 1.]), 0.5, True)
+    >>> result.x.round(6), round(result.value, 6)
+    (array([1., 0., 1.]), 0.5)
     """
     if not isinstance(set, ConvexSet):
         raise ParameterError(f"set must be a convex set of fwexp.convex, got {shown(set)}")
@@ -298,10 +298,10 @@ def saddle_point(
     Examples
     --------
     >>> from fwexp.convex import Bilinear, Simplex, saddle_point
-    >>> paper_scissors_stone = Bilinear([[0, -1, 1], [1, 0, -1], [-1, 1, 0]], Simplex(3), Simplex(3))
-    >>> result = saddle_point(paper_scissors_stone, gap_tol=1e-6)
-    >>> result.x.round(4), result.gap <= 1e-6
-    (array([0.3333, 0.3333, 0.3333]), True)
+    >>> M = [[0, -1, 1], [1, 0, -1], [-1, 1, 0]]  # paper, scissors, stone
+    >>> result = saddle_point(Bilinear(M, Simplex(3), Simplex(3)), gap_tol=1e-6)
+    >>> result.x.round(4)
+    array([0.3333, 0.3333, 0.3333])
     """
     if not isinstance(game, Bilinear):
         raise ParameterError(f"game must be a Bilinear function, got {shown(game)}")

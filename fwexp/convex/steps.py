@@ -51,7 +51,8 @@ class Line:
     >>> from fwexp.convex import LeastSquares, Simplex, minimize
     >>> def short(line):
     ...     return line.slope / (line.d @ line.d)
-    >>> round(minimize(LeastSquares([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), Simplex(2), step=short).value, 6)
+    >>> f = LeastSquares([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])
+    >>> round(minimize(f, Simplex(2), step=short).value, 6)
     0.25
     """
 

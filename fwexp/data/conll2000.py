@@ -6,7 +6,7 @@ between, and an empty line after each sentence. A sequence is a sentence, its la
 Features of a token are a constant 1 and indicators of 19 attributes: words and POS tags of the token and up to two
 neighbours on either side, single and combined as `TEMPLATE` says. Words are lower-cased; a position outside the sentence
 has one symbol of its own. Per attribute, values that occur at least `MIN_COUNT` times in the training text have ids 1, 2,
-... in the order of first occurrence, and all others have 0: no feature. On the whole text that makes 1 + 74658 features,
+and so on in the order of first occurrence, and all others have 0: no feature. On the whole text that makes 1 + 74658 features,
 K = 22 and d = 22 * 74659 + 22 + 22 + 22^2 = 1643026.
 
 Labels are the chunk tags in the order of first occurrence in the training text; a tag that only the test text has

@@ -146,7 +146,8 @@ def alignment_error_rate(sure: Sequence, possible: Sequence, predicted: Sequence
     Examples
     --------
     >>> from fwexp.data.metrics import alignment_error_rate
-    >>> alignment_error_rate([[(0, 0), (1, 1)]], [[(1, 2)]], [[(0, 0), (1, 2), (2, 1), (3, 3)]])
+    >>> sure, possible = [[(0, 0), (1, 1)]], [[(1, 2)]]
+    >>> alignment_error_rate(sure, possible, [[(0, 0), (1, 2), (2, 1), (3, 3)]])
     0.5
     """
     return alignment_scores(sure, possible, predicted).aer

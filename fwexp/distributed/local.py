@@ -227,7 +227,7 @@ class Local(Scheme):
         return worker.Round({}, np.zeros(shards.num_weights)) if isinstance(done, worker.Lost) else done
 
     def note_new_centre(self) -> None:
-        """Do nothing: workers receive w in every round."""
+        """Ignore the new centre: workers receive w in every round."""
 
     # --- the interface of an iteration ---
 

@@ -82,7 +82,7 @@ class Scheme(BCFW):
         return ()
 
     def compile(self):
-        """Do nothing: workers compile their steps when they begin."""
+        """Compile nothing here: workers compile their steps when they start."""
 
     @property
     def known_hinge(self):

@@ -408,7 +408,8 @@ def shard(problem: Problem, client: Client, k: int, *, patience: float = PATIENC
     >>> import fwexp.distributed
     >>> from distributed import Client
     >>> with Client(processes=False, n_workers=2, dashboard_address=":0") as client:
-    ...     problem = fwexp.multiclass_problem([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]], [0, 1, 1])
+    ...     X, y = [[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]], [0, 1, 1]
+    ...     problem = fwexp.multiclass_problem(X, y)
     ...     shards = fwexp.distributed.shard(problem, client, 2)
     ...     fwexp.solve(shards, lam=0.1).status
     'converged'

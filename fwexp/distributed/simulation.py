@@ -1,7 +1,7 @@
 """The two schemes as a discrete-event simulation, by SimPy: the speed of clusters of any size, at measured costs.
 
 The main process, with Dask's scheduler in it, is one resource: it does one thing at a time. Cores are another, which processes
-of one machine share by turns; in an ideal cluster everybody has one. Nothing is random, no worker is slower than another, and
+of one machine share by turns; in an ideal cluster each process has one. Nothing is random, no worker is slower than another, and
 links between machines are as fast as the main process can fill them. How many passes a run needs is no part of it.
 """
 

@@ -14,8 +14,8 @@ from types import CodeType
 from fwexp.errors import warn
 
 _running: ContextVar["Clock | None"] = ContextVar("running", default=None)  # in this thread and its helpers
-_notice: ContextVar[Callable[[], None] | None] = ContextVar("notice", default=None)  # likewise
-_asks_to_end: ContextVar[Callable[[], bool]] = ContextVar("asks_to_end", default=lambda: False)  # likewise
+_notice: ContextVar[Callable[[], None] | None] = ContextVar("notice", default=None)  # in this thread and its helpers
+_asks_to_end: ContextVar[Callable[[], bool]] = ContextVar("asks_to_end", default=lambda: False)  # in this thread and its helpers
 _on_interrupt: ContextVar[str] = ContextVar("on_interrupt", default="warn")  # in this thread
 _interrupted: CodeType | None = None  # script or cell in which Ctrl-C has ended a run with a warning
 

@@ -101,7 +101,7 @@ class Budget(NamedTuple):
     calls : int
         Bound on ``oracle_calls``, counted from the start of the run.
     steps : int
-        Bound on ``step``, likewise.
+        Bound on ``step``, counted from the start of the run.
     until_known : bool, default False
         Whether to return as soon as the iteration's own oracle calls show its objective.
     target_gap : float, optional
@@ -156,12 +156,14 @@ class Iteration(ABC):
     >>> import numpy as np
     >>> from fwexp.driver.log import Log
     >>> from fwexp.driver.loop import Bounds, drive
-    >>> from fwexp.driver.iteration import Iteration, Objective, Point, Stop, Terms, Value
+    >>> from fwexp.driver.iteration import Iteration, Objective, Point
+    >>> from fwexp.driver.iteration import Stop, Terms, Value
     >>> class Halving(Iteration):
     ...     terms, step, oracle_calls, x = Terms(size=1), 0, 0, 1.0
     ...     def advance(self, budget):
     ...         while self.oracle_calls < budget.calls and self.step < budget.steps:
-    ...             self.x, self.step, self.oracle_calls = self.x / 2, self.step + 1, self.oracle_calls + 1
+    ...             self.x, self.step = self.x / 2, self.step + 1
+    ...             self.oracle_calls += 1
     ...         return Stop()
     ...     def point(self, iterate):
     ...         return Point(np.array([self.x]), 0.0)

@@ -21,7 +21,7 @@ from fwexp.driver.settings import Bounds
 from fwexp.driver.time_limit import TimeLimit
 
 EVALUATION_SHARE = 0.25  # most oracle calls that the log makes if the oracle is costly, as a share of the iteration's
-CHEAP_PASS_SHARE = 0.1  # likewise if passes are cheap
+CHEAP_PASS_SHARE = 0.1  # the same share if passes are cheap
 FIRST_TARGET = 2.0  # times ``gap_tol``: the first estimate of the gap that is worth an evaluation
 RETRY_FACTOR = 0.9  # times the estimate that was worth the latest evaluation: at most the next one
 

@@ -72,7 +72,8 @@ class ChainSVMCV(ChainModel):
     Examples
     --------
     >>> from fwexp.estimators import ChainSVMCV
-    >>> X = [["the", "dog", "barks"], ["a", "dog"], ["the", "cat"], ["a", "cat", "barks"]]
+    >>> X = [["the", "dog", "barks"], ["a", "dog"]]
+    >>> X += [["the", "cat"], ["a", "cat", "barks"]]
     >>> det, noun, verb = "DET", "NOUN", "VERB"
     >>> y = [[det, noun, verb], [det, noun], [det, noun], [det, noun, verb]]
     >>> tagger = ChainSVMCV(lams=[1.0, 0.1, 0.01], cv=2).fit(X, y)

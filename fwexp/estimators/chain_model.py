@@ -62,6 +62,8 @@ class ChainModel(PartsScore, CertifiedSVM):
     ignore_label : object, optional
         Mark of positions without a label in y, such as -100. Training and scores leave these positions out. The parts of a
         sequence before and after them are trained on as sequences, without scores of the first and last label at the cuts.
+    n_jobs : int, optional
+        How many threads evaluate the objective, as joblib counts them; by default all processors.
 
     Attributes
     ----------
@@ -104,6 +106,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         ----------
         X : list of sequences
             As for `fit`.
+        n_best : int, optional
             Return this many labelings of each sequence, best first, as pairs (labels, score); fewer if no more exist.
         partial : list of lists, optional
             Known labels, with None at the other positions. Those get the labels that score highest together with the known ones.

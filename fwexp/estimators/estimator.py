@@ -259,7 +259,7 @@ class CertifiedSVM(FittedEstimator):
         return sample_weight
 
     def _fit_further(self, X, y, classes, sample_weight) -> Self:
-        """Do what `partial_fit` of the estimators that have it promises; after an error, everything is as before."""
+        """Train further, for `partial_fit`; after an error, restore the former state."""
         if getattr(self, "class_weight", None) == "balanced":
             raise ParameterError(
                 'class_weight must be None or a dict for partial_fit, got "balanced"; labels to come are not known'

@@ -76,7 +76,7 @@ class Vectorizer:
         return rows, ptr
 
     def extend_transform(self, X):
-        """Do as `fit_transform`, but keep the columns that are known, which come first."""
+        """Fit and transform, but keep the known columns, which come first."""
         return self.transform(X) if self.names is None else self._learn(as_list("X", X, FORMS), self.names)
 
     def _learn(self, X: list, known: list[str]):

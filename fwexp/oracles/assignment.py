@@ -1,4 +1,4 @@
-"""Maximum-weight bipartite matching in which everybody may stay alone (Jonker and Volgenant 1987).
+"""Maximum-weight bipartite matching in which rows and columns may stay alone (Jonker and Volgenant 1987).
 
 Shortest augmenting paths with dual potentials: the rows enter one after the other, and each looks for the cheapest way to
 be placed, moving rows that are there already. Staying alone is a column of its own for every row, at cost 0, so a matching

@@ -1,4 +1,4 @@
-"""Entropic projection onto the polytope of bipartite matchings in which everybody may stay alone."""
+"""Entropic projection onto the polytope of bipartite matchings in which rows and columns may stay alone."""
 
 import math
 

@@ -247,7 +247,7 @@ def _augment(bridge, graph, trees):
 
 @inlined
 def _adopt(waiting, time, graph, trees, head, tail):
-    """Give every orphan the nearest parent that is connected to the terminal; one without a parent frees its children.
+    """Assign every orphan the nearest parent that is connected to the terminal; one without a parent frees its children.
 
     The ends of the list of waiting nodes are returned.
     """

@@ -144,7 +144,7 @@ def _expand(label, score, pairs, ends, first, out, y, scratch):
 
 @register_jitable
 def _change_nodes(score, pairs, ends, first, out, y):
-    """Give every node in turn its best label, given the labels of its neighbours; return whether any changes."""
+    """Assign every node in turn its best label, given the labels of its neighbours; return whether any changes."""
     moved = False
     for v in range(y.shape[0]):
         best, highest, own, size = y[v], 0.0, 0.0, 0.0

@@ -111,7 +111,9 @@ class CallbackProblem(Oracles, Examples):
     ...     phi[label] = X[i]
     ...     return phi.ravel()
     >>> def max_oracle(i, w):
-    ...     return max((0, 1), key=lambda label: (label != y[i]) + w @ features(i, label))
+    ...     def score(label):
+    ...         return loss(i, label) + w @ features(i, label)
+    ...     return max((0, 1), key=score)
     >>> def loss(i, label):
     ...     return float(label != y[i])
     >>> problem = fwexp.CallbackProblem(

@@ -9,7 +9,7 @@ minimum cut is a labeling of highest score. The public w holds ``W[f*2 + k]`` fo
 d = 2 p + q. With ``foreground_only`` label 0 has no weights of its own, w holds ``W[f]`` of label 1, then u, and d = p + q:
 the same predictions, with half the regularisation of W.
 
-The loss is the share of wrong nodes, weighted by their sizes; with ``loss="errors"`` their number, weighted likewise; or with
+The loss is the share of wrong nodes, weighted by their sizes; with ``loss="errors"`` their weighted number; or with
 ``loss="balanced"`` the mean of the shares in both classes, where an example has both.
 
 With more labels the constructor returns a problem of ``multilabel_graph``, whose oracle is not exact if there are cycles.

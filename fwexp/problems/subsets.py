@@ -72,7 +72,7 @@ class Examples:
 
 
 def sliceable(**rows: str | Callable) -> Callable[[type], type]:
-    """Give a family its subsets.
+    """Register subsets of a family.
 
     Parameters
     ----------

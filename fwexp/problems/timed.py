@@ -16,7 +16,7 @@ from llvmlite import ir
 from fwexp.jit.compilation import INLINE, njit
 from fwexp.problems import protocol
 
-# Cycles on x86; elsewhere they are not for everybody to read, but there is a counter of constant rate.
+# Cycles on x86; elsewhere ordinary users may not read them, but there is a counter of constant rate.
 COUNTER = "llvm.readcyclecounter" if platform.machine() in ("x86_64", "AMD64") else "llvm.readsteadycounter"
 
 FUNCTIONS = {name: value for name, value in vars(protocol).items() if hasattr(value, "implementations")}

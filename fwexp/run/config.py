@@ -159,7 +159,7 @@ def literal(text: str) -> str:
 
 
 def register_schema() -> None:
-    """Do what `_register` does, once for all plugin files."""
+    """Register the schema, once for all plugin files."""
     _register(plugin_files.modules())
 
 

@@ -36,7 +36,7 @@ def execute_in(
     unfit: dict[str, UserError] | None = None,
     **place,
 ) -> list[UserError | RunsFailed | None]:
-    """Do what `execute_together` does with the launcher in Hydra's part of a configuration.
+    """Run as `execute_together` does, with the launcher in Hydra's part of a configuration.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def _announce(stored: Mapping[str, StoredRun | None], due: Mapping[str, Todo], f
 
 
 def _name(todo: Sequence[Todo], configs: Mapping[str, Mapping], given: Mapping[str, str] | None) -> None:
-    """Give runs the given names, or numbers, and names by the settings in which they differ."""
+    """Name runs by the given names, or numbers, and by the settings in which they differ."""
     if given is not None:
         for run in todo:
             run.name = given[key_of(run.config)]

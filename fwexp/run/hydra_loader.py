@@ -80,7 +80,7 @@ def checked(loader: ConfigLoader) -> Loader:
 
 @contextlib.contextmanager
 def started_by_us(mode: RunMode) -> Iterator[None]:
-    """Have Hydra start in this mode with a `Loader`, one that reads each file once if this Hydra allows."""
+    """Start Hydra in this mode with a `Loader`, one that reads each file once if this Hydra allows."""
     if hydra_internals.are_available():
         from fwexp.run import hydra_quick
 

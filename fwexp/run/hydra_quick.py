@@ -88,7 +88,7 @@ class _Hydra(Hydra):
 
 @contextlib.contextmanager
 def starting(mode: RunMode, checked: Callable) -> Iterator[None]:
-    """Have Hydra start in this mode with a `QuickLoader`: it takes none, but all its ways to start go through one function."""
+    """Start Hydra in this mode with a `QuickLoader`, through the one function that all its ways to start call."""
     start = Hydra.create_main_hydra2
 
     def create(task_name: str, config_search_path) -> Hydra:

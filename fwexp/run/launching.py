@@ -38,7 +38,7 @@ class _Jobs:
         return config
 
     def on_job_start(self, **_) -> None:
-        """Do nothing."""
+        """Ignore the start of a job."""
 
     on_job_end = on_job_start
 
@@ -73,7 +73,7 @@ def launch(todo: Sequence[Todo], config, folder: Path) -> list[JobReturn]:
 
 @contextlib.contextmanager
 def _workers(config, folder: Path) -> Iterator:
-    """Give a launcher with workers its further settings; yield Hydra's configuration, their own files in ``folder``."""
+    """Set the further settings of a launcher with workers; yield Hydra's configuration, their own files in ``folder``."""
     if runs_here(config.hydra):
         yield config
         return

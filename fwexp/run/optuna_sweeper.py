@@ -79,7 +79,7 @@ class OptunaSweeper(Sweeper):
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Let Optuna print no lines of its own in this context."""
+    """Silence Optuna's own lines in this context."""
     from optuna import exceptions, logging
 
     level = logging.get_verbosity()
@@ -132,7 +132,7 @@ class _Search:
         self._tried: dict[str, execution.Todo] = {}
 
     def run(self) -> Path:
-        """Do all trials that are left, and return the folder of the best run."""
+        """Run all trials that are left, and return the folder of the best run."""
         from optuna.trial import TrialState
 
         study = self._study()

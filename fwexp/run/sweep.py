@@ -106,7 +106,7 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
 
 @contextlib.contextmanager
 def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callable[[Sequence[Mapping]], None]]]:
-    """Give what ``fwexp run -m`` would run: the configurations, the places, and a function that runs some as the overrides say.
+    """Return the plan of ``fwexp run -m``: the configurations, the places, and a function that runs some as the overrides say.
 
     Parameters
     ----------

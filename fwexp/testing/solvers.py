@@ -132,7 +132,7 @@ def state_of(solver: Solver, iterates) -> tuple:
 
 
 def declares_what_it_is(probe):
-    """Name, title, options and iterates are what the interface, the command line and the plots need."""
+    """Check the name, title, options and iterates, which the interface, the command line and the plots need."""
     cls = probe.cls
     require(isinstance(cls.name, str) and cls.name.isidentifier(), f"name must be an identifier, got {cls.name!r}")
     require(isinstance(cls.title, str) and cls.title, "title must be a text for legends")

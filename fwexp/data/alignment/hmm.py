@@ -96,7 +96,7 @@ def intersect(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 @register_jitable
 def _emissions(text, s, reverse, model, floor, cells, emission, null):
-    """Set ``emission[t, i]`` to p(target word t | source word i), ``null[t]`` likewise; return how many words there are."""
+    """Set ``emission[t, i]`` to p(target word t | source word i), and ``null[t]`` for the null word; return the number of words."""
     num_e, num_f = text.e_ptr[s + 1] - text.e_ptr[s], text.f_ptr[s + 1] - text.f_ptr[s]
     num_sources, num_targets = (num_f, num_e) if reverse else (num_e, num_f)
     for t in range(num_targets):

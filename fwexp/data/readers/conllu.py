@@ -52,7 +52,8 @@ def read_conllu(
     >>> from fwexp.data import read_conllu
     >>> path = Path(mkdtemp()) / "tags.conllu"
     >>> rest = "\t_" * 6
-    >>> _ = path.write_text(f"# text = Dogs bark\n1\tDogs\tdog\tNOUN{rest}\n2\tbark\tbark\tVERB{rest}\n\n")
+    >>> words = [f"1\tDogs\tdog\tNOUN{rest}", f"2\tbark\tbark\tVERB{rest}"]
+    >>> _ = path.write_text("\n".join(["# text = Dogs bark", *words, "", ""]))
     >>> read_conllu(path, columns=("FORM", "LEMMA"))
     ([[('Dogs', 'dog'), ('bark', 'bark')]], [['NOUN', 'VERB']])
     """

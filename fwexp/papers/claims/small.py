@@ -130,13 +130,13 @@ def optimum(outputs: Outputs, lam: float) -> float:
 
 
 def primal(outputs: Outputs, w: np.ndarray, lam: float) -> np.ndarray:
-    """P of every row of w."""
+    """Return P of every row of w."""
     hinges = (outputs.losses - np.einsum("imd,kd->kim", outputs.psi, w)).max(axis=2)
     return hinges.mean(axis=1) + 0.5 * lam * (w**2).sum(axis=1)
 
 
 def dual(w: np.ndarray, ell: np.ndarray, lam: float) -> np.ndarray:
-    """D of points with A a = w and b'a = ell."""
+    """Return D of points with A a = w and b'a = ell."""
     return ell - 0.5 * lam * (w**2).sum(axis=-1)
 
 

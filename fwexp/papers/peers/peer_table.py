@@ -78,7 +78,7 @@ def _task(rows):
 
 
 def in_columns(head, rows) -> str:
-    """Markdown, in which what repeats the cell above is left out of the first column."""
+    """Return rows of Markdown, without cells in the first column that repeat the cell above."""
     shown, above = [], None
     for first, *rest in rows:
         shown.append(("" if first == above else first, *rest))

@@ -2,7 +2,7 @@
 
 A problem family is a ``NamedTuple`` of C-contiguous arrays with the fields ``n``, ``d`` (length of the public w),
 ``num_weights`` (length of the internal w), ``part_ptr`` (int64 (n + 1,): example i has ``part_ptr[i+1] - part_ptr[i]``
-part scores), ``label_ptr`` (int64 (n + 1,), likewise for the labels of its labeling) and ``labels`` (int32, the true
+part scores), ``label_ptr`` (int64 (n + 1,), the same for the labels of its labeling) and ``labels`` (int32, the true
 ones). Where some weights must not be negative, ``nonnegative`` (int64, ascending) has their indices among the internal ones.
 
 A family registers an implementation of each function in ``required``. There is a file for every tier of further functions,
