@@ -441,7 +441,7 @@ def test_a_paper_stands_for_its_figures(paper, tmp_path, monkeypatch, capsys):
         ),
         ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir' (did you mean 'results_dir'?); accepted: "),
         ([NAME, "results_dir="], "results_dir must not be empty"),
-        ([NAME, "icml2031"], "unknown figure 'icml2031' (did you mean 'icml2013'?); accepted: "),
+        ([NAME, "icml2031"], "unknown figure 'icml2031' (did you mean 'icml2016'?); accepted: "),
         ([NAME, "/"], "unknown figure '/'; accepted: "),
         ([f"{NAME}/"], "unknown figure 'quickstart/' (did you mean 'quickstart'?); accepted: "),
     ],

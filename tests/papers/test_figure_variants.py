@@ -87,7 +87,7 @@ def test_the_command_draws_other_data_in_another_look(tmp_path, monkeypatch, cap
         (["quickstart", "dataset=digit"], "unknown dataset 'digit' (did you mean 'digits'?); accepted: "),
         (["quickstart", "lam=-1"], "lam must be "),
         (["quickstart", "seed=1"], "unknown key of fwexp figure 'seed'; accepted: "),
-        (["quickstart", "--format", "jpg"], "unknown format 'jpg'; accepted: "),
+        (["quickstart", "--format", "jpg"], "unknown format 'jpg' (did you mean 'png'?); accepted: "),
         (["quickstart", "--width", "3ft"], "--width must be a width from 1 to 50 inches, such as 3.25in, 8cm or 240pt"),
         (["quickstart", "--width", "0.1in"], "--width must be a width from 1 to 50 inches"),
         (["quickstart", "--style", "none.mplstyle"], "style must be a style file of matplotlib or the name of a style"),

@@ -166,9 +166,12 @@ def test_a_row_names_the_runs_behind_it():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ({"split_by": ["solver.damping"]}, "unknown option to split methods by 'solver.damping'; accepted: .*line_search"),
-        ({"hidden": ["bccfw_acelerated"]}, "unknown method or variant to hide 'bccfw_acelerated'; .*mean 'bccfw_accelerated'"),
-        ({"lowest": ["fv"]}, "unknown solver 'fv' .did you mean 'fw'..; accepted: .*fw"),
+        ({"split_by": ["solver.damping"]}, "unknown option to split methods by 'solver.damping'.*; accepted: .*line_search"),
+        (
+            {"hidden": ["bccfw_acelerated"]},
+            "unknown method or variant to hide 'bccfw_acelerated' .did you mean 'bccfw_accelerated'",
+        ),
+        ({"lowest": ["fv"]}, "unknown solver 'fv'.*; accepted: .*fw"),
     ],
 )
 def test_a_name_of_nothing_is_an_error(names, message):
@@ -186,7 +189,7 @@ def test_names_may_be_absent_from_the_runs():
 
 @pytest.mark.parametrize(("field", "value"), [("measure", "gapp"), ("axis", "pass")])
 def test_a_panel_of_nothing_is_an_error(field, value):
-    with pytest.raises(ParameterError, match=f"unknown {field} of panel a '{value}'; accepted: .*passes"):
+    with pytest.raises(ParameterError, match=f"unknown {field} of panel a '{value}'.*; accepted: .*passes"):
         dataclasses.replace(PANEL, **{field: value})
 
 

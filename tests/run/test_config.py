@@ -296,7 +296,7 @@ def conf(tmp_path, monkeypatch):
             "solver/bcfw.yaml",
             "samplng: perm",
             ["solver=bcfw"],
-            r"bcfw.yaml: unknown key 'solver.samplng'; .*solver.sampling",
+            r"bcfw.yaml: unknown key 'solver.samplng' .did you mean 'solver.sampling'",
         ),
         (
             "dataset/ocr.yaml",
