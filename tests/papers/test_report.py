@@ -247,7 +247,7 @@ def test_what_is_not_drawn_here_is_shown_as_it_was_published(store, tmp_path):
         assert figure["curves"] is None
         assert all((tmp_path / "report" / f"{figure['file']}{suffix}").resolve().is_file() for suffix in figure["suffixes"])
     page = Page(pages.render("icml2013", {"icml2013": shown}, **shown))
-    assert page.words.count("As it was published with the code, from all of its runs; not drawn here yet.") == 2
+    assert page.words.count("As published with the code, from all of its runs; this store has not drawn it.") == 2
     review = pages.paper("review", [found["review/fig1"]], {})
     first = overview.index({"icml2013": shown, "review": review}, {}, load_results(tmp_path), [])
     words = Page(pages.render("index", {"icml2013": shown, "review": review}, **first)).words

@@ -17,16 +17,16 @@ from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn
 TITLES = {
     "index": "Frank-Wolfe methods for structural SVMs, run here",
     "explorer": "Explorer",
-    "compare": "Who is fastest where",
+    "compare": "Methods compared",
     "runs": "Runs",
     OTHERS: "Other figures",
     YOURS: "Your figures",
     "inventory": "Inventory",
-    "words": "Words",
+    "words": "Glossary",
     "environment": "Environment",
     "run": "A run",
 }
-"""The titles of the pages that are of no paper."""
+"""Titles of the pages that belong to no paper."""
 
 
 @functools.cache
@@ -146,7 +146,7 @@ def _of_its_paper(figure: str, records: Mapping[str, Mapping]) -> list[Mapping]:
 
 
 class State(NamedTuple):
-    """Whether a figure was reproduced: in short, in more words, and by which claims."""
+    """Whether a figure was reproduced: a short answer, a sentence, and the claims behind it."""
 
     answer: str
     words: str
@@ -159,9 +159,9 @@ def _state(pictured: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str
     if not pictured.stem:
         return State("", "Not drawn yet.")
     if pictured.preset == PUBLISHED:
-        return State("", "As it was published with the code, from all of its runs; not drawn here yet.")
+        return State("", "As published with the code, from all of its runs; this store has not drawn it.")
     if pictured.preset != "full":
-        return State("", "A short try, which decides nothing: not all of its runs.")
+        return State("", "A quick check with some of its runs, which decides nothing.")
     if kind is Kind.OURS:
         return State("", f"{'Yours' if pictured.yours else 'Ours'}: no figure of a paper.")
     if not (own := _of_its_paper(name, bearing)):

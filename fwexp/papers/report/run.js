@@ -9,8 +9,8 @@ function facts(entries) {
 }
 
 function certificate(stored) {
-  if (stored.gap === null) return "It certifies nothing: the method has no dual, or stopped before it logged one.";
-  return `Primal ${stored.primal} less dual ${stored.dual}: the objective is at most ${stored.gap} above its minimum.`;
+  if (stored.gap === null) return "No certificate: the method has no dual objective, or stopped before it logged one.";
+  return `Primal ${stored.primal} minus dual ${stored.dual}: the objective is at most ${stored.gap} above its minimum.`;
 }
 
 function traceOf(run, stored) {
@@ -49,7 +49,7 @@ function traceOf(run, stored) {
 }
 
 function used(names, words, link) {
-  if (!names.length) return [element("p", {}, `No ${words} looks at it.`)];
+  if (!names.length) return [element("p", {}, `No ${words} uses this run.`)];
   return [element("ul", {}, ...names.map((name) => element("li", {}, ...link(name))))];
 }
 
@@ -78,12 +78,12 @@ async function show() {
     ]),
     element("h2", {}, "Certificate"), element("p", {}, certificate(stored)),
     ...traceOf(run, stored),
-    element("h2", {}, "Claims that look at it"),
+    element("h2", {}, "Claims that use this run"),
     ...used(run.claims, "claim", (id) => {
       const [file, verdict, statement] = index.claims[id];
       return [element("a", { href: `${file}.html#${id}` }, id), ` ${verdict}: ${statement}`];
     }),
-    element("h2", {}, "Figures that show it"),
+    element("h2", {}, "Figures that show this run"),
     ...used(run.figures, "figure", (name) => {
       const [file, id, words] = index.figures[name];
       return [element("a", { href: `${file}.html#${id}` }, name), ` ${words}`];
@@ -93,7 +93,7 @@ async function show() {
     facts([["key", run.key], ["made", stored.created], ["with", index.environments[stored.environment]],
       ["code", stored.stale ? "other than what wrote this report" : "as it is here"], ["data", stored.data || "unknown"],
       ["lost with workers", stored.lost || "nothing"]]),
-    element("p", {}, "In the shell ", element("code", {}, `fwexp ls key=${run.key}`), "; to predict with it ",
+    element("p", {}, "Print it with ", element("code", {}, `fwexp ls key=${run.key}`), "; predict with ",
       element("code", {}, `fwexp.load_run("${run.key}")`), "."),
   );
 }
