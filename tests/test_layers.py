@@ -102,7 +102,7 @@ def test_nobody_goes_round_the_layers_by_the_package_itself():
     above = ("fwexp.bench", "fwexp.cli", "fwexp.commands", "fwexp.papers")
     for folder in ("fwexp", "plots"):
         for module in modules(folder):
-            if module not in ("fwexp", "fwexp.tasks.saving") and not module.startswith(above):  # the latter wants the version
+            if module not in ("fwexp", "fwexp.tasks.result_files") and not module.startswith(above):  # the latter wants the version
                 assert "fwexp" not in imports(module), module
 
 

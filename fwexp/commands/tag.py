@@ -160,10 +160,10 @@ def _train(train: Path, flags: dict, parameters: dict) -> None:
     if test:
         _evaluate(model, *test)
     if "--save" in paths:
-        from fwexp.tasks import saving
+        from fwexp.tasks import result_files
 
         reading = {"format": form.name} | dataclasses.asdict(form)
-        saving.save(model.result_, paths["--save"], model._record() | {"reading": reading})
+        result_files.save(model.result_, paths["--save"], model._record() | {"reading": reading})
         print(f"model           {paths['--save']}")
 
 
@@ -243,9 +243,9 @@ def _load(path: Path) -> tuple:
     """Return the estimator in a file, and how its training file was read."""
     from fwexp import estimators
     from fwexp.estimators.chain_model import ChainModel
-    from fwexp.tasks import saving
+    from fwexp.tasks import result_files
 
-    _, found = saving.read(path, "ChainSVM")
+    _, found = result_files.read(path, "ChainSVM")
     kind = getattr(estimators, str((found or {}).get("name")), None)
     if not (isinstance(kind, type) and issubclass(kind, ChainModel)):
         raise ParameterError(f"--model must be a file that fwexp tag --save wrote, got {shown(str(path))}")

@@ -17,7 +17,7 @@ from fwexp.driver.settings import check_gap_tol
 from fwexp.errors import ParameterError, WarmStartError, warn
 from fwexp.estimators.carried_weights import Names, carried
 from fwexp.estimators.fitted_estimator import FittedEstimator
-from fwexp.estimators.inherited import completed
+from fwexp.estimators.inherited_docs import completed
 from fwexp.estimators.labels import classes_of_call
 from fwexp.options import check_positive, is_integer
 from fwexp.problems.arrays import as_floats

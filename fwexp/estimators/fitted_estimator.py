@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.estimators.base_classes import BaseEstimator
 from fwexp.estimators.json_values import Unsaved, from_json, parameter_to_json, to_json
-from fwexp.tasks import saving
+from fwexp.tasks import result_files
 from fwexp.tasks.result import Result
 from fwexp.types import AnyPath
 
@@ -67,7 +67,7 @@ class FittedEstimator(BaseEstimator):
         Path
         """
         check_is_fitted(self)
-        return saving.save(self.result_, path, self._record())
+        return result_files.save(self.result_, path, self._record())
 
     def _record(self) -> dict:
         """Return what a file holds of a fitted estimator next to its result, for JSON."""
@@ -90,7 +90,7 @@ class FittedEstimator(BaseEstimator):
         -------
         estimator
         """
-        fields, found = saving.read(path, cls.__name__)
+        fields, found = result_files.read(path, cls.__name__)
         if found is None or found.get("name") != cls.__name__:
             got = "that of a Result" if found is None else f"that of {shown(found.get('name'))}"
             raise ParameterError(f"path must be a file of {cls.__name__}.save, got {got}")

@@ -55,7 +55,7 @@ class Claim:
                     path.unlink()
 
 
-def take(final: Path) -> Claim | None:
+def acquire_claim(final: Path) -> Claim | None:
     """Return the claim on the run whose folder is ``final``, or None while another process has it."""
     final.parent.mkdir(parents=True, exist_ok=True)
     found, is_held = _look(final)
@@ -83,7 +83,7 @@ def claimed(final: Path, patience: float = 0.0) -> Iterator[bool]:
     """Hold the claim on something; yield False if another process still holds it after so many seconds."""
     end = monotonic() + patience
     with none_left_empty(final.parent):
-        while (claim := take(final)) is None and monotonic() < end:
+        while (claim := acquire_claim(final)) is None and monotonic() < end:
             sleep(POLL)
         try:
             yield claim is not None
@@ -92,12 +92,12 @@ def claimed(final: Path, patience: float = 0.0) -> Iterator[bool]:
                 claim.release()
 
 
-def held(final: Path) -> bool:
+def is_claimed(final: Path) -> bool:
     """Return whether a process holds the claim on a run."""
     return _look(final)[1]
 
 
-def lost(final: Path) -> bool:
+def is_orphaned(final: Path) -> bool:
     """Return whether a process of this machine died while it ran this."""
     held = _claims(_path(final, 0))
     return bool(held) and is_gone(_read(held[-1])[0])
@@ -105,7 +105,7 @@ def lost(final: Path) -> bool:
 
 def drop(final: Path) -> None:
     """Remove the claim of a process that has died, or seems so: another process would have to watch it as long again."""
-    if claim := take(final):
+    if claim := acquire_claim(final):
         claim.release()
 
 

@@ -42,7 +42,7 @@ from fwexp.problems.features import (
     padded_width,
 )
 from fwexp.problems.rows import packed_gram, renumbered
-from fwexp.problems.subsets import EACH, sliceable
+from fwexp.problems.subsets import PER_EXAMPLE, sliceable
 from fwexp.types import Loss, SetOfExamples, Weights
 
 LOSSES = ("share", "errors")
@@ -61,13 +61,13 @@ FORBIDDEN = -1e300  # the score of what constraints exclude: finite, so that dif
     x="label_ptr",
     local_x="label_ptr",
     gram="gram_ptr",
-    num_local=EACH,
-    counts=EACH,
+    num_local=PER_EXAMPLE,
+    counts=PER_EXAMPLE,
     position_weight="label_ptr",
-    is_cut=EACH,
+    is_cut=PER_EXAMPLE,
     z="label_ptr",
     local_z="label_ptr",
-    num_local_z=EACH,
+    num_local_z=PER_EXAMPLE,
 )
 class ChainProblem(NamedTuple):
     """A set of labelled sequences; build it with ``fwexp.chain_problem``."""

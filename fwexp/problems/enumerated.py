@@ -19,14 +19,14 @@ from fwexp.problems.arrays import as_floats, as_list, check_scale_of
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import DenseFeatures
 from fwexp.problems.multiclass import RESCALING
-from fwexp.problems.subsets import EACH, sliceable
+from fwexp.problems.subsets import PER_EXAMPLE, sliceable
 from fwexp.types import Rescaling, SetOfExamples, Weights
 
 MOST_OUTPUTS = 64  # of an example whose block is maximised at once
 ROUNDING = 1e-15  # of the largest linear term: a gap there is 0
 
 
-@sliceable(psi="part_ptr", scale="part_ptr", losses="part_ptr", labels=EACH)
+@sliceable(psi="part_ptr", scale="part_ptr", losses="part_ptr", labels=PER_EXAMPLE)
 class EnumeratedProblem(NamedTuple):
     """A problem given by matrices; build it with ``fwexp.enumerated_problem``."""
 

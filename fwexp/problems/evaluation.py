@@ -28,7 +28,7 @@ from fwexp.problems.protocol import (
 )
 
 TOL = 1e-9  # relative, of values that are equal
-AT_ONCE = 10_000  # examples that functions of people's own are asked of in one call, where they take several
+MOST_PER_CALL = 10_000  # examples that functions of people's own are asked of in one call, where they take several
 CHUNKS = 8  # of the examples, dealt out to the threads
 
 
@@ -221,8 +221,8 @@ class Evaluator:
             parallel_for(run_chunk, self.problem.n, len(self._buffers))
             self.calls += calls * self.problem.n
             return
-        for start in range(0, self.problem.n, AT_ONCE):
-            end = min(start + AT_ONCE, self.problem.n)
+        for start in range(0, self.problem.n, MOST_PER_CALL):
+            end = min(start + MOST_PER_CALL, self.problem.n)
             ask_ahead(self.problem, start, end, w, len(hinges) > 0, len(errors) > 0)
             for i in range(start, end):
                 if stop is not None and stop():

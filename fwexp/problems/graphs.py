@@ -7,14 +7,14 @@ from fwexp.oracles.max_flow import incidence
 from fwexp.oracles.tree_max_product import is_forest
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_scale_of
-from fwexp.problems.subsets import EACH
+from fwexp.problems.subsets import PER_EXAMPLE
 
 LOSSES = ("share", "errors", "balanced")
 
 GRAPH_ROWS = {  # for `sliceable`
     "labels": "label_ptr",
     "node_loss": "label_ptr",
-    "counts": EACH,
+    "counts": PER_EXAMPLE,
     "x": "label_ptr",
     "z": "edge_ptr",
     "first": lambda problem: problem.label_ptr + np.arange(problem.n + 1),

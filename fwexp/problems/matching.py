@@ -27,13 +27,21 @@ from fwexp.problems.arrays import as_labels, as_list, as_matrix
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
 from fwexp.problems.protocol import UNCONSTRAINED
-from fwexp.problems.subsets import EACH, sliceable
+from fwexp.problems.subsets import PER_EXAMPLE, sliceable
 from fwexp.types import SetOfExamples, Weights
 
 POSSIBLE, SURE = 1, 2  # marks of edges in test sets
 
 
-@sliceable(labels="label_ptr", x="part_ptr", marks="part_ptr", columns=EACH, precision=EACH, recall=EACH, num_sure=EACH)
+@sliceable(
+    labels="label_ptr",
+    x="part_ptr",
+    marks="part_ptr",
+    columns=PER_EXAMPLE,
+    precision=PER_EXAMPLE,
+    recall=PER_EXAMPLE,
+    num_sure=PER_EXAMPLE,
+)
 class MatchingProblem(NamedTuple):
     """A set of pairs to be matched; build it with ``fwexp.matching_problem``."""
 

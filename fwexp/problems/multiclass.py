@@ -25,14 +25,14 @@ from fwexp.problems.constraints import constrained
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, padded_width, row_entries
 from fwexp.problems.rows import row_norms_sq
 from fwexp.problems.simplex_blocks import to_best_shares
-from fwexp.problems.subsets import EACH, sliceable
+from fwexp.problems.subsets import PER_EXAMPLE, sliceable
 from fwexp.types import Rescaling, SetOfExamples, Weights
 
 RESCALING = ("margin", "slack")
 ROUNDING = 1e-15  # of scores: a smaller gap of a block is none
 
 
-@sliceable(labels=EACH, x=EACH, norm_sq=EACH)
+@sliceable(labels=PER_EXAMPLE, x=PER_EXAMPLE, norm_sq=PER_EXAMPLE)
 class MulticlassProblem(NamedTuple):
     """A set of labelled vectors; build it with ``fwexp.multiclass_problem``."""
 

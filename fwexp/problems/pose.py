@@ -24,14 +24,14 @@ from fwexp.options import check_positive_scale, check_scale
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list, check_scale_of
 from fwexp.problems.constraints import constrained
-from fwexp.problems.subsets import EACH, sliceable
+from fwexp.problems.subsets import PER_EXAMPLE, sliceable
 from fwexp.types import SetOfExamples, Weights
 
 DEFORMATIONS = 4  # weights of an edge: of r^2, r, s^2, s
 ROOT, UNKNOWN = -1, -1
 
 
-@sliceable(labels="label_ptr", x="cell_ptr", columns=EACH, reach=EACH)
+@sliceable(labels="label_ptr", x="cell_ptr", columns=PER_EXAMPLE, reach=PER_EXAMPLE)
 class PoseProblem(NamedTuple):
     """Images with poses; build it with ``fwexp.pose_problem``."""
 

@@ -9,7 +9,7 @@ from fwexp.options import is_integer
 from fwexp.problems.arrays import as_array
 from fwexp.types import SetOfExamples, Weights
 
-EACH = "each"  # of a field with one row per example
+PER_EXAMPLE = "each"  # of a field with one row per example
 
 
 def as_indices(n: int, indices) -> np.ndarray:
@@ -77,7 +77,7 @@ def sliceable(**rows: str | Callable) -> Callable[[type], type]:
     Parameters
     ----------
     **rows
-        Of each field with rows of examples how many an example has: `EACH`, the name of a pointer, or a function from the
+        Of each field with rows of examples how many an example has: `PER_EXAMPLE`, the name of a pointer, or a function from the
         problem to one. The pointers themselves need not be named.
     """
 
@@ -86,7 +86,7 @@ def sliceable(**rows: str | Callable) -> Callable[[type], type]:
             pointers = {name: getattr(problem, name) for name in {*filter(_is_pointer, rows.values()), "part_ptr", "label_ptr"}}
             changed = {name: _pointer(np.diff(ptr)[indices]) for name, ptr in pointers.items()}
             for name, rule in rows.items():
-                if rule == EACH:
+                if rule == PER_EXAMPLE:
                     places = indices
                 else:
                     places = _places(pointers[rule] if _is_pointer(rule) else rule(problem), indices)
@@ -104,7 +104,7 @@ def sliceable(**rows: str | Callable) -> Callable[[type], type]:
 
 
 def _is_pointer(rule) -> bool:
-    return isinstance(rule, str) and rule != EACH
+    return isinstance(rule, str) and rule != PER_EXAMPLE
 
 
 def _pointer(sizes: np.ndarray) -> np.ndarray:

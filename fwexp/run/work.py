@@ -121,7 +121,7 @@ def _in_store(run: Todo, results_dir) -> str:
     if failure is not None and (run.failure is None or failure.record != run.failure.record):
         return "failed"
     final = store.run_dir(results_dir, run.config)
-    return "lost" if locks.lost(final) else "claimed" if locks.held(final) else "due"
+    return "lost" if locks.is_orphaned(final) else "claimed" if locks.is_claimed(final) else "due"
 
 
 def _wait(claimed: Sequence[Todo], results_dir) -> list[Todo]:

@@ -71,7 +71,7 @@ def load_run(key: str | None = None, *, results_dir: "AnyPath" = "results", **fi
 
 def _result(run: StoredRun):
     from fwexp.tasks.result import Result
-    from fwexp.tasks.saving import fields_of
+    from fwexp.tasks.result_files import fields_of
 
     arrays, trace = run.model(), traces.table(verified_trace(run)).to_pandas()
     try:

@@ -150,7 +150,7 @@ def save(
     import yaml
 
     from fwexp.files.npz import remove_sealed
-    from fwexp.tasks.saving import model_of
+    from fwexp.tasks.result_files import model_of
 
     final = run_dir(results_dir, config)
     partial = paths.partial_path(final)

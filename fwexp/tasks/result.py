@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fwexp.driver.trace import TRACE_COLUMNS, ending
-from fwexp.tasks import saving
+from fwexp.tasks import result_files
 from fwexp.types import AnyPath
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Result:
         ValueError
             If the file cannot be written, or the result is of a kernel solver, which predicts with the training inputs.
         """
-        return saving.save(self, path)
+        return result_files.save(self, path)
 
     def plot(self, ax: Any = None, *, x: str = "passes") -> Any:
         """Draw primal and dual of the trace, with the certified gap between them shaded.
@@ -203,4 +203,4 @@ def load(path: AnyPath) -> Result:
     >>> fwexp.load("model.npz").predict([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]])
     [1, 2]
     """
-    return Result(**saving.read(path)[0])
+    return Result(**result_files.read(path)[0])

@@ -272,11 +272,11 @@ def test_mistakes_in_models_and_words_are_one_line(tag):
     fails("--model must be a tagger whose features are a fwexp.data.Template, got m.npz without one")
     ChainSVM().fit(X, y).result_.save("m.npz")
     fails("--model must be a file that fwexp tag --save wrote, got 'm.npz'")
-    from fwexp.tasks import saving
+    from fwexp.tasks import result_files
 
     model = ChainSVM(features=Template("U:%x[0,0]")).fit(X, y)
     for reading in ({"format": "columns", "none": 1}, {"format": "none"}, {"format": ["x"]}):
-        saving.save(model.result_, "m.npz", model._record() | {"reading": reading})
+        result_files.save(model.result_, "m.npz", model._record() | {"reading": reading})
         fails("--model must be a file that fwexp tag --save wrote, got one that is damaged")
 
 

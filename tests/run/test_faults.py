@@ -358,7 +358,7 @@ def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
     results = tmp_path / "results"
 
     def launch(todo, folder):
-        claim = locks.take(store.run_dir(results, numbers.config))
+        claim = locks.acquire_claim(store.run_dir(results, numbers.config))
 
         def others():
             time.sleep(1.0)

@@ -200,6 +200,6 @@ def test_workers_of_other_hosts_share_nothing_but_the_store(tmp_path, cluster, l
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True)
     claim, worker = in_work(tmp_path / "results")
     assert claim.read_text().endswith(" elsewhere")
-    assert not locks.lost(claim.with_name(claim.name[1:].partition(".")[0]))
+    assert not locks.is_orphaned(claim.with_name(claim.name[1:].partition(".")[0]))
     os.kill(worker, signal.SIGKILL)
     check_done_once([line for line in done(process) if " in another process" not in line], tmp_path / "results", wanted)

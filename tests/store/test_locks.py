@@ -28,13 +28,13 @@ def put(final, number, owner):
 
 
 def test_one_holds_a_claim_until_it_is_released(final):
-    claim = locks.take(final)
+    claim = locks.acquire_claim(final)
     assert claim is not None
-    assert locks.take(final) is None
-    assert locks.held(final)
-    assert not locks.lost(final)
+    assert locks.acquire_claim(final) is None
+    assert locks.is_claimed(final)
+    assert not locks.is_orphaned(final)
     claim.release()
-    assert not locks.held(final)
+    assert not locks.is_claimed(final)
     assert list(final.parent.iterdir()) == []
     with locks.claimed(final) as mine, locks.claimed(final) as another:
         assert (mine, another) == (True, False)
@@ -49,7 +49,7 @@ def test_of_many_takers_at_most_one_gets_it(final, monkeypatch, links):
         if stale:
             put(final, 4, GONE)
         with ThreadPoolExecutor(16) as pool:
-            taken = [claim for claim in pool.map(lambda _: locks.take(final), range(16)) if claim]
+            taken = [claim for claim in pool.map(lambda _: locks.acquire_claim(final), range(16)) if claim]
         assert len(taken) <= 1
         for claim in taken:
             claim.release()
@@ -59,11 +59,11 @@ def test_of_many_takers_at_most_one_gets_it(final, monkeypatch, links):
 
 def test_the_claim_of_a_dead_process_is_taken_over(final):
     put(final, 0, GONE)
-    assert locks.lost(final)
-    assert not locks.held(final)
-    claim = locks.take(final)
+    assert locks.is_orphaned(final)
+    assert not locks.is_claimed(final)
+    claim = locks.acquire_claim(final)
     assert claim is not None
-    assert not locks.lost(final)
+    assert not locks.is_orphaned(final)
     claim.release()
     assert list(final.parent.iterdir()) == []
 
@@ -77,11 +77,11 @@ def test_a_claim_from_elsewhere_is_taken_over_when_nobody_touches_it(final, monk
     path = [put(final, number, owner) for number in (0, 1)][-1]  # the second one took over the first
     for beat in range(4):  # while it is touched it is held
         os.utime(path, (time.time() + 3600 * hours + beat,) * 2)
-        assert locks.take(final) is None
+        assert locks.acquire_claim(final) is None
         clock[0] += locks.STALE - 1
-        assert locks.held(final)
+        assert locks.is_claimed(final)
     clock[0] += 2
-    assert not locks.held(final)
+    assert not locks.is_claimed(final)
     locks.drop(final)
     assert list(final.parent.iterdir()) == []
 
@@ -90,7 +90,7 @@ def test_a_folder_that_is_removed_meanwhile_is_no_error_and_a_full_disk_is_named
     look = locks._look
     monkeypatch.setattr(locks, "_look", lambda path: (look(path), path.parent.rmdir())[0])
     below = final / "run.json"
-    assert locks.take(below) is None
+    assert locks.acquire_claim(below) is None
     monkeypatch.setattr(locks, "_look", look)
 
     def full(*_, **__):
@@ -98,7 +98,7 @@ def test_a_folder_that_is_removed_meanwhile_is_no_error_and_a_full_disk_is_named
 
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(OSError, match=re.escape(f"No space left on device: '{final}'")):
-        locks.take(below)
+        locks.acquire_claim(below)
     assert list(final.iterdir()) == []
 
 
@@ -114,13 +114,13 @@ def test_who_is_waited_for_is_named(final):
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("nowhere")])
 def test_what_is_no_file_is_no_claim_of_the_dead_and_stops_nobody(final, make):
     make(final.with_name(f".{final.name}.claim-0"))
-    assert not locks.lost(final)
+    assert not locks.is_orphaned(final)
     locks.clean(final.parent)
 
 
 def test_a_holder_touches_its_claim(final, monkeypatch):
     monkeypatch.setattr(locks, "HEARTBEAT", 0.05)
-    claim = locks.take(final)
+    claim = locks.acquire_claim(final)
     (path,) = final.parent.iterdir()
     os.utime(path, (0, 0))
     deadline = time.monotonic() + 600
