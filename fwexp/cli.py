@@ -18,7 +18,7 @@ from fwexp.commands import completion
 from fwexp.driver.clock import on_interrupt
 from fwexp.errors import OptionError, RunsFailed, UserError, needing, unknown
 
-atexit.register(gc.freeze)  # to collect once more what goes anyway takes 0.3 s after some commands
+atexit.register(gc.freeze)  # freed at exit all the same; to collect it once more takes 0.3 s after some commands
 
 USAGE = """\
 usage: fwexp COMMAND [ARGUMENT ...]

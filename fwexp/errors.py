@@ -10,14 +10,14 @@ from types import FrameType
 
 
 class UserError(Exception):
-    """A mistake in what the user asked for; the message is one line that names the bad value and the accepted ones."""
+    """A mistake of the user; the message is one line that names the bad value and the accepted ones."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__(" ".join(line.strip() for line in str(message).splitlines()))
 
 
 class ParameterError(UserError, ValueError):
-    """A value outside what a parameter accepts."""
+    """A value that a parameter does not accept."""
 
 
 class OptionError(UserError, TypeError):
@@ -33,7 +33,7 @@ class DataError(UserError, ValueError):
 
 
 class CertificateError(UserError, RuntimeError):
-    """A certificate that cannot be: a dual objective above the primal, because an oracle does not do what it promises."""
+    """A certificate that cannot be true: a dual objective above the primal, because an oracle breaks its promise."""
 
 
 class MissingPackage(UserError, ImportError):
@@ -97,7 +97,7 @@ def needing(what: str) -> Iterator[None]:
     Parameters
     ----------
     what : str
-        What needs it, with the verb: "superpixels need".
+        Subject and verb of the message: "superpixels need".
 
     Raises
     ------

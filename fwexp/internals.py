@@ -1,4 +1,4 @@
-"""Names of other packages that are not public: whether they exist, so that what uses them can do without."""
+"""Names of other packages that are not public: whether they exist, so that their callers can do without."""
 
 import importlib
 from collections.abc import Iterable

@@ -37,7 +37,7 @@ def available() -> float:
 
 
 def check_room(what: str, need: float) -> None:
-    """Refuse what needs more bytes than are available.
+    """Refuse a run that needs more bytes than are available.
 
     Raises
     ------

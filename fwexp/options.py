@@ -274,7 +274,7 @@ def make_options(owner: str, options: type, given: Mapping, others: Collection[s
     others : collection of str
         Further names that the same call takes; suggested for misspelt ones.
     joint : str
-        What stands between the owner and the name of an option.
+        Text between the owner and the name of an option.
 
     Raises
     ------

@@ -46,7 +46,7 @@ def modules() -> tuple[ModuleType, ...]:
 
 
 def refresh() -> None:
-    """Import the plugin files as they are now; if they are others than before, forget what the others had."""
+    """Import the plugin files as they are now; if they have changed, forget the names that the former ones registered."""
     global _known
     given, before = os.environ.get(VARIABLE, ""), _known[1] if _known else ()
     paths = [Path(text) for text in given.split(os.pathsep) if text]
@@ -108,7 +108,7 @@ def taken_from(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def shown(module: ModuleType) -> str:
-    """Return what to call a plugin file in a message."""
+    """Return the name of a plugin file in messages."""
     return f"plugin file {module.__file__}"
 
 
@@ -152,7 +152,7 @@ class _Loader(SourceFileLoader):
 
 
 class _Finder:
-    """Finds the modules of plugin files, also for what looks for sources and for pickles."""
+    """Finds the modules of plugin files, also for readers of sources and for pickles."""
 
     @staticmethod
     def find_spec(name: str, path=None, target=None) -> ModuleSpec | None:

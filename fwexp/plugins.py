@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Definition(NamedTuple):
-    """Where something was found: its module, what to call it in a message, and how to get it."""
+    """Where something was found: its module, its name in messages, and how to get it."""
 
     module: str
     described: str
@@ -52,7 +52,7 @@ class Named(Mapping):
         return True
 
     def find(self, name: str, *others: str) -> Any:
-        """Return what has that name; refuse a name that nothing has, nor is one of ``others``."""
+        """Return the object of a name; refuse a name that neither the catalogue nor ``others`` has."""
         if not isinstance(name, str) or name not in self:
             raise ParameterError(unknown(self._kind, name, [*self, *others]))
         return self[name]
@@ -62,24 +62,24 @@ class Catalogue(Named):
     """The catalogue of one kind, by name.
 
     A look-up imports only the name that is looked up, and so do the names if ``lazy``; otherwise asking for all names
-    imports all, so that only what works is listed.
+    imports all, so that only working ones are listed.
 
     Parameters
     ----------
     kind : str
         Of `GROUPS`, which has the group of entry points.
     own : callable
-        Yields (name, `Definition`) of what the package itself has.
+        Yields (name, `Definition`) of the package's own ones.
     check : callable
         Raises `ParameterError` unless it is given something of this kind.
     objects : callable
-        Yields what a module has of this kind, each with a ``name``.
+        Yields the objects of this kind in a module, each with a ``name``.
     lazy : bool
         Whether names are listed before it is known that what they name works.
     pattern : Pattern
-        What a name looks like.
+        Pattern of names.
     at_hand : callable, optional
-        Returns what ``own`` yields for a name if that can be told without the others, else None.
+        Returns the result of ``own`` for a name if it can be found without the others, else None.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Catalogue(Named):
         plugin_files.ON_CHANGE.append(self._forget)
 
     def __getitem__(self, name: str):
-        plugin_files.modules()  # which forgets what others had
+        plugin_files.modules()  # which forgets the names of former files
         if name not in self.loaded:
             definition = self._definition(name)
             try:
@@ -125,16 +125,16 @@ class Catalogue(Named):
         return len(list(iter(self)))
 
     def load_all(self) -> None:
-        """Import all there is, and leave out what does not work."""
+        """Import all modules, and leave out those that do not work."""
         for name in list(self._discovered()):
             self.get(name)
 
     def where(self, is_meant: Callable[[object], bool]) -> "Selection":
-        """Return what fulfils a condition; it is looked up when it is asked for."""
+        """Return the object that fulfils a condition; it is looked up when it is requested."""
         return Selection(self, is_meant)
 
     def module(self, name: str) -> str:
-        """Return the module that makes what has that name."""
+        """Return the module that defines the object of a name."""
         return self._discovered()[name].module
 
     def leave_out(self, name: str, error: BaseException) -> None:
@@ -163,7 +163,7 @@ class Catalogue(Named):
         self.loaded.clear()
 
     def _take_files(self, definitions: dict[str, Definition]) -> None:
-        """Add what plugin files have, unless they only imported it."""
+        """Add the objects of plugin files, unless they only imported them."""
         for module in plugin_files.modules():
             for value in {id(value): value for value in self._objects(module)}.values():
                 name, described = value.name, plugin_files.shown(module)
@@ -178,7 +178,7 @@ class Catalogue(Named):
                     raise ParameterError(f"{what} must have a name of its own, got that of one in {other.described}")
 
     def _take(self, definitions: dict[str, Definition], found: Iterable[tuple[str, Definition]]) -> None:
-        """Add what has a name that nothing else has, neither among ``found`` nor among the ``definitions`` so far."""
+        """Add an object whose name is new, neither among ``found`` nor among the ``definitions`` so far."""
         by_name: dict[str, list[Definition]] = {}
         for name, definition in found:
             by_name.setdefault(name if isinstance(name, str) else shown(name), []).append(definition)
@@ -274,14 +274,14 @@ def imported(name: str) -> ModuleType | None:
 
 
 def of_modules(package: str, objects: Callable[[object], Iterable]) -> Iterator[tuple[str, Definition]]:
-    """Yield what a `Catalogue` needs of the objects in the modules of a package, each of which has a ``name``."""
+    """Yield the entries of a `Catalogue` for the objects in the modules of a package, each of which has a ``name``."""
     for module in modules(package):
         for value in objects(module):
             yield value.name, Definition(module.__name__, module.__name__, partial(_itself, value))
 
 
 def of_module_called(package: str, name: object, objects: Callable[[object], Iterable]) -> Definition | None:
-    """Return what `of_modules` yields for a name, where the module of that name has it and works; None if not."""
+    """Return the entry of `of_modules` for a name, if the module of that name has it and works; otherwise None."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         return None
     try:

@@ -152,7 +152,7 @@ def _make(cls: type, values: dict):
         return cls(**values)
     if set(values) != set(_fields(cls)):
         raise ValueError(f"{cls.__qualname__} has other fields")
-    made = object.__new__(cls)  # as it was, without what a constructor would do
+    made = object.__new__(cls)  # as it was, without the effects of a constructor
     for name, value in values.items():
         object.__setattr__(made, name, value)
     return made

@@ -28,19 +28,19 @@ def command(
     name : str
         How people call it, for messages.
     usage : str
-        What ``--help`` prints.
+        Text of ``--help``.
     words : float
         How many words it takes at most.
     offers : callable
         Returns words that it takes, for the completion of command lines.
     **accepted
-        What `parse` accepts.
+        Keyword arguments of `parse`.
 
     Returns
     -------
     callable
         Makes a function that takes a list of str, prints the usage or calls the decorated one, and returns the exit code.
-        It has a function ``completions`` that returns what may stand on its command line.
+        Has a function ``completions`` that returns the possible words of its command line.
     """
 
     def decorate(run: Callable[[Arguments], int]) -> Callable[[Sequence[str]], int]:
@@ -78,11 +78,11 @@ def parse(
     name : str
         The command's, for messages.
     args : sequence of str
-        What follows it.
+        The arguments after its name.
     switches : sequence of str
         Flags without a value.
     flags : mapping
-        Flags with a value, and what a value may be, as far as that can be listed.
+        Flags with a value, and the accepted values, if they can be listed.
     keys : iterable of str, mapping, or None
         What may stand before ``=``, besides the folders that all commands take; None: anything. One that ends in a dot stands for
         all that begin with it. A mapping has what each of them may be; nothing: anything.

@@ -32,7 +32,7 @@ def is_asked_for(argument: str) -> bool:
 
 
 def main(arguments: list[str], commands: Mapping) -> int:
-    """Run what follows ``--shell-completion``, such as ``install=bash``, given all ``commands`` by their names."""
+    """Run the arguments after ``--shell-completion``, such as ``install=bash``, given all ``commands`` by their names."""
     match arguments:
         case ["install=bash"]:
             print(INSTALL, end="")
@@ -58,14 +58,14 @@ def _query(line: str, commands: Mapping) -> None:
 
 
 def _words(before: list[str], commands: Mapping) -> Iterable[str]:
-    """Return what may follow."""
+    """Return the possible next words."""
     if len(before) < 2:
         return [*commands, "--help", "--version"] if before else ()
     return commands[before[1]].load().completions() if before[1] in commands else ()
 
 
 def _query_hydra(before: list[str], word: str) -> None:
-    """Print Hydra's completions of a word of ``fwexp run`` that fit the words before; there are none for what it cannot read."""
+    """Print Hydra's completions of a word of ``fwexp run`` that fit the words before; none if Hydra cannot read these."""
     from hydra.core.plugins import Plugins
     from hydra.plugins.completion_plugin import CompletionPlugin
 
@@ -84,7 +84,7 @@ def _query_hydra(before: list[str], word: str) -> None:
 
 
 def _values(word: str, before: list[str]) -> list[str]:
-    """Return what ``group.option=`` may be, where the group is chosen before; Hydra offers the value that is set."""
+    """Return the possible values of ``group.option=``, if the group is chosen before; Hydra offers the value that is set."""
     from fwexp.commands.option_help import offered
 
     key, equals, _ = word.partition("=")

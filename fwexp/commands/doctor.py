@@ -1,4 +1,4 @@
-"""``fwexp doctor``: whether this installation is sound, and what to do where it is not."""
+"""``fwexp doctor``: check this installation, and name the remedies of its faults."""
 
 # ruff: noqa: T201
 

@@ -79,7 +79,7 @@ def _number(text: str) -> float | None:
 
 
 def _values(text: str) -> list:
-    """Return what a filter of the command line may mean: ``0.01`` is a number, ``1/n`` and names are text."""
+    """Return the value of a filter of the command line: ``0.01`` is a number, ``1/n`` and names are text."""
     return [value for part in text.split(",") for value in _readings(part)]
 
 

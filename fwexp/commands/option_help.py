@@ -85,7 +85,7 @@ def _parts(group: str) -> dict[str, dict[str, str]]:
 
 
 def titles_of(group: str) -> dict[str, str]:
-    """Return what there is in a group, with a line on each."""
+    """Return the names in a group, with a title each."""
     titles = {name: value.title for name, value in catalogue(group).items()}
     if group == "solver":
         titles |= {name: f"Another name of {solver}" for name, solver in ALIASES.items() if solver in titles and name not in titles}
@@ -94,7 +94,7 @@ def titles_of(group: str) -> dict[str, str]:
 
 
 class Row(NamedTuple):
-    """An option: as it is set, what else it may be, what it means."""
+    """An option: its setting, its accepted values, its meaning."""
 
     name: str
     value: str
@@ -174,7 +174,7 @@ def offered(group: str, chosen: str, path: str) -> list[str]:
 
 
 def meanings(options: type) -> dict[str, str]:
-    """Return what the fields of an options dataclass mean, by the sections ``Attributes`` of its docstring and its bases'."""
+    """Return the meanings of the fields of an options dataclass, from the ``Attributes`` of its docstring and its bases'."""
     texts = {}
     for cls in reversed(options.__mro__):
         names: list[str] = []

@@ -83,7 +83,7 @@ def main(given: Arguments) -> int:
 
 
 def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=None, settings=()) -> list[str]:
-    """Run what steps lack and draw their figures; return the names of those that failed."""
+    """Make the missing runs of steps and draw their figures; return the names of steps that failed."""
     from fwexp.papers.figure_pipeline import makers
     from fwexp.papers.reproduce.plan import about
     from fwexp.run import sweep
@@ -105,7 +105,7 @@ def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=No
 
 
 def conclude(results_dir: Path, preset: str) -> None:
-    """Check all claims and write the report, where what that needs is installed."""
+    """Check all claims and write the report, if its packages are installed."""
     from fwexp.papers.claims import all_claims, check_all
     from fwexp.papers.claims.verdict_records import save, summary
     from fwexp.papers.report.build import build, lacking

@@ -168,7 +168,7 @@ def _train(train: Path, flags: dict, parameters: dict) -> None:
 
 
 def _use(path: Path, flags: dict) -> None:
-    """Evaluate a stored tagger, or label what standard input has."""
+    """Evaluate a stored tagger, or label standard input."""
     model, reading = _load(path)
     form = _form(flags, reading.pop("format", None), reading)
     if form.name == "svmhmm":

@@ -21,9 +21,11 @@ class LpBall(Sized):
     Parameters
     ----------
     dim : int
+        Number of coordinates.
     p : float
         At least 1; `math.inf` is the largest coordinate.
-    radius : float
+    radius : float, default 1
+        Size of the set.
     """
 
     def __init__(self, dim: int, p: float, radius: float = 1.0) -> None:
@@ -70,7 +72,8 @@ class GroupBall(ConvexSet):
     ----------
     groups : sequence of sequences of int
         The coordinates of each group; every coordinate is in one of them.
-    radius : float
+    radius : float, default 1
+        Size of the set.
     """
 
     def __init__(self, groups: Sequence[Sequence[int]], radius: float = 1.0) -> None:
@@ -134,6 +137,7 @@ class Permutahedron(Sorted):
     Parameters
     ----------
     values : sequence of float
+        The numbers whose orders are the atoms.
     """
 
     def __init__(self, values: Sequence[float]) -> None:
@@ -170,9 +174,11 @@ class CappedSimplex(Sorted):
     Parameters
     ----------
     dim : int
+        Number of coordinates.
     k : float
         At most ``dim * cap``.
-    cap : float
+    cap : float, default 1
+        Largest value of a coordinate.
     """
 
     def __init__(self, dim: int, k: float, cap: float = 1.0) -> None:

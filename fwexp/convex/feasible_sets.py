@@ -63,6 +63,7 @@ class ConvexSet(ABC):
     Attributes
     ----------
     dim : int
+        Number of coordinates.
     num_atoms : int or None
         How many atoms there are, where they are numbered.
     """
@@ -177,7 +178,9 @@ class Simplex(Sized):
     Parameters
     ----------
     dim : int
-    radius : float
+        Number of coordinates.
+    radius : float, default 1
+        Size of the set.
     """
 
     @property
@@ -224,7 +227,9 @@ class L1Ball(Sized):
     Parameters
     ----------
     dim : int
-    radius : float
+        Number of coordinates.
+    radius : float, default 1
+        Size of the set.
     """
 
     @property
@@ -262,7 +267,9 @@ class L2Ball(Sized):
     Parameters
     ----------
     dim : int
-    radius : float
+        Number of coordinates.
+    radius : float, default 1
+        Size of the set.
     """
 
     def atom(self, g: np.ndarray) -> Atom:
@@ -327,7 +334,9 @@ class LInfBall(Box):
     Parameters
     ----------
     dim : int
-    radius : float
+        Number of coordinates.
+    radius : float, default 1
+        Size of the set.
     """
 
     def __init__(self, dim: int, radius: float = 1.0) -> None:
@@ -341,6 +350,7 @@ class Product(ConvexSet):
     Parameters
     ----------
     factors : sequence of sets
+        The sets of the blocks, in order.
     """
 
     def __init__(self, factors: Sequence[ConvexSet]) -> None:

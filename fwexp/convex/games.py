@@ -26,9 +26,11 @@ class Bilinear:
     M : array, sparse matrix or LinearOperator
         One row for each coordinate of x.
     X, Y : ConvexSet
+        The sets of the player who minimises and of the player who maximises.
     p, q : sequence of float, optional
         0 by default.
     constant : float
+        Constant that is added to the value.
     """
 
     def __init__(

@@ -60,9 +60,9 @@ class Minimum:
     Attributes
     ----------
     x : ndarray
-        The point with the lowest value logged, of the shape of the set.
+        The logged point with the lowest value, in the shape of the set.
     value, gap : float
-        f(x), and a bound on how far above the minimum that is.
+        f(x), and a bound on its distance to the minimum.
     status, reason : str
         How the run ended, and the same as a sentence; ``stalled`` if no step gains more than rounding errors in the precision of
         f, or if the gap is above ``gap_tol`` when it is computed again. ``converged`` results have a gap of at most ``gap_tol``.
@@ -70,6 +70,7 @@ class Minimum:
         One row per logged point, with columns that mean something for the method; ``primal`` is the value, ``dual`` the lower bound
         of its linear minimisation.
     method : str
+        Name of the method.
     atoms : Atoms or None
         The atoms with weights that the last iterate is a mixture of, for methods that keep them.
     """
@@ -109,9 +110,9 @@ def minimize(
     f : Function or callable
         `LeastSquares`, `Logistic`, `LinearSum`, `Quadratic`, `FiniteSum`, or ``fun(x) -> (value, gradient)``.
     set : ConvexSet
-        Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own. x is a vector, also where its
-        entries are those of a matrix; of ``NuclearBall(m, n).shaped(m, n)`` it is an m x n array, for ``fun`` as well.
-    method : str
+        Such as `Simplex`, `L1Ball`, `Product`, or `Oracle`, for a linear minimisation of your own. x is a vector, also if it holds
+        the entries of a matrix; for ``NuclearBall(m, n).shaped(m, n)`` it is an m x n array, for ``fun`` as well.
+    method : str, default "pairwise"
         ``frank_wolfe`` (or ``fw``), ``away`` (``afw``), ``pairwise`` (``pfw``), ``corrective``, ``blended_pairwise`` (``bpcg``),
         ``lazy``, ``momentum``, ``stochastic`` or ``variance_reduced`` (f is a sum over rows, or a `FiniteSum`), ``random_away`` (on
         numbered atoms, and on products of such sets), ``block`` or ``block_descent`` (on a `Product`).
@@ -121,22 +122,22 @@ def minimize(
         ``domain(x)`` returns whether f is defined at x, for functions with logarithms, for example; by default f is defined on the
         whole set. Steps that end outside are cut back: halved, or by ``adaptive`` and ``monotonic`` as if f were infinite there.
         The domain has to be convex and to contain the start.
-    gap_tol : float
-        Stop where f(x) is certified to be within this of the minimum; 0 runs to ``max_iter``.
-    max_iter : float
-        Bound on linear minimisations over the set. One block of a product is a part of one.
+    gap_tol : float, default 1e-6
+        Stop when f(x) is certified to be within this of the minimum; 0 runs to ``max_iter``.
+    max_iter : float, default 1000
+        Bound on linear minimisations over the set. One block of a product counts as a part of one.
     time_limit : float, optional
         Seconds of the method. Evaluation for the log may take as long again: rows of the schedule are left out while it takes
         longer than the steps.
-    seed : int
-        Of random choices.
-    schedule : "default", float or sequence of float
+    seed : int, default 0
+        Seed of the random choices.
+    schedule : float or sequence of float, default "default"
         When to log, in iterations; see `fwexp.solve`.
     callback : callable, optional
         Called with every row of the trace, a dict, which has also copies of the point ``x`` and of the ``vertex`` s that minimises
         <f'(x), s> over the set. If it returns True the run ends, ``interrupted``. The first Ctrl-C ends the run in the same way,
         with a warning, and the second one raises KeyboardInterrupt.
-    verbose : bool
+    verbose : bool, default False
         Whether to show progress on standard error.
     checkpoint : Checkpoint, optional
         See `fwexp.solve`.
@@ -150,14 +151,15 @@ def minimize(
     Returns
     -------
     Minimum
+        The point, its value and the certified gap.
 
     Raises
     ------
     ValueError
-        A value outside what a parameter accepts, a start outside the set, or a function that returns no finite value or a
-        gradient of the wrong length.
+        If a parameter does not accept its value, the start is outside the set, or a function returns no finite value or a gradient
+        of the wrong length.
     TypeError
-        An option that the method does not have.
+        If the method does not have an option.
     CertificateError
         If the gradient is not that of the value, f is not convex, or a linear minimisation does not minimise, as far as the checks
         at the start and at the end show. They take some 10 to 60 evaluations of your f, and 24 calls of your ``lmo`` or more.
@@ -241,6 +243,7 @@ class SaddlePoint:
     trace : DataFrame
         One row per logged pair: ``primal`` is max_y' L(x, y'), ``dual`` is min_x' L(x', y).
     method : str
+        Name of the method.
     """
 
     x: np.ndarray
@@ -273,11 +276,11 @@ def saddle_point(
     ----------
     game : Bilinear
         Also from `svm_game`.
-    method : str
+    method : str, default "dual_extragradient"
         ``dual_extragradient``, ``sp_fw`` or ``sp_away``.
-    gap_tol : float
-        Stop where max_y' L(x, y') - min_x' L(x', y) is certified to be at most this; 0 runs to ``max_iter``.
-    max_iter : float
+    gap_tol : float, default 1e-6
+        Stop when max_y' L(x, y') - min_x' L(x', y) is certified to be at most this; 0 runs to ``max_iter``.
+    max_iter : float, default 1000
         Bound on linear minimisations, or projections, over both sets; dual extragradient makes two projections per step.
     time_limit, schedule, callback, verbose, checkpoint
         As for `minimize`; rows of the callback have copies of ``x`` and ``y``, None if y is not kept.
@@ -287,13 +290,14 @@ def saddle_point(
     Returns
     -------
     SaddlePoint
+        The pair of points, the value of the game and the certified gap.
 
     Raises
     ------
     ValueError
-        A value outside what a parameter accepts.
+        If a parameter does not accept its value.
     TypeError
-        An option that the method does not have, or a projection that a set does not have.
+        If the method does not have an option, or a set does not have a projection.
 
     Examples
     --------

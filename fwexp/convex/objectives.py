@@ -33,6 +33,7 @@ class Function(ABC):
     Attributes
     ----------
     dim : int
+        Number of coordinates.
     quadratic : bool
         Whether the best step has a closed form.
     needs_direction : bool
@@ -189,7 +190,9 @@ class LeastSquares(Linear):
     Parameters
     ----------
     A : array, sparse matrix or LinearOperator
+        The matrix, a row per residual.
     b : sequence of float
+        The right-hand side, a number per row of A.
     """
 
     quadratic = True
@@ -224,6 +227,7 @@ class Logistic(Linear):
     A : array, sparse matrix or LinearOperator
         One row for each label.
     y : sequence of -1 and 1
+        The class of every row of A.
     """
 
     def __init__(self, A: Any, y: ArrayLike) -> None:
@@ -327,7 +331,9 @@ class Minimisation(NamedTuple):
     Attributes
     ----------
     f : Function
+        The function to minimise.
     set : ConvexSet
+        The feasible set.
     """
 
     f: Function

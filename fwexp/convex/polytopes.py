@@ -20,7 +20,9 @@ class KSparse(Sized):
     Parameters
     ----------
     dim, k : int
-    radius : float
+        Number of coordinates, and of nonzeros of an atom.
+    radius : float, default 1
+        Size of the set.
     """
 
     def __init__(self, dim: int, k: int, radius: float = 1.0) -> None:
@@ -59,6 +61,7 @@ class Birkhoff(ConvexSet):
     Parameters
     ----------
     n : int
+        Number of rows and of columns.
     """
 
     def __init__(self, n: int) -> None:
@@ -140,6 +143,7 @@ class Oracle(ConvexSet):
         ``lmo(g)`` returns a minimiser of <g, s> over the set: a vector, unless the set is `shaped`, or a sparse array of scipy with
         the same entries. Methods keep sparse answers sparse.
     dim : int
+        Number of coordinates.
     contains : callable, optional
         ``contains(x)`` says whether x lies in the set; then everything that ``lmo`` returns is tested.
     """

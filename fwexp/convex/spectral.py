@@ -24,7 +24,9 @@ class Spectrahedron(ConvexSet):
     Parameters
     ----------
     n : int
-    radius : float
+        Number of rows and of columns.
+    radius : float, default 1
+        Size of the set.
     """
 
     def __init__(self, n: int, radius: float = 1.0) -> None:
@@ -72,7 +74,9 @@ class NuclearBall(ConvexSet):
     Parameters
     ----------
     m, n : int
-    radius : float
+        Numbers of rows and of columns.
+    radius : float, default 1
+        Size of the set.
     """
 
     def __init__(self, m: int, n: int, radius: float = 1.0) -> None:

@@ -112,6 +112,7 @@ class MatchingPolytope(ConvexSet):
     Parameters
     ----------
     rows, columns : int
+        Numbers of rows and of columns.
     """
 
     softens = True
@@ -160,6 +161,7 @@ def svm_game(problem: Problem, radius: float) -> Bilinear:
     Parameters
     ----------
     problem : ChainProblem or MatchingProblem
+        Training set.
     radius : float
         Bound on ||w||.
 

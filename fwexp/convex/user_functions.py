@@ -111,6 +111,7 @@ class UserFunction(Observed):
     fun : callable
         ``fun(x)`` returns the value and the gradient. It may use one buffer for all gradients.
     dim : int
+        Number of coordinates.
     shape : tuple of int, optional
         That of its x, and of its gradient unless that is a vector; (dim,) by default.
     """
@@ -169,6 +170,7 @@ class FiniteSum(UserFunction):
     terms : int
         How many there are: 0, 1, ..., terms - 1.
     dim : int
+        Number of coordinates.
     shape : tuple of int, optional
         That of x, as for a set that is ``shaped``.
 

@@ -107,7 +107,7 @@ def load_dataset(name: str, *, data_dir: AnyPath | None = None, **options: Any) 
 
 
 def check_options(name: str, options: Mapping | None = None, others: Collection[str] = ()):
-    """Return the options dataclass of data set ``name`` with the values of ``options``; ``others`` are what else one can misspell.
+    """Return the options dataclass of data set ``name`` with the values of ``options``; suggestions are also among ``others``.
 
     Raises
     ------

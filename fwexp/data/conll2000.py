@@ -124,7 +124,7 @@ def true_tags(data_dir: str | Path | None = None) -> list[list[str]]:
 
 
 def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str, float]]:
-    """Return the function of predictions that computes what the shared task reports.
+    """Return the function of predictions that computes the measures of the shared task.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def read_text(path: Path) -> Text:
 
 
 def parse(train: Text, test: Text) -> dict[str, np.ndarray]:
-    """Return what the problems are made of.
+    """Return the arrays of the problems.
 
     Returns
     -------

@@ -110,7 +110,7 @@ def check_bytes(path: Path, *, size: int, sha256: str) -> str:
 
 
 def npz_arrays(path: Path) -> dict:
-    """Return the arrays of an npz file, after a look at what its members claim: numpy makes room for that before it reads.
+    """Return the arrays of an npz file, after a look at the sizes that its members claim: numpy allocates these before it reads.
 
     Raises
     ------

@@ -96,11 +96,11 @@ class Dataset:
     name : str
         Its name on the command line.
     title : str
-        One line on what it is.
+        A title in one line.
     shape : str
         Its number of examples and dimension, for people.
     files : tuple of DataFile
-        What it is read from, all of it.
+        All files that it is read from.
     read : callable
         ``read(options, data_dir: Path) -> (train, test)``; test is None where there is none.
     Options : type

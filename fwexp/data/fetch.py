@@ -25,7 +25,7 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
     Parameters
     ----------
     file : DataFile
-        What to download.
+        File to download.
     data_dir : Path
         The data folder; made if needed.
     progress : bool
@@ -39,7 +39,7 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
     Raises
     ------
     DataError
-        The download failed, or what came is not the expected file.
+        If the download failed, or the content is not the expected file.
     """
     with needing("downloads need"):
         import pooch

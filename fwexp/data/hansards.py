@@ -53,7 +53,7 @@ class Options:
     Attributes
     ----------
     aligner : str
-        What makes the training alignments: the HMM of this package, or ``eflomal`` where that is installed.
+        Aligner of the training text: the HMM of this package, or ``eflomal`` if that is installed.
     """
 
     aligner: str = choice("hmm", "eflomal")
@@ -73,7 +73,7 @@ def read(options: Options, data_dir: Path):
 
 
 def problems(arrays: dict[str, np.ndarray]):
-    """Return the training and the test problem of what `prepare` returns."""
+    """Return the training and the test problem of a result of `prepare`."""
     from fwexp.problems.matching import matching_from_arrays
 
     both = []
@@ -93,7 +93,7 @@ def feature_names() -> tuple[str, ...]:
 
 
 def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str, float]]:
-    """Return the function of predictions that computes what the shared task reports.
+    """Return the function of predictions that computes the measures of the shared task.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def read_pairs(e_path: Path, f_path: Path) -> list[tuple[list[str], list[str]]]:
     Raises
     ------
     DataError
-        What `read_sentences` raises, or numbers of sentences that differ or are 0.
+        As for `read_sentences`; or if numbers of sentences differ or are 0.
     """
     e, f = read_sentences(e_path), read_sentences(f_path)
     if len(e) != len(f):

@@ -19,7 +19,7 @@ BACKGROUND_STRIDE = 5  # one of so many cells is an example of no joint
 
 
 def describe(image: np.ndarray) -> np.ndarray:
-    """Return what cells look like, float64 (rows, columns, 12), of an image, uint8 (height, width, 3)."""
+    """Return features of the look of cells, float64 (rows, columns, 12), of an image, uint8 (height, width, 3)."""
     with needing("part scores need"):
         from skimage.color import rgb2lab
     rows, columns = max(image.shape[0] // CELL, 1), max(image.shape[1] // CELL, 1)

@@ -23,7 +23,7 @@ _one_at_a_time = threading.Lock()
 
 @contextmanager
 def calling(owner: str, n_workers: int | None, memory: str | None, resources: Mapping[str, float], patience: float, **found):
-    """Yield a function that takes a function and a list of arguments of each call, and returns what they returned.
+    """Yield a function that takes a function and a list of arguments of each call, and returns the results of the calls.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ def connected(owner: str, address: str | None = None, scheduler_file: str | None
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave out what Dask logs of workers and schedulers that are gone: it is found in answers that do not come.
+    """Leave out Dask's log of workers and schedulers that are gone: missing answers show the same.
 
     Also at undisturbed ends: a worker that closes logs the heartbeat that it has just sent as a failure.
     """

@@ -26,7 +26,7 @@ from fwexp.solvers.base import Budget, Stop
 from fwexp.solvers.bcfw import State
 
 MESSAGE = 0.1  # seconds of oracle calls in a message, which takes some milliseconds of work here
-LONGEST_WAIT = 0.1  # seconds between two looks at what may be overdue
+LONGEST_WAIT = 0.1  # seconds between two looks at messages that may be overdue
 REPLAYS = 5  # steps with stored labelings per oracle call, at most
 STEP_SECONDS = (
     1e-3  # seconds of such steps, and then of none: this process also has the thread that listens, and workers on its cores

@@ -78,7 +78,7 @@ class Scheme(BCFW):
 
     @classmethod
     def needs(cls, options):
-        """Return no tiers, because workers check what they need."""
+        """Return no tiers, because workers check the tiers that they need."""
         return ()
 
     def compile(self):

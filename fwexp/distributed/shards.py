@@ -231,10 +231,10 @@ class Shards(CallbackProblem):
                     raise
             self.look(k)
 
-    # --- what solvers ask ---
+    # --- functions that solvers call ---
 
     def evaluator(self) -> "ShardsEvaluator":
-        """Return what evaluates weights on all parts."""
+        """Return the evaluator of weights on all parts."""
         return ShardsEvaluator(self)
 
     def method(self, solver: str, options: dict) -> tuple[type, dict]:
@@ -391,7 +391,7 @@ def shard(problem: Problem, client: Client, k: int, *, patience: float = PATIENC
         Seconds to wait for an answer before the part is given to another worker: far more than an answer takes. Where no worker
         is left, and none comes for as long, a run ends with ``fwexp.errors.WorkersLost``.
     setting : str
-        What messages call ``patience``.
+        Name of ``patience`` in messages.
 
     Returns
     -------

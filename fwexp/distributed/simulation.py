@@ -99,11 +99,11 @@ class Simulated(NamedTuple):
     """Results of a simulation."""
 
     calls_per_second: float
-    busy: dict[str, float]  # shares of the time: the main process's by what it did, and the mean of the workers'
+    busy: dict[str, float]  # shares of the time: of the main process by activity, and the mean of the workers
 
     @property
     def bottleneck(self) -> str:
-        """What is busy for the most time; where nothing is for half of it, answers are waited for."""
+        """The resource that is busy for the most time; if none is for half of it, the run waits for answers."""
         what, share = max(self.busy.items(), key=lambda item: item[1])
         return what if share >= 0.5 else "rounds"
 
@@ -280,7 +280,7 @@ class Cluster:
 
 
 def simulate(costs: Costs, load: Load, workers: int, machine: Machine | None = None) -> Simulated:
-    """Return what a cluster does once it is under way.
+    """Return the speed of a cluster in its steady state.
 
     Parameters
     ----------

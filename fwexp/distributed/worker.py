@@ -120,11 +120,11 @@ class Part:
         return Part, (self._read, self._source)  # blocks are in one place only
 
     def call(self, name: str, *args):
-        """Return what a method returns, one at a time."""
+        """Return the result of a method, one call at a time."""
         with self._lock, quiet():
             return getattr(self, name)(*args)
 
-    # --- what does not depend on dual blocks ---
+    # --- methods that do not depend on dual blocks ---
 
     def about(self) -> About:
         """Describe the part; this measures its oracle."""
@@ -176,7 +176,7 @@ class Part:
     # --- the scheme ``local`` ---
 
     def start(self, place: tuple, options: dict, seed, blocks) -> None:
-        """Start a run, or continue one at ``place``, whose ``blocks`` are what `state` returned then."""
+        """Start a run, or continue one at ``place``, whose ``blocks`` come from `state` at that place."""
         options = check_options(BCFW, options)
         check_needs(BCFW, self.problem, options)
         self._solver, self._latest = BCFW(self.problem, 1.0, options, seed), None
@@ -241,7 +241,7 @@ async def answer(key: str, name: str, args: tuple, dask_worker) -> tuple:
 
 
 def merge(rounds: list[Round | Lost]) -> Round | Lost:
-    """Return what several rounds did, together; those that were lost are left out."""
+    """Return the sum of the effects of several rounds; lost ones are left out."""
     rounds = [one for one in rounds if not isinstance(one, Lost)]
     if not rounds:
         return Lost()

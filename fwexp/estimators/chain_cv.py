@@ -130,7 +130,7 @@ class ChainSVMCV(ChainModel):
         return self
 
     def _scorer(self) -> Callable | None:
-        """Return what scores a tagger; None for the share of right labels, which needs no names of labels."""
+        """Return the scorer of a tagger; None for the share of correct labels, which needs no names of labels."""
         if self.scoring is None or callable(self.scoring):
             return self.scoring
         try:
@@ -167,7 +167,7 @@ class ChainSVMCV(ChainModel):
         return tagger, problem if weights is None else weighted_problem(problem, weights)
 
     def _note(self, lams: np.ndarray, scores: np.ndarray, gaps: np.ndarray) -> None:
-        """Set what is known of every lam, from a row per fold, and choose one."""
+        """Set the scores and gaps of every lam, from a row per fold, and choose one."""
         mean = scores.mean(axis=0)
         ranks = 1 + (mean[:, None] < mean).sum(axis=1)
         splits = {f"split{k}_test_score": of_fold for k, of_fold in enumerate(scores)}

@@ -368,7 +368,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         return np.split(self.result_.w.reshape(-1, K), [p, first, first + 2])
 
     def _ready(self) -> tuple[Vectorizer, np.ndarray]:
-        """Return what encodes inputs, and the weights as `decode` takes them; they are kept while the weights are the same."""
+        """Return the encoder of inputs, and the weights as `decode` takes them; both are kept while the weights are the same."""
         check_is_fitted(self)
         if self.__dict__.get("_prepared", (None,))[0] is not self.result_.w:
             self._prepared = self.result_.w, *self._without_zeros()

@@ -286,7 +286,7 @@ class CertifiedSVM(FittedEstimator):
         return None
 
     def _before(self) -> "Before | None":
-        """Return what a warm start goes on from."""
+        """Return the start of a warm start: the last training."""
         return Before(self.result_, self._names()) if self.warm_start and "result_" in vars(self) else None
 
     def _starts(self, before: "Before | None", problem) -> Iterator[dict]:

@@ -39,7 +39,7 @@ class Vectorizer:
     min_count : int
         Features by name that fewer positions have are left out.
     source : str
-        What has the features, for messages.
+        Owner of the features, for messages.
 
     Attributes
     ----------

@@ -70,7 +70,7 @@ class FittedEstimator(BaseEstimator):
         return result_files.save(self.result_, path, self._record())
 
     def _record(self) -> dict:
-        """Return what a file holds of a fitted estimator next to its result, for JSON."""
+        """Return the content of a file of a fitted estimator next to its result, for JSON."""
         params = {name: parameter_to_json(name, value) for name, value in self.get_params(deep=False).items()}
         learned = {name: to_json(name, value) for name, value in self._learned().items()}
         return {"name": type(self).__name__, "params": params, "learned": learned}
@@ -109,8 +109,8 @@ class FittedEstimator(BaseEstimator):
 
     @abstractmethod
     def _learned(self) -> dict:
-        """Return what a file holds in addition to the parameters and the result."""
+        """Return the learned attributes to save in addition to the parameters and the result."""
 
     @abstractmethod
     def _restore(self, **learned) -> None:
-        """Restore what `_learned` returned."""
+        """Restore the attributes that `_learned` returned."""

@@ -1,4 +1,4 @@
-"""Docstrings of estimators, in which what many of them have is written once."""
+"""Docstrings of estimators, which inherit the entries of parameters and attributes from their bases."""
 
 import inspect
 import re
@@ -33,7 +33,7 @@ def completed(docs: list[str], parameters: list[inspect.Parameter]) -> str:
 
 
 def _sections(doc: str) -> dict[str, str]:
-    """Return what stands under every heading of numpydoc, and before the first."""
+    """Return the text under every heading of numpydoc, and before the first."""
     intro, *rest = re.split(r"^(\w+(?: \w+)?)\n-+\n", inspect.cleandoc(doc) + "\n", flags=re.MULTILINE)
     return {"": intro, "Parameters": "", "Attributes": ""} | dict(zip(rest[::2], rest[1::2]))
 

@@ -16,7 +16,7 @@ class NamedWeights(Mapping):
     ----------
     weights : ndarray
     *axes : tuple (str, sequence)
-        What each axis is, and its names.
+        Title and names of each axis.
     """
 
     def __init__(self, weights: np.ndarray, *axes: tuple[str, Sequence]) -> None:

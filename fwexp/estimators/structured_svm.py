@@ -25,7 +25,7 @@ METHODS = {
 }
 
 
-# How messages write the calls of a model's methods, by what functions of `CallbackProblem` ask them.
+# Calls of a model's methods in messages, by the functions of `CallbackProblem` that make them.
 CALLS = {
     "features": "{joint_feature}(X[{i}], y)",
     "loss": "{loss}(y[{i}], y_hat)",

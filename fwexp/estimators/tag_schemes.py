@@ -10,7 +10,7 @@ from fwexp.estimators.labels import names_of
 from fwexp.problems.chain import Pair
 
 TAG = re.compile(r"(?P<place>[BIES])-(?P<kind>.*)|O", re.DOTALL)
-INSIDE = "IE"  # places of tags that go on with what the tag before has begun
+INSIDE = "IE"  # places of tags that continue a chunk
 OPEN = "BI"  # places after which something is still open; in BIO it may end there
 SCHEMES = {"BIO": "BI", "BIOES": "BIES"}  # the places of tags
 

@@ -1,4 +1,4 @@
-"""Features of the transitions between the labels of a sequence: from what people give to rows for problems and kernels."""
+"""Features of the transitions between the labels of a sequence: from users' inputs to rows for problems and kernels."""
 
 from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any

@@ -25,7 +25,7 @@ def hidden(path: Path) -> Path:
 
 
 def clean(folder: Path) -> None:
-    """Remove what processes that have ended left hidden in a folder."""
+    """Remove hidden files that dead processes left in a folder."""
     with contextlib.suppress(OSError), os.scandir(folder) as inside:
         for entry in inside:
             owner = HIDDEN.fullmatch(entry.name)
@@ -65,7 +65,7 @@ def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:
     Parameters
     ----------
     contents : mapping
-        What each file will hold, or a function that writes it to an open file.
+        Content of each file, or a function that writes it to an open file.
 
     Raises
     ------

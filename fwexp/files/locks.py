@@ -1,4 +1,4 @@
-"""Claims, the one kind of lock: who does or writes something has it alone, and what the dead held is free.
+"""Claims, the one kind of lock: the process that does or writes something has it alone, and claims of dead processes are free.
 
 A process that makes a run holds a file next to it, ``.<key>.claim-<number>``. It is made as a hard link to a complete
 file, which either succeeds or finds the name taken, also on NFS, and its owner touches it every few seconds. A claim whose process
@@ -34,7 +34,7 @@ _watched: dict[Path, tuple[object, float]] = {}  # claims: the mark of their las
 
 
 class Claim:
-    """The right to do something alone, such as to run and store what has a key; `release` gives it back."""
+    """The right to do something alone, such as to run and store the run of a key; `release` gives it back."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._done = path, threading.Event()

@@ -36,7 +36,7 @@ def check(paths: Iterable[Path], kind: str) -> None:
     paths : iterable of Path
         The files.
     kind : str
-        What the files of a folder are, such as ``"figures"``; a folder holds one kind.
+        Kind of the files of a folder, such as ``"figures"``; a folder holds one kind.
 
     Raises
     ------

@@ -13,7 +13,7 @@ TOKEN = re.compile(r"(?P<machine>[0-9a-f]{12})-(?P<pid>\d+)-(?P<started>\d*)")
 
 @cache
 def _machine() -> str:
-    """Return what processes have in common that can see each other's numbers."""
+    """Return the common identity of processes that can see each other's numbers."""
     facts = [platform.node()]
     with contextlib.suppress(OSError):
         facts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())

@@ -88,7 +88,7 @@ def _digest(content: bytes) -> bytes:
 
 
 def read(path: Path):
-    """Return what a file holds, None if it cannot be read, was written by another user, or is not as it was written."""
+    """Return the content of a file, None if it cannot be read, was written by another user, or is not as it was written."""
     try:
         with open_regular(path, LARGEST) as file:
             found, content = os.fstat(file.fileno()), file.read(LARGEST)

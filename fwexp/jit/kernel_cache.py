@@ -16,11 +16,11 @@ from fwexp.jit import disk_cache
 
 __all__ = ["KernelCache"]
 
-WAIT_SECONDS = 120.0  # for another process, until it is taken for one that was stopped: ten times what a kernel takes
+WAIT_SECONDS = 120.0  # for another process, until it counts as stopped: ten times the time of a kernel
 
 
 class KernelCache(FunctionCache):
-    """numba's cache of a function, with one file for each signature; what cannot be read or written is no error.
+    """numba's cache of a function, with one file for each signature; files that cannot be read or written are no error.
 
     numba's own files are an index and numbered data: two processes that add signatures at once may number them alike, and then
     one runs the code of the other.
@@ -35,7 +35,7 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig, target_context):
         """Return the cached kernel, or None; from then on this process is the one to compile it until it is saved."""
         key = (*self._name, self._index_key(sig, target_context.codegen()))
-        self._claim.close()  # of what could not be compiled
+        self._claim.close()  # of a kernel that could not be compiled
         data = self._read(key)
         if data is None:
             with contextlib.suppress(OSError):

@@ -22,7 +22,7 @@ __all__ = ["KernelCompiler", "leaves_arrays"]
 
 
 def _leaves(kind: types.Type) -> Iterator[types.Type]:
-    """Return the types of what a value is made of, through tuples."""
+    """Return the types of a value's parts, through tuples."""
     if isinstance(kind, types.BaseTuple):
         for part in kind.types:
             yield from _leaves(part)

@@ -160,7 +160,7 @@ def _enter(M, a, g, j, U, support, m, shift, s, r, z):
         a[j] += t
         if blocking < 0:
             break
-        # The gradient is still the same on what remains of the support.
+        # The gradient is still the same on the remaining support.
         slope -= t * curvature
         _drop(U, support, s, r, m, blocking)
         m -= 1

@@ -64,7 +64,7 @@ def _equal(column: pd.Series, value) -> pd.Series:
 
 
 def parse(text: str, results_dir="results", config_dir: Path | None = None) -> Side:
-    """Return what a word of the command line stands for.
+    """Return the side that a word of the command line names.
 
     A folder is a store; ``bcfw_gap`` a method as in figures, in ``config_dir/solver``, or as the runs in ``results_dir`` have it,
     also of solvers that are not installed here; ``bcfw:sampling=gap,step=pairwise`` a solver with options.
@@ -198,7 +198,7 @@ def advances(results: pd.DataFrame, method: str, over: str, cost: str) -> pd.Dat
     method, over : str
         The two methods.
     cost : {"passes", "time"}
-        What counts.
+        The cost: passes or seconds.
 
     Returns
     -------

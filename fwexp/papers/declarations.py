@@ -47,7 +47,7 @@ class Advance:
     method, over : str
         The two methods, by their names in ``conf/solver``.
     cost : {"passes", "time"}
-        What counts: oracle calls / n, or solver seconds.
+        The cost: oracle calls / n, or solver seconds.
     figure : str
         The figure that shows both.
     """
@@ -81,7 +81,7 @@ class Paper(Declared):
     Attributes
     ----------
     id : str
-        What the ids of its claims begin with: ``B13``.
+        Beginning of the ids of its claims: ``B13``.
     name : str
         Beginning of the names of its figures, and name of its folder: ``icml2013``.
     title, authors, url : str
@@ -153,9 +153,9 @@ class Figure(Preset, Declared):
     kind : Kind, optional
         By default ours, or reproduced if `paper` describes it.
     caption : str
-        What it shows here.
+        Content of this figure.
     paper : str, optional
-        What the paper's figure showed, or what the paper announces; None where it has none.
+        Content of the paper's figure, or the announcement in the paper; None without either.
     timed : bool, optional
         Whether it shows seconds: then its runs take turns. By default whether a panel of its chart does.
     suffixes : tuple of str
@@ -262,7 +262,7 @@ PAPERS, FIGURES = _catalogue(Paper), _catalogue(Figure, lazy=True, pattern=NAME)
 
 
 def papers_by_id() -> dict[str, Paper]:
-    """Return the papers, ours first, by what the ids of their claims begin with."""
+    """Return the papers, ours first, by the beginning of the ids of their claims."""
     papers: dict[str, Paper] = {}
     for paper in PAPERS.values():
         papers.setdefault(paper.id, paper)

@@ -24,7 +24,7 @@ MORE = (".pdf", ".pgf")
 """Suffixes of further pictures, which are drawn on request."""
 
 KIND = "figures"
-LARGEST = 2**28  # bytes of one of them: ten times what any has
+LARGEST = 2**28  # bytes of one of them: ten times the largest one
 
 
 def paths(stem: Path, suffixes) -> list[Path]:
@@ -72,7 +72,7 @@ def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
 
 
 def read_file(stem: Path, suffix: str, record: Mapping) -> bytes:
-    """Return what one file of a figure holds; `Damaged` if that is not what its JSON was written for."""
+    """Return the content of one file of a figure; raise `Damaged` if it differs from the one that its JSON was written for."""
     path = stem.with_name(stem.name + suffix)
     content = records.read_bytes(path, LARGEST)
     if record["files"].get(suffix) != sha256(content):

@@ -29,7 +29,7 @@ def make_figure(
     launcher: str | None = None,
     force: bool | str = False,
 ) -> list[Path]:
-    """Run what a figure needs and is not stored yet, then draw it.
+    """Make the missing runs of a figure, then draw it.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def make_figure(
     launcher : str, optional
         Hydra's launcher for the runs (see `fwexp.run.sweep.execute`); the figure's own if None.
     force : bool or "stale"
-        Whether to run again what is stored; ``"stale"``: what other sources than those that are here made.
+        Whether to repeat stored runs; ``"stale"``: only those that other sources made.
 
     Returns
     -------
@@ -74,9 +74,9 @@ def makers(
     overrides: Mapping[str, str] = MappingProxyType({}),
     look: Look = Look(),  # noqa: B008  frozen
 ) -> dict[str, Callable[[], list[Path]]]:
-    """Run, as one sweep, what figures need that run side by side; return what does the rest for each figure.
+    """Run, as one sweep, the side-by-side runs of figures; return functions that do the rest for each figure.
 
-    Runs that take turns are left to what is returned: they may last, and each figure is to be there before the next one runs.
+    Runs that take turns are left to these functions: they may last, and each figure is to be there before the next one runs.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def makers(
     Returns
     -------
     dict
-        By name, in their order: a function without arguments that does and raises what `make_figure` does.
+        By name, in their order: a function without arguments that completes `make_figure` and raises its errors.
     """
     plans, made = [], {}
     where = {"results_dir": results_dir, "data_dir": data_dir}
@@ -115,7 +115,7 @@ def makers(
 
 @dataclass
 class _Plan:
-    """A figure to be made: its files, its runs, and what went wrong with them."""
+    """A figure to be made: its files, its runs, and their faults."""
 
     figure: Figure
     preset: str
@@ -149,7 +149,7 @@ def _fail(error: Exception) -> None:
 
 
 def _run(plans: Sequence[_Plan], **where) -> None:
-    """Run what figures with the same launcher need, and note in their plans what went wrong."""
+    """Run the configurations of figures with the same launcher, and note faults in their plans."""
     from fwexp.run import sweep
 
     try:

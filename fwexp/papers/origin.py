@@ -17,7 +17,7 @@ class Origin:
     Attributes
     ----------
     figure, title : str
-        Its name in the catalogue, and what it shows.
+        Its name in the catalogue, and its title.
     preset : str
         Which form of its runs was drawn: ``full``, a shorter one, or none that has a name.
     runs : mapping

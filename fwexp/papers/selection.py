@@ -100,7 +100,7 @@ class Selection:
         return rows
 
     def sentences(self, oracle: bool = False) -> list[str]:
-        """Return what validation picks, and the test error there."""
+        """Return the values that validation picks, and the test error there."""
         picked = self.pick(self.repeats)
         if picked is None:
             return [f"{self.data}: every candidate has a run that diverged, so validation picks none"]

@@ -83,7 +83,7 @@ def as_sparse(name: str, value):
     Parameters
     ----------
     name : str
-        What messages call it.
+        Its name in messages.
     value : sparse array or matrix
         Of any format.
 
@@ -230,7 +230,7 @@ def _ragged(value) -> str:
 
 
 def _why_not(value, array: np.ndarray, kinds: str) -> str:
-    """Return the content of an array that holds no wanted numbers, and what to do about it, as text."""
+    """Return a description of an array that does not hold the wanted numbers, and the remedy, as text."""
     if array.dtype.kind == "O":
         item = next((item for item in array.flat if not isinstance(item, int | float)), array.flat[0])
         if isinstance(item, Mapping):

@@ -372,7 +372,7 @@ class CallbackProblem(Oracles, Examples):
         return snapshot(self._answer("decode", i, w))
 
     def _check_truth(self, i: int) -> None:
-        """Check what must hold of the true labeling of example i."""
+        """Check the true labeling of example i: loss 0, and the same features as before."""
         if (loss := self._checked_loss(i, self.y[i])) != 0.0:
             raise ParameterError(f"{self.call('loss', i)} must be 0 at the truth y[{i}], got {loss:.6g}")
         phi = self._true_phi(i)
@@ -412,7 +412,7 @@ class Renumbered:
         self.function, self.indices = function, indices
 
     def __call__(self, i, argument):
-        """Return what the function returns."""
+        """Return the result of the function."""
         asked = self.indices[i]
         return self.function(int(asked) if np.ndim(asked) == 0 else asked, argument)
 

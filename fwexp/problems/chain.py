@@ -53,7 +53,7 @@ LONGEST_GRAM = 128  # positions; about where the two ways to a norm cost the sam
 Pair = tuple[int | None, int | None]  # labels (from, to); None is the start or the end
 
 NO_CUTS = np.zeros((0, 2), dtype=np.bool_)
-FORBIDDEN = -1e300  # the score of what constraints exclude: finite, so that differences are numbers
+FORBIDDEN = -1e300  # the score of excluded labelings: finite, so that differences are numbers
 
 
 @sliceable(
@@ -384,5 +384,5 @@ def as_matrices(X) -> list:
 
 @inlined
 def divisor(problem, i):
-    """Return by what the sum of the costs of sequence i is divided in its loss."""
+    """Return the divisor of the sum of the costs of sequence i in its loss."""
     return (problem.label_ptr[i + 1] - problem.label_ptr[i]) / problem.counts[i]

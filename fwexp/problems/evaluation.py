@@ -58,7 +58,7 @@ class Totals(NamedTuple):
 
 
 def evaluator(problem, objective=HINGE) -> "Evaluator":
-    """Return what evaluates weights on a problem: one that is spread out has its own."""
+    """Return the evaluator of weights on a problem; a problem that is spread out has its own."""
     return problem.evaluator() if hasattr(problem, "evaluator") else Evaluator(problem, objective)
 
 

@@ -56,7 +56,7 @@ def cut_change(problem, i, y, e):
 
 @register_jitable
 def add_cuts(problem, i, y, c, pairwise):
-    """Add c times what y cuts of every edge feature, less what the truth does, to ``pairwise``."""
+    """Add c times the edge features that y cuts, minus those that the truth cuts, to ``pairwise``."""
     for e in range(problem.edge_ptr[i], problem.edge_ptr[i + 1]):
         change = cut_change(problem, i, y, e)
         if change != 0:

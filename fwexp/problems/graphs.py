@@ -24,7 +24,7 @@ GRAPH_ROWS = {  # for `sliceable`
 
 
 def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return what a wrong label of every node costs, (nodes,), and by how much nodes count in every example, (n,).
+    """Return the cost of a wrong label of every node, (nodes,), and the weight of nodes in every example, (n,).
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> tuple[np.
 
 
 def graph_fields(edges, labels, sizes, label_ptr, num_labels: int, loss: str) -> dict:
-    """Return the fields of a problem that hold its graphs, its labels and what these cost; arguments are right.
+    """Return the fields of a problem that hold its graphs, its labels and their costs; the arguments are checked.
 
     Parameters
     ----------

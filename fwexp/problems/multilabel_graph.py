@@ -48,7 +48,7 @@ class MultiLabelProblem(NamedTuple):
     first: np.ndarray  # int32 (nodes + n,): per example the V + 1 numbers of ``oracles.max_flow.incidence``
     out: np.ndarray  # int32 (2 edges,): the same
     labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
-    node_loss: np.ndarray  # float64 (nodes,), what a wrong label costs
+    node_loss: np.ndarray  # float64 (nodes,), the cost of a wrong label
     counts: np.ndarray  # float64 (n,), by how much nodes count in the loss: 1 if it is a share
     is_forest: bool  # whether no graph has a cycle
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per node

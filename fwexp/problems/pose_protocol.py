@@ -82,7 +82,7 @@ def _place_scores(problem, i, theta, scratch):
 
 @register_jitable
 def _joint_loss(problem, i, j, cell):
-    """Return what a part at a cell adds to the loss of the pose."""
+    """Return the contribution of a part at a cell to the loss of the pose."""
     first, columns = problem.label_ptr[i], problem.columns[i]
     truth, known = problem.labels[first + j], 0
     if truth < 0:

@@ -15,7 +15,7 @@ from fwexp.problems import lazy_sparse as sp
 def snapshot(y: Any) -> Any:
     """Return a copy of a labeling that may be changed later, and any other as it is.
 
-    What has a hash does not change, by Python's convention.
+    Hashable objects do not change, by Python's convention.
     """
     if type(y) is np.ndarray and not y.dtype.hasobject:
         return y.copy(order="K")
@@ -27,7 +27,7 @@ def snapshot(y: Any) -> Any:
 
 
 def key_of(y: Any) -> Hashable | None:
-    """Return what labelings that are equal share, and others do not; None where that is not known without comparing."""
+    """Return a value that equal labelings share, and others do not; None if only a comparison can tell."""
     try:
         return _key(y)
     except TypeError:  # an object without a hash

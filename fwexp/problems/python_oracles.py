@@ -75,7 +75,7 @@ class Oracles:
         return answers
 
     def _answer(self, name: str, i: int, w: np.ndarray) -> Any:
-        """Return what the function called ``name`` answers at w, which may change afterwards."""
+        """Return the answer of the function called ``name`` at w, which may change afterwards."""
         y = self._ahead.pop((get_ident(), name, i), NOT_ASKED)
         if y is NOT_ASKED:
             function, w = getattr(self, name), read_only(w)
@@ -101,7 +101,7 @@ def read_only(w: np.ndarray) -> np.ndarray:
 
 
 def _answers(function: Callable, examples: Sequence[int], w: np.ndarray) -> list:
-    """Return what a function answers for several examples; it may use its answers again, so they are copied."""
+    """Return the answers of a function for several examples; it may reuse its answers, so they are copied."""
     return [snapshot(function(i, w)) for i in examples]
 
 

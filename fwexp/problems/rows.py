@@ -120,7 +120,7 @@ def _(x, t, label, c, width, weights):
     pass
 
 
-# --- what a row is ----------------------------------------------------------------------------------------------------
+# --- the content of a row -----------------------------------------------------------------------------------------------
 
 
 @dispatched
@@ -179,7 +179,7 @@ def _place(x, j, width, k):
     return np.uint64(entry_column(x, j)) * np.uint64(width) + np.uint64(k)
 
 
-# --- what follows, in sums that do not wait for each other -------------------------------------------------------------
+# --- derived functions, in sums that do not wait for each other --------------------------------------------------------
 
 
 @row_scores.register(*ROWS)

@@ -258,7 +258,7 @@ def _(problem, i, limit):
     nodes = int(problem.label_ptr[i + 1] - problem.label_ptr[i])
     if 2**nodes > limit:
         raise ParameterError(f"example {i} has 2^{nodes} labelings, more than the {limit} that can be written out")
-    subsets = np.indices((2,) * nodes, dtype=np.int32).reshape(nodes, -1).T  # before what contains them
+    subsets = np.indices((2,) * nodes, dtype=np.int32).reshape(nodes, -1).T  # before the sets that contain them
     return np.array([protocol.as_labeling(problem, i, y) for y in subsets])
 
 

@@ -90,7 +90,7 @@ def _graphs(sizes: Mapping, X, edges=None, Z=None):
     return problem._replace(labels=np.full_like(problem.labels, -1))
 
 
-# For each family the problem without labels, from what its constructor takes as inputs; and what it takes in addition to X.
+# For each family the problem without labels, from the inputs of its constructor, and further arguments in addition to X.
 UNLABELLED: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "ChainProblem": (_chains, ("Z",)),
     "MulticlassProblem": (_vectors, ()),
@@ -110,7 +110,7 @@ def unlabelled(wanted: Mapping, X, inputs: Mapping):
     X : object
         Inputs.
     inputs : mapping
-        What else describes the inputs, by its name in the constructor.
+        Further arguments that describe the inputs, by their names in the constructor.
     """
     family = wanted.get("family")
     if family not in UNLABELLED:

@@ -32,7 +32,7 @@ from fwexp.problems.walk import (
     sums_of,
 )
 
-# --- what a family registers: inner products of rows --------------------------------------------------------------------
+# --- functions that a family registers: inner products of rows ----------------------------------------------------------
 
 
 @dispatched
@@ -78,7 +78,7 @@ def _(problem, i, r, row, local):
     pass
 
 
-# --- what follows -------------------------------------------------------------------------------------------------------
+# --- derived functions ----------------------------------------------------------------------------------------------------
 
 of_entries = Implied()
 

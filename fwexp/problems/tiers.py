@@ -1,4 +1,4 @@
-"""Tiers: which functions of the protocol a problem family has to register, and for what.
+"""Tiers: the functions of the protocol that a problem family has to register, by purpose.
 
 Every family registers the ``required`` functions, with which most solvers run. The class of a family states its other tiers in
 its attribute ``tiers``, and `fwexp.testing.check_problem` compares the statement with the functions. Functions that a family

@@ -29,7 +29,7 @@ from fwexp.problems.rows import (
     row_scores,
 )
 
-# --- what a family registers ------------------------------------------------------------------------------------------
+# --- functions that a family registers ----------------------------------------------------------------------------------
 
 
 @dispatched
@@ -123,7 +123,7 @@ def _(problem, i, r, label, c, w):
     row_scatter_label(inputs(problem), first_row(problem, i) + r, label, c, row_width(problem), w)
 
 
-# --- what a visitor does with a part ----------------------------------------------------------------------------------
+# --- operations of a visitor on a part --------------------------------------------------------------------------------
 
 
 @dispatched

@@ -11,8 +11,8 @@ from fwexp.store.keys import GROUPS, TRAIN, task_of
 
 @functools.cache
 def catalogue(group: str) -> Mapping:
-    """Return what there is in a group (``dataset``, ``solver``, ``task``), by name."""
-    from fwexp.convex import minimize  # noqa: F401  options of solvers are not called like what these take
+    """Return the choices of a group (``dataset``, ``solver``, ``task``), by name."""
+    from fwexp.convex import minimize  # noqa: F401  options of solvers must not have names of its parameters
     from fwexp.data import DATASETS
     from fwexp.solvers import SOLVERS
     from fwexp.tasks import TASKS, train  # noqa: F401
@@ -56,7 +56,7 @@ def of_kind(dataset: str, solver: str, options: Mapping) -> tuple[str, Mapping]:
 
 
 def default_task(dataset: str) -> str:
-    """Return the task of a data set where none is chosen: training, or what there is in its place."""
+    """Return the default task of a data set: training, or the first task for its kind."""
     names = fitting("task", kinds("dataset", dataset))
     return TRAIN if TRAIN in names else names[0]
 
@@ -68,7 +68,7 @@ def that_fit(words: Iterable[str], others: Iterable[str]) -> list[str]:
 
 
 def _choice(word: str) -> tuple[str, list[str]] | None:
-    """Return what ``group=name,name`` chooses, of names that are known; of methods their solvers."""
+    """Return the names that ``group=name,name`` chooses, if they are known; for methods their solvers."""
     group, _, text = word.partition("=")
     if group not in GROUPS:
         return None
@@ -89,7 +89,7 @@ def _fit(*choices: tuple[str, list[str]]) -> bool:
 
 
 def overview() -> str:
-    """Return a paragraph for every kind of problem, with what there is of each group, and what tasks do not take all of it."""
+    """Return a paragraph for every kind of problem, with the choices of each group, and the limits of tasks."""
     lines = []
     for kind, title in KINDS.items():
         names = {group: fitting(group, [kind]) for group in sorted(GROUPS)}

@@ -32,7 +32,7 @@ SWEEP_KEYS = {"skip_invalid": False, "fail_fast": False, "objective_value": None
 EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": CHECKPOINT_SECONDS, "n_jobs": None}
 EXECUTION_KEYS |= SWEEP_KEYS
 
-LAUNCHERS = {  # Hydra's and ours, and what Hydra calls for each
+LAUNCHERS = {  # Hydra's and ours, and the class that Hydra calls for each
     "basic": "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
     "joblib": "hydra_plugins.hydra_joblib_launcher.joblib_launcher.JoblibLauncher",
     "submitit_local": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.LocalLauncher",
@@ -154,7 +154,7 @@ def quote(value) -> str:
 
 
 def literal(text: str) -> str:
-    """Return what Hydra reads as ``text`` where that has the signs of a reference, ``${``."""
+    """Return Hydra's reading of ``text`` if it has the signs of a reference, ``${``."""
     return re.sub(r"(\\*)\$\{", r"\1\1\\${", text)
 
 
@@ -202,7 +202,7 @@ def _register(_) -> None:
 
 
 def _experiment(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a preset as its YAML file would have it, from what a figure states."""
+    """Return a preset as its YAML file would have it, from the statements of a figure."""
     values = containers(stated)
     chosen = [{f"override /{group}": values.pop(group)} for group in (*GROUPS, "engine") if isinstance(values.get(group), str)]
     sweeper = {key: values.pop(key) for key in ("grids", "smoke") if key in values}

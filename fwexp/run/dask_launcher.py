@@ -85,7 +85,7 @@ class DaskLauncher(Launcher):
         self._options = check({key: OmegaConf.to_container(v) if OmegaConf.is_config(v) else v for key, v in options.items()})
 
     def setup(self, *, hydra_context, task_function, config) -> None:
-        """Keep what Hydra passes."""
+        """Keep the arguments that Hydra passes."""
         self._with = hydra_context, task_function, config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:

@@ -35,7 +35,7 @@ def check_engine(given, task: str, solver: str) -> Engine | None:
     Raises
     ------
     UserError
-        One that does not exist, or has other keys, or of what cannot be spread.
+        If it does not exist, has other keys, or the task cannot be spread.
     """
     if given is None:
         return None

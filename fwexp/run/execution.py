@@ -49,7 +49,7 @@ def execute_in(
     misfits : sequence of UserError
         Why points of the sweep were left out before.
     names : mapping, optional
-        What to call the runs, by key; by default their numbers and settings, and how many there are is printed.
+        Names of the runs, by key; by default their numbers and settings, and their count is printed.
     unfit : dict, optional
         Takes why runs were left out, by key, with ``skip_invalid``.
     **place

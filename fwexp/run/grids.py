@@ -150,7 +150,7 @@ def _parts(loader) -> Parts:
 
 
 class Composer:
-    """Composes once per choice from a group, and sets values in what came out as plain data: hundreds of times faster.
+    """Composes once per choice from a group, and sets values in the result as plain data: hundreds of times faster.
 
     ``with_hydra`` is the configuration before any point is composed, with its ``hydra``.
     """
@@ -189,7 +189,7 @@ class Composer:
             raise explain(error) from error
 
     def _read(self, text: str) -> tuple[str, object] | None:
-        """Return what key an override changes to what; None of one that chooses from a group, adds or deletes."""
+        """Return the key and the value that an override changes; None if it chooses from a group, adds or deletes."""
         override = self._parse(text)
         is_value = override.type is OverrideType.CHANGE and not self._parts.is_group(override.key_or_group)
         return (override.key_or_group, override.value()) if is_value else None
@@ -202,7 +202,7 @@ class Composer:
         return self._composed[choices]
 
     def _base(self, choices: tuple[str, ...]) -> dict | None:
-        """Return, as plain data, what `_compose` returns; None where that refers to itself."""
+        """Return, as plain data, the result of `_compose`; None if it refers to itself."""
         if choices not in self._plain:
             self._plain[choices] = self._put_together(choices) or _without_references(self._compose(choices)[0])
         return self._plain[choices]
@@ -232,13 +232,13 @@ def _without_hydra(config: DictConfig) -> tuple[DictConfig, dict]:
 
 
 def _without_references(config: DictConfig) -> dict | None:
-    """Return plain data, None for what holds references."""
+    """Return plain data, None if there are references."""
     plain = OmegaConf.to_container(config, resolve=False)
     return None if "${" in str(plain) else plain
 
 
 def _changed(config: dict | None, values: Mapping) -> dict | None:
-    """Return a configuration with other values; None where it takes OmegaConf to tell what they make, or that they are wrong."""
+    """Return a configuration with other values; None if OmegaConf has to check or resolve them."""
     if config is None:
         return None
     config = dict(config)

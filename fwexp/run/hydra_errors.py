@@ -15,7 +15,7 @@ COMPOSING = (HydraException, OmegaConfBaseException, YAMLError)  # raised while 
 
 
 def explain(error: Exception) -> UserError:
-    """Return what the user got wrong, for an exception of Hydra or OmegaConf."""
+    """Return the user's mistake behind an exception of Hydra or OmegaConf."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         return _missing(error)
     if isinstance(error, OverrideParseException):

@@ -41,7 +41,7 @@ class Loader(ConfigLoader):
         self._loader = loader
 
     def load_configuration(self, config_name, overrides, *arguments, **options) -> DictConfig:
-        """Return what the loader composes, if none of that would be called, ignored or written outside the store."""
+        """Return the composition of the loader, if none of that would be called, ignored or written outside the store."""
         for override in OverridesParser.create().parse_overrides(list(overrides)):
             _check_choice(override, self)
         config = self._loader.load_configuration(config_name, overrides, *arguments, **options)
@@ -57,7 +57,7 @@ class Loader(ConfigLoader):
         return self._loader.get_search_path()
 
     def get_sources(self) -> list:
-        """Return what reads the files there."""
+        """Return the reader of the files there."""
         return self._loader.get_sources()
 
     def list_groups(self, parent_name: str) -> list[str]:
@@ -65,7 +65,7 @@ class Loader(ConfigLoader):
         return self._loader.list_groups(parent_name)
 
     def get_group_options(self, group_name: str, *arguments, **options) -> list[str]:
-        """Return what can be chosen from a group; nothing if there is no such group."""
+        """Return the choices of a group; none if there is no such group."""
         return self._loader.get_group_options(group_name, *arguments, **options)
 
     def compute_defaults_list(self, *arguments, **options):

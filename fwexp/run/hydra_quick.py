@@ -18,7 +18,7 @@ from omegaconf import DictConfig
 class Remembering(CachingConfigRepository):
     """A repository that reads a configuration once, and hands out copies, because merging changes its arguments."""
 
-    pickles: dict[str, bytes | None]  # None of what cannot be pickled, such as schemas
+    pickles: dict[str, bytes | None]  # None for objects that cannot be pickled, such as schemas
     own_parts: dict[tuple, DictConfig]  # of Hydra, by the files in them
 
     def __init__(self, delegate) -> None:
@@ -65,7 +65,7 @@ class QuickLoader(ConfigLoaderImpl):
         self.repository = Remembering(self.repository)
 
     def _compose_config_from_defaults_list(self, defaults, repo) -> DictConfig:
-        """Merge what the files hold; Hydra's own part, half of the work and mostly the same, is merged once."""
+        """Merge the files; Hydra's own part, half of the work and mostly the same, is merged once."""
         count = 1 + [default.config_path for default in defaults].index("hydra/config")
         files, merged = tuple((default.config_path, default.package) for default in defaults[:count]), repo.delegate.own_parts
         if files not in merged:
@@ -82,7 +82,7 @@ class _Hydra(Hydra):
     mode: RunMode
 
     def get_mode(self, *_, **__) -> RunMode:
-        """Return what the flag -m says: Hydra would compose everything once more to ask the configuration."""
+        """Return whether the flag -m is given: Hydra would compose everything once more to ask the configuration."""
         return self.mode
 
 

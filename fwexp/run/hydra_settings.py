@@ -28,7 +28,7 @@ LOGGING = {  # the values that logging imports or calls
 
 
 def check_hydra(config: DictConfig) -> None:
-    """Refuse what would be called, ignored or written outside the store, in a composed configuration with its ``hydra``."""
+    """Refuse settings that would be called, ignored or written elsewhere, in a composed configuration with its ``hydra``."""
     name, target = config.hydra.runtime.choices.get("hydra/sweeper"), OmegaConf.select(config, "hydra.sweeper._target_")
     if target != SWEEPERS.get(name):
         raise OptionError(f"hydra/sweeper must be {' or '.join(SWEEPERS)}, got {target if name in SWEEPERS else name}")
@@ -53,7 +53,7 @@ def check_hydra(config: DictConfig) -> None:
 
 
 def _check_launcher(config: DictConfig) -> None:
-    """Refuse what a launcher would ignore, or stumble on when its first run is due."""
+    """Refuse settings that a launcher would ignore, or fail on when its first run starts."""
     target, name = OmegaConf.select(config, "hydra.launcher._target_"), config.hydra.runtime.choices.get("hydra/launcher")
     if target != LAUNCHERS.get(name):  # A file or an argument sets it, in addition to the choice that the other keys come from.
         raise ParameterError(f"hydra.launcher cannot be set, got {shown(target)}; hydra/launcher takes {', '.join(LAUNCHERS)}")
@@ -82,12 +82,12 @@ def check_targets(config: DictConfig) -> None:
 
 
 def _targets(config: DictConfig, key: str, value) -> Iterator[tuple[str, object]]:
-    """Yield every key that ends in ``_target_`` with its text, also in what references stand for."""
+    """Yield every key that ends in ``_target_`` with its text, also in the targets of references."""
     if isinstance(value, dict | list):
         for name, below in value.items() if isinstance(value, dict) else enumerate(value):
             place = f"{key}.{name}".lstrip(".")
             if name == "_target_":
-                yield place, below  # not what it refers to, which may be another thing later
+                yield place, below  # not the target, which may change later
             else:
                 yield from _targets(config, place, below)
     elif isinstance(value, str) and "${" in value and ":" in value and value.startswith("${") and value.endswith("}"):
@@ -103,7 +103,7 @@ def _targets(config: DictConfig, key: str, value) -> Iterator[tuple[str, object]
 
 
 def _check_logging(key: str, value) -> None:
-    """Refuse what makes logging import or call something, in a configuration of it as it was written."""
+    """Refuse settings that make logging import or call something, in a configuration of it as it was written."""
     if isinstance(value, dict):
         for name, item in value.items():
             place = f"{key}.{name}"

@@ -93,7 +93,7 @@ def heard(folder: Path) -> Iterator[None]:
 
 
 def _at_times(ask: Callable[[], bool]) -> Callable[[], bool]:
-    """Return a function that returns what ``ask`` returns, asked every few moments until that is True."""
+    """Return a function that returns the result of ``ask``, called every few moments until that is True."""
     last, answer = time.monotonic(), False
 
     def answered() -> bool:

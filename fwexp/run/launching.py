@@ -31,7 +31,7 @@ class _Jobs:
     """Stand-in for Hydra's loader and callbacks, which launchers ask about jobs: it composes nothing and calls no callback."""
 
     def load_sweep_config(self, config, overrides: list[str]):
-        """Return Hydra's configuration of a job, which notes what it was launched with."""
+        """Return Hydra's configuration of a job, which notes the overrides of its launch."""
         config = copy.deepcopy(config)
         with read_write(config.hydra):
             config.hydra.overrides.task = overrides

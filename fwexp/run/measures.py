@@ -14,7 +14,7 @@ AXES = ("step", "oracle_calls", "passes", "time")
 
 
 def measures(run: StoredRun) -> dict[str, float]:
-    """Return primal, dual, gap and errors of the weights that a run returned, and what it took, by the columns of a trace."""
+    """Return primal, dual, gap and errors of the weights that a run returned, and its costs, by the columns of a trace."""
     trace = store.read_results([run])
     trace = trace[trace["iterate"] == run.record["iterate"]]
     if trace.empty:

@@ -63,11 +63,11 @@ class OptunaSweeper(Sweeper):
         self._context = self._config = None
 
     def setup(self, *, hydra_context, task_function, config) -> None:
-        """Keep what Hydra passes."""
+        """Keep the arguments that Hydra passes."""
         self._context, self._config = hydra_context, config
 
     def sweep(self, arguments: list[str]) -> None:
-        """Search what ``arguments`` leave open."""
+        """Search the values that ``arguments`` leave open."""
         with needing("hydra/sweeper=optuna needs"):
             import optuna  # noqa: F401
         hydra = self._config.hydra
@@ -102,7 +102,7 @@ class _Point(NamedTuple):
 
 
 class _Search:
-    """A search: its space, its study and what it does with points."""
+    """A search: its space, its study and its runs of points."""
 
     def __init__(self, loader, overrides: Sequence[str], config_name: str) -> None:
         parser = grids.parser_of(loader)

@@ -29,7 +29,7 @@ SWEEP = "sweep.json"
 
 @functools.lru_cache(maxsize=1)
 def read(folder: str) -> dict:
-    """Return what the sweep with this folder does, once per process."""
+    """Return the function of the sweep with this folder that runs a job, once per process."""
     return json.loads((Path(folder) / SWEEP).read_text(encoding="utf-8"))
 
 

@@ -70,7 +70,7 @@ def run(
     Raises
     ------
     UserError
-        What the user got wrong; nothing has been written.
+        If the user made a mistake; nothing has been written.
     """
     if outcome := _already(config, results_dir, data_dir, force):
         return outcome
@@ -131,7 +131,7 @@ def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
 
 @on_interrupt("keep")
 def solve(config: Mapping, problems: tuple, data_dir=None, *, place=MappingProxyType({}), **how):
-    """Run a canonical configuration on what `load` returns; ``how`` is ``verbose`` and ``checkpoint``."""
+    """Run a canonical configuration on the data that `load` returns; ``how`` is ``verbose`` and ``checkpoint``."""
     from fwexp.tasks import TASKS
 
     own, given = dict(config.get("task", {})), {key: value for key, value in config.items() if key not in (*GROUPS, "engine")}
@@ -198,7 +198,7 @@ def _data(dataset: Mapping, data_dir) -> _Data:
 
 
 def _files(dataset: Mapping, data_dir) -> tuple[str, tuple]:
-    """Return the folder of the data as it is called from everywhere, and what changes when a file there does."""
+    """Return the absolute folder of the data, and a value that changes when a file there does."""
     from fwexp.data import DATASETS, resolve_data_dir
     from fwexp.data.data_files import files_in
 

@@ -47,7 +47,7 @@ class GridSweeper(Sweeper):
         self._context = self._config = None
 
     def setup(self, *, hydra_context, task_function, config) -> None:
-        """Keep what Hydra passes."""
+        """Keep the arguments that Hydra passes."""
         self._context, self._config = hydra_context, config
 
     def sweep(self, arguments: list[str]) -> None:
@@ -90,7 +90,7 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
     Parameters
     ----------
     overrides : sequence of str
-        What would follow ``fwexp run -m``, such as ``["+experiment=icml2013/fig1"]``.
+        Arguments of ``fwexp run -m``, such as ``["+experiment=icml2013/fig1"]``.
     preset : {"full", "smoke"}
         Which values of the grids to take; ``full`` by default.
     """
@@ -111,7 +111,7 @@ def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callab
     Parameters
     ----------
     overrides : sequence of str
-        What would follow ``fwexp run -m``, also of the launcher.
+        Arguments of ``fwexp run -m``, also of the launcher.
     """
     with hydra_loader() as loader:
         points = grids.expand(loader, overrides, CONFIG_NAME)
@@ -176,7 +176,7 @@ def execute_together(
     Returns
     -------
     list of UserError, RunsFailed or None
-        What went wrong with each list: of one whose data or options are wrong, nothing was run that no other list has.
+        Error of each list: if its data or options are wrong, none of its own runs was made.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The work of a sweep, until every run is stored or has failed: also what workers lose, and what other sweeps have in work.
+"""The work of a sweep, until every run is stored or has failed: including runs lost by workers, and claimed by other sweeps.
 
 Whether a run is done is read from the store, not from what a launcher returns: a launcher whose worker was killed returns
 nothing at all, and a run may be finished by another sweep on the same store.
@@ -21,7 +21,7 @@ from fwexp.run import relay
 from fwexp.store.keys import key_of
 from fwexp.store.stored_run import StoredRun
 
-SECONDS = 0.5  # between two looks at what other sweeps have in work
+SECONDS = 0.5  # seconds between two looks at runs that other sweeps have claimed
 STARTS = 3  # of workers that die before any of them begins a run
 UNENDED = ("interrupted", "skipped", "due", "claimed")  # of runs that this process did not bring to an end
 

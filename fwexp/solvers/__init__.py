@@ -56,7 +56,7 @@ def of_kind(kind: str) -> Mapping[str, type[Iteration]]:
 
 
 def get_method(name: str, options: Mapping) -> tuple[type[Solver], Mapping]:
-    """Return the solver of a method and its options: those given, and what else the method states; a solver is itself a method."""
+    """Return the solver of a method and its options: the given ones, and the method's own; a solver is itself a method."""
     solvers = of_kind(plugins.STRUCTURED)
     if name in solvers:
         return solvers[name], options

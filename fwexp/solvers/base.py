@@ -57,7 +57,7 @@ class Solver(Iteration):
     chooses: ClassVar[bool] = False  # whether `choose` returns another class or other options, which define the iterates
 
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
-    lost: Mapping[str, int] = MappingProxyType({})  # work that was lost with workers, and changed the result: how much of what
+    lost: Mapping[str, int] = MappingProxyType({})  # work lost with workers, which changed the result: amounts by kind
 
     def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None, objective=HINGE) -> None:
         if warm_start is not None and not self.takes_warm_start:

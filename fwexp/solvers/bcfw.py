@@ -135,7 +135,7 @@ class BCFW(Solver):
         self.acceleration.schedule(self)
 
     def _set_weights(self) -> None:
-        """Set w to what belongs to the dual variables."""
+        """Set w from the dual variables."""
         iterate = self.state.iterate
         projections.set_weights(iterate.constraint, self._from_scratch()[0], iterate.w)
         iterate.w_sq[0] = inner(self.problem, iterate.w, iterate.w)

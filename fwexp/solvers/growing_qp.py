@@ -18,7 +18,7 @@ def tolerance(tol: float, b: np.ndarray, M: np.ndarray, a: np.ndarray, products=
     M a is a sum of terms that cancel. ``products`` are the sizes of further terms, if there are any.
     """
     wanted = tol * np.abs(b).max()
-    if products is None and wanted >= ROUNDING * np.diag(M).max():  # an upper bound of what follows
+    if products is None and wanted >= ROUNDING * np.diag(M).max():  # an upper bound of the next products
         return wanted
     terms = np.abs(M) @ a + (0.0 if products is None else products)
     return max(wanted, ROUNDING * float(terms.max()))

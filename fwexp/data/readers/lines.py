@@ -46,7 +46,7 @@ def text_lines(path: Source) -> Iterator[tuple[int, str]]:
 
 
 def split(line: str) -> list[str]:
-    """Return what stands between spaces and tabs; `str.split` would split at many other characters as well."""
+    """Return the texts between spaces and tabs; `str.split` would split at many other characters as well."""
     words = line.replace("\t", " ").split(" ")
     return [*filter(None, words)] if "" in words else words
 

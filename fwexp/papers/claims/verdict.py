@@ -35,7 +35,7 @@ class Finding:
     Attributes
     ----------
     parts : mapping
-        The statements that make up the claim, in words, and what became of each: True, False, ``NOT_REACHED`` or None.
+        The statements that make up the claim, in words, and their results: True, False, ``NOT_REACHED`` or None.
     numbers : mapping
         Measured numbers, by name.
     """

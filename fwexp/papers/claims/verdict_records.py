@@ -122,7 +122,7 @@ def _stored(wanted: Mapping[str, dict], results_dir) -> set[str]:
 
 
 def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, preset: str = "full") -> None:
-    """Run what claims need and is not stored.
+    """Make the missing runs of claims.
 
     Raises
     ------

@@ -28,13 +28,13 @@ class Contender:
     Attributes
     ----------
     tool : str
-        What the table calls it.
+        Name in the table.
     train : callable
         From a setting to `Trained`.
     settings : sequence of float
         From loose to tight; empty for ours, whose setting is the gap to reach.
     setting : str
-        What the setting is called.
+        Name of the setting.
     """
 
     tool: str
@@ -50,7 +50,7 @@ class SameObjective:
     Attributes
     ----------
     problem : str
-        What the table calls it.
+        Name in the table.
     certify : problem
         Ours, compiled, which gives P and D.
     lam : float
@@ -115,7 +115,7 @@ class SameTask:
     Attributes
     ----------
     problem : str
-        What the table calls it.
+        Name in the table.
     ours, theirs : mapping
         Trainings, by setting, and by tool and setting.
     """
@@ -137,7 +137,7 @@ class SameTask:
 
 
 def in_turns(trainings: Mapping, rounds: int) -> dict:
-    """Train everything once per round; return what each gave, by the same keys."""
+    """Train everything once per round; return the results by the same keys."""
     trained = {key: [] for key in trainings}
     for _ in range(rounds):
         for key, train in trainings.items():

@@ -25,7 +25,7 @@ def frame(rows: list[dict]) -> pd.DataFrame:
 
 
 def markdown(results: pd.DataFrame) -> str:
-    """Return the tables, and below each what ours loses."""
+    """Return the tables, and below each the problems on which ours loses."""
     parts = []
     for kind, text, table in (("same objective", OBJECTIVE, _objective), ("same task", TASK, _task)):
         rows = results[results["kind"] == kind]

@@ -139,7 +139,7 @@ def error(labels: Sequence, predicted: Sequence) -> float:
 
 
 def estimator(make: Callable, train: Sentences, lam: float) -> tuple[float, Callable]:
-    """Train an estimator of fwexp; return the seconds, and what predicts."""
+    """Train an estimator of fwexp; return the seconds, and the function that predicts."""
     seconds, tagger = tools.timed(lambda: make(lam=lam, random_state=0).fit(train.X, train.y))
     return seconds, tagger.predict
 

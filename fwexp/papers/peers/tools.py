@@ -1,7 +1,7 @@
 """Other tools trained on our problems: the objective of each, and the conversion of its weights and labels.
 
 LIBLINEAR minimises 1/2 ||w||^2 + C sum_i H_i(w), which is ours at C = 1/(lam n); dlib minimises 1/2 ||w||^2 + C/n sum_i H_i(w),
-which is ours at C = 1/lam. CRFsuite's conditional random fields have another objective: only what they predict is compared.
+which is ours at C = 1/lam. CRFsuite's conditional random fields have another objective: only their predictions are compared.
 """
 
 import tempfile
@@ -51,12 +51,12 @@ def module(name: str):
 
 
 def called(tool: str, name: str) -> str:
-    """Return what the table calls a tool of a module: with the version."""
+    """Return the name of a module's tool in the table, with its version."""
     return f"{tool} ({PACKAGES[name]} {metadata.version(PACKAGES[name])})"
 
 
 def timed(function: Callable[[], object]) -> tuple[float, object]:
-    """Return how long a call takes, in seconds of the processor, which is shared with others, and what it returns."""
+    """Return the time of a call, in seconds of the processor, which is shared with others, and its result."""
     start = time.process_time()
     result = function()
     return time.process_time() - start, result

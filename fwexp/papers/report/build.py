@@ -19,7 +19,7 @@ KIND = "report"
 
 
 def lacking() -> str:
-    """Return what a report needs and is not installed, if anything."""
+    """Return a package that a report needs and is not installed, if any."""
     return next((name for name in NEEDED if not find_spec(name)), "")
 
 
@@ -98,7 +98,7 @@ def _by_page(figures: list[Drawn]) -> dict[str, list[Drawn]]:
 
 
 def _picture(pictured: Drawn, folder: Path) -> None:
-    """Write what pages show where there are no scripts, and what they show of it in small; the store has it as drawn."""
+    """Write the pictures that pages show without scripts, and thumbnails; the store has the originals."""
     if pictured.stem and pictured.figure.suffixes == PICTURE:
         for name, content in pictured.small.items():
             path = folder / name / f"{pictured.id}.webp"

@@ -26,7 +26,7 @@ PUBLISHED = "published"
 """Instead of a preset: a figure that ``fwexp publish`` wrote below the store, of which a checkout has ours."""
 
 WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels of small pictures, by folder
-MOST_PIXELS = 5e7  # of a picture: five times what one has
+MOST_PIXELS = 5e7  # of a picture: five times the pixels of one
 POINTS = 80  # of a curve on a page; its CSV has all
 COLUMNS = ("x", *POSITIONS, "median", "best", "worst")
 READ_COLUMNS = {"panel", "variant", "measure", "axis", "runs", *COLUMNS}

@@ -128,7 +128,7 @@ def _costs(row: Mapping) -> tuple:
 
 
 def inventory(pages: Mapping[str, Mapping]) -> dict:
-    """Return what there is: papers, figures and data sets."""
+    """Return the inventory: papers, figures and data sets."""
     from fwexp.data import DATASETS
 
     DATASETS.load_all()
@@ -141,12 +141,12 @@ def inventory(pages: Mapping[str, Mapping]) -> dict:
 
 
 def words() -> dict:
-    """Return what the glossary needs in addition to its text."""
+    """Return the values that the glossary needs in addition to its text."""
     return {"regimes": {name: method.label for name, method in style.METHODS.items() if name.startswith("cache_")}}
 
 
 def environment() -> dict:
-    """Return what wrote the report, and where."""
+    """Return the software and the machine that wrote the report."""
     from fwexp.papers.origin import commit_of
     from fwexp.store.provenance import provenance
 

@@ -31,7 +31,7 @@ TITLES = {
 
 @functools.cache
 def environment() -> Environment:
-    """Return what renders the templates; it escapes all text."""
+    """Return the renderer of the templates, which escapes all text."""
     made = Environment(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -41,7 +41,7 @@ def environment() -> Environment:
 
 
 def part(name: str, *values: object) -> str:
-    """Return what a macro of ``parts.html`` makes of values."""
+    """Return the text of a macro of ``parts.html`` for some values."""
     return str(getattr(environment().get_template("parts.html").module, name)(*values))
 
 

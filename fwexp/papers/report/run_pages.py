@@ -1,4 +1,4 @@
-"""The stored runs as the pages read them: a table of all, and for each data set a file with what else is known of its runs.
+"""The stored runs as the pages read them: a table of all, and for each data set a file with the details of its runs.
 
 Pages that are opened from disk may not fetch, so all of it is JavaScript that calls ``report.take`` (``charts.js``).
 """
@@ -32,7 +32,7 @@ def script(name: str, content) -> str:
 
 
 def tables(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping], figures: Sequence[Drawn]) -> dict[str, dict]:
-    """Return what the files of data hold, by name: ``runs``, and one for each data set.
+    """Return the content of the files of data, by name: ``runs``, and one for each data set.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def _traces(results: pd.DataFrame) -> dict[str, dict[str, dict]]:
 
 
 def _details(run) -> dict:
-    """Return what the page of a run shows in addition to its row and its trace."""
+    """Return the content of a run's page in addition to its row and its trace."""
     record, calls, passes = run.record, run.record.get("oracle_calls"), run.record.get("passes")
     numbers = {name: number(record.get(name), 8) for name in ("primal", "dual", "gap", "lam")}
     words = {name: record.get(name) for name in ("reason", "iterate", "created", "error", "step", "oracle_calls")}

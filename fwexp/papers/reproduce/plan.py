@@ -28,7 +28,7 @@ class Step:
     missing : list of dict
         Those that are not stored, and that no step before has.
     seconds : float
-        What these take, one after the other.
+        Seconds of these, one after the other.
     guessed : int
         How many of them are guessed.
     """
@@ -42,7 +42,7 @@ class Step:
 
 
 class Durations:
-    """Estimates of what runs take, from stored ones.
+    """Estimates of the time of runs, from stored ones.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def experiments() -> Iterator[tuple[str, Figure | None]]:
 
 
 def table(steps: Sequence[Step]) -> str:
-    """Return what the terminal shows of a plan."""
+    """Return the text of a plan for the terminal."""
     rows = [("experiment", "runs", "missing", "about")]
     rows += [(step.name, str(len(step.configs)), str(len(step.missing)), about(step)) for step in steps]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -126,7 +126,7 @@ def table(steps: Sequence[Step]) -> str:
 
 
 def about(step: Step) -> str:
-    """Return what a step takes, with a question mark where that is a guess."""
+    """Return the time of a step as text, with a question mark if it is a guess."""
     return (duration(step.seconds) + (" ?" if step.guessed else "")) if step.missing else "-"
 
 

@@ -15,9 +15,9 @@ class Workspace(NamedTuple):
     """Buffers of one thread. The family defines its vectors of parts, and the buffers of its oracle."""
 
     theta: np.ndarray  # float64, part scores F_i w
-    direction: np.ndarray  # a vector of parts: a float64 array, or what the family keeps instead
+    direction: np.ndarray  # a vector of parts: a float64 array, or the family's own type
     image: np.ndarray  # float64, part scores of a vector of parts (``gram_scores``)
-    y: np.ndarray  # a labeling: int32, or what the family keeps instead
+    y: np.ndarray  # a labeling: int32, or the family's own type
     scratch: np.ndarray  # float64
 
 
@@ -140,7 +140,7 @@ def _(problem, i):
 
 @dispatched
 def forget(problem):
-    """Forget what a former run has seen of a problem (plain Python)."""
+    """Forget the answers of a former run on a problem (plain Python)."""
 
 
 @forget.register(object)

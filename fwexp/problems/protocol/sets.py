@@ -13,7 +13,7 @@ def labeling_ptr(problem):
 
 @dispatched
 def new_storage(problem, size):
-    """Return storage for labelings of ``size`` entries in all, int32 or what the family keeps (plain Python)."""
+    """Return storage for labelings of ``size`` entries in all, int32 or the family's own type (plain Python)."""
 
 
 @dispatched
@@ -41,7 +41,7 @@ def scatter_labelings(problem, i, storage, places, c, factor, direction, w):
 def score_labelings(problem, i, storage, places, w, work, out):
     """Set ``out[a]`` to <w, psi_i(y_a)>, for the y_a at ``places`` of the ``storage``, as in `add_labelings`.
 
-    What it leaves in ``work.theta`` are not all part scores.
+    It leaves only some part scores in ``work.theta``.
     """
 
 

@@ -30,7 +30,7 @@ def _(problem, w):
 
 @dispatched
 def order_of_weights(problem):
-    """Return what the order of internal weights depends on in addition to the signature (plain Python)."""
+    """Return the facts on which the order of internal weights depends in addition to the signature (plain Python)."""
 
 
 @order_of_weights.register(object)
