@@ -1,4 +1,4 @@
-"""The functions that people call: train, predict, evaluate."""
+"""The public functions: train, predict, evaluate."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal

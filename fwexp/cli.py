@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _code(argv)
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:  # who read our output has seen enough, as in `fwexp ls | head`
+    except BrokenPipeError:  # the reader of our output has closed it, as in `fwexp ls | head`
         _drop_output()
         return 0
     except OSError as error:

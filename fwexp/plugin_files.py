@@ -28,7 +28,7 @@ PREFIX = "fwexp_plugin_"
 ON_CHANGE: list[Callable[[], object]] = []
 """Functions that forget what was found in other files; called when the files have changed."""
 
-_known: tuple[str, tuple[ModuleType, ...]] | None = None  # the variable, and the modules that it stands for
+_known: tuple[str, tuple[ModuleType, ...]] | None = None  # the variable, and its modules
 
 
 def modules() -> tuple[ModuleType, ...]:

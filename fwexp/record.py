@@ -41,7 +41,7 @@ def from_arrays(arrays: Mapping[str, np.ndarray]):
     Raises
     ------
     ParameterError
-        The arrays are not those of a record, or it needs a class that is not there.
+        If the arrays do not belong to a record, or it needs a class that does not exist.
     """
     try:
         return _build(json.loads(bytes(arrays[TREE])), arrays)

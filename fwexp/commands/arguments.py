@@ -26,7 +26,7 @@ def command(
     Parameters
     ----------
     name : str
-        How people call it, for messages.
+        The command line of it, for messages.
     usage : str
         Text of ``--help``.
     words : float

@@ -134,5 +134,5 @@ def _state(file: DataFile, data_dir: Path) -> tuple[str, str]:
 
 
 def _bytes(size: int) -> str:
-    """Return a size for people, unpacked."""
+    """Return a readable size, unpacked."""
     return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"

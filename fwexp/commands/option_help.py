@@ -143,7 +143,7 @@ def rows(prefix: str, options: type, stated: Mapping) -> Iterator[Row]:
         accepted = choices(field) + [WORDS[part] for part in _types(field) if part in WORDS and "choices" not in field.metadata]
         switched = [part for part in _types(field) if dataclasses.is_dataclass(part)]
         accepted += [f"a mapping of {', '.join(f.name for f in dataclasses.fields(part))}" for part in switched]
-        accepted.sort(key="null".__eq__)  # which stands last
+        accepted.sort(key="null".__eq__)  # null comes last
         value = values[field.name]
         yield Row(f"{prefix}.{field.name}", as_text(value), ", ".join(accepted), said.get(field.name, ""))
         for part in switched:

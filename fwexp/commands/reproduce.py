@@ -99,7 +99,7 @@ def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=No
         else:
             chosen = launcher or step.figure.launcher(preset)
             do = functools.partial(print_files, made[step.name])
-        # The runs of figures that stand side by side are over.
+        # The runs of figures that run side by side are over.
         jobs.append((step.name, step.name if step.figure and chosen != "basic" else f"{step.name}: {left}", do))
     return attempt(jobs)
 

@@ -161,8 +161,9 @@ def minimize(
     TypeError
         If the method does not have an option.
     CertificateError
-        If the gradient is not that of the value, f is not convex, or a linear minimisation does not minimise, as far as the checks
-        at the start and at the end show. They take some 10 to 60 evaluations of your f, and 24 calls of your ``lmo`` or more.
+        If the gradient does not belong to the value, f is not convex, or a linear minimisation does not minimise, as far as the
+        checks at the start and at the end show. They take some 10 to 60 evaluations of your f, and 24 calls of your ``lmo`` or
+        more.
 
     Examples
     --------

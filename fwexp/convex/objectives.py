@@ -326,7 +326,7 @@ class Quadratic(Function):
 
 
 class Minimisation(NamedTuple):
-    """A function on a set: what a data set of the kind ``convex`` gives.
+    """A function on a set, as a data set of the kind ``convex`` returns it.
 
     Attributes
     ----------

@@ -145,7 +145,7 @@ class Oracle(ConvexSet):
     dim : int
         Number of coordinates.
     contains : callable, optional
-        ``contains(x)`` says whether x lies in the set; then everything that ``lmo`` returns is tested.
+        ``contains(x)`` returns whether x lies in the set; with it, all results of ``lmo`` are tested.
     """
 
     def __init__(self, lmo: Callable[[np.ndarray], Any], dim: int, contains: Callable[[np.ndarray], bool] | None = None) -> None:

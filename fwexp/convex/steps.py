@@ -27,7 +27,7 @@ STEPS = ("auto", "line_search", "adaptive", "open_loop", "monotonic")
 
 @dataclass(frozen=True)
 class Line:
-    """What a step rule is told of f along a direction: ``step(line)`` returns gamma, and x becomes x + gamma d.
+    """The function f along a direction, for step rules: ``step(line)`` returns gamma, and x becomes x + gamma d.
 
     Attributes
     ----------

@@ -4,7 +4,7 @@
 between, and an empty line after each sentence. A sequence is a sentence, its labels are the chunk tags O, B-TYPE, I-TYPE.
 
 Features of a token are a constant 1 and indicators of 19 attributes: words and POS tags of the token and up to two
-neighbours on either side, single and combined as `TEMPLATE` says. Words are lower-cased; a position outside the sentence
+neighbours on either side, single and combined by `TEMPLATE`. Words are lower-cased; a position outside the sentence
 has one symbol of its own. Per attribute, values that occur at least `MIN_COUNT` times in the training text have ids 1, 2,
 and so on in the order of first occurrence, and all others have 0: no feature. On the whole text that makes 1 + 74658 features,
 K = 22 and d = 22 * 74659 + 22 + 22 + 22^2 = 1643026.
@@ -102,7 +102,7 @@ def read(options: Options, data_dir: Path):
 
 
 def label_names(data_dir: str | Path | None = None) -> tuple[str, ...]:
-    """Return the chunk tags that the labels 0, 1, ... of the problems stand for.
+    """Return the chunk tags of the labels 0, 1, ... of the problems.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def _number(values: list[bytes], known: dict[bytes, int]) -> np.ndarray:
 
 
 def _attributes(words, pos, ptr, bases: dict[str, int]) -> Iterator[np.ndarray]:
-    """Yield, for every attribute of the template, one number per token that stands for the attribute's value."""
+    """Yield, for every attribute of the template, one number per token that encodes the attribute's value."""
     # REACH positions lie between two sentences, and before the first and after the last one.
     sentence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
     at = np.arange(ptr[-1]) + REACH * (sentence + 1)

@@ -26,7 +26,7 @@ class DataFile:
     path : str
         Where it lies in the data folder, or below ``home``.
     url : str, optional
-        The canonical source; None for a file that comes with a package, or that people put there themselves.
+        The canonical source; None for a file that comes with a package, or that users put there themselves.
     size : int, optional
         Bytes of the unpacked content, where that is known.
     check : callable, optional
@@ -36,7 +36,7 @@ class DataFile:
     home : Path, optional
         The folder of a file that comes with a package.
     source : str
-        Where people find a file that they put there themselves.
+        Source of a file that users put there themselves.
     """
 
     path: str
@@ -98,7 +98,7 @@ class Dataset:
     title : str
         A title in one line.
     shape : str
-        Its number of examples and dimension, for people.
+        Its number of examples and dimension, as text.
     files : tuple of DataFile
         All files that it is read from.
     read : callable
@@ -157,7 +157,7 @@ class Dataset:
         return {name: sha256(path) for name, path in self.locate(resolve_data_dir(data_dir)).items()}
 
     def is_published(self, data_dir=None) -> bool | None:
-        """Return whether the files are the published ones, as ``fwexp data verify`` finds; None where that cannot be told."""
+        """Return whether the files are the published ones, as ``fwexp data verify`` checks them; None if that is unknown."""
         data_dir = resolve_data_dir(data_dir)
         if not self.files or any(file.check is None for file in self.files):
             return None

@@ -100,7 +100,7 @@ def read_letters(path: Path) -> Letters:
         line = line.rstrip(b"\r\n").removesuffix(b"\t")
         head = HEAD.match(line)
         image = line[head.end() :] if head else b""
-        # Pixels stand at even places and tabs between them.
+        # Pixels are at even places and tabs between them.
         if len(image) != 2 * NUM_PIXELS - 1 or image[1::2] != TABS or image[::2].strip(b"01"):
             raise DataError(f"{path}, line {number}: {_describe(line)}")
         letter_id, letter, following, fold = head.groups()

@@ -147,7 +147,7 @@ class Cluster:
         shares = {what: seconds / end / (self.workers if what == "workers" else 1) for what, seconds in self.busy.items()}
         return Simulated((done - before) / (end - start), shares)
 
-    # --- who works ---
+    # --- the resources ---
 
     def _compute(self, seconds: float):
         """Use a core for so many seconds, in turns with other processes."""

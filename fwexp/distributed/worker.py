@@ -214,7 +214,7 @@ class Part:
         return self._latest
 
     def state(self, place: tuple) -> dict:
-        """Return the dual blocks and all that a run goes on with, as arrays."""
+        """Return the dual blocks and the rest of the state of a run, as arrays."""
         return record.to_arrays(self._at(place).state)
 
     def image(self, place: tuple, c: float) -> tuple[np.ndarray, float]:

@@ -46,6 +46,7 @@ class ChainTagger(ChainModel):
         Returns
         -------
         self
+            The fitted estimator.
         """
         more, before = {}, self._before()
         X, y, sample_weight, _ = self._examples(X, y, sample_weight)
@@ -80,6 +81,7 @@ class ChainTagger(ChainModel):
         Returns
         -------
         self
+            The fitted estimator.
         """
         if self.early_stopping:
             raise ParameterError("early_stopping must be False for partial_fit, got True")

@@ -98,7 +98,7 @@ class PartsScore:
 class CertifiedSVM(FittedEstimator):
     """Base of the estimators, which are dataclasses: their fields are their parameters.
 
-    A subclass declares and documents its own parameters. Its docstring inherits the entries below, and those of the classes
+    A subclass declares and documents its own parameters. Its docstring inherits the entries below, and the entries of the classes
     between, for each parameter that it has and does not document itself, and all attributes.
 
     Parameters

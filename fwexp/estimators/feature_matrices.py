@@ -1,4 +1,4 @@
-"""Features as people have them: rows of numbers as they are, and names (dicts, strings) by a vocabulary, a column each."""
+"""Features of users: rows of numbers as they are, and names (dicts, strings) by a vocabulary, a column each."""
 
 import math
 from array import array
@@ -377,7 +377,7 @@ def _vector(key: str, value) -> np.ndarray | None:
 
 
 def _strings(value, key=None) -> Collection[str]:
-    """Return strings that stand together."""
+    """Return a list of strings, or raise an error that names its place."""
     several = isinstance(value, list | tuple | set | frozenset)
     if several and ({*map(type, value)} <= {str} or all(isinstance(text, str) for text in value)):  # the first is faster
         return value

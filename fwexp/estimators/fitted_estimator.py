@@ -65,6 +65,7 @@ class FittedEstimator(BaseEstimator):
         Returns
         -------
         Path
+            Path of the file.
         """
         check_is_fitted(self)
         return result_files.save(self.result_, path, self._record())
@@ -77,7 +78,7 @@ class FittedEstimator(BaseEstimator):
 
     @classmethod
     def load(cls, path: AnyPath, **params: Any) -> Self:
-        """Return an estimator that `save` wrote; nothing in the file is executed.
+        """Return an estimator that `save` wrote, without executing the file.
 
         Parameters
         ----------
@@ -89,6 +90,7 @@ class FittedEstimator(BaseEstimator):
         Returns
         -------
         estimator
+            The fitted estimator.
         """
         fields, found = result_files.read(path, cls.__name__)
         if found is None or found.get("name") != cls.__name__:

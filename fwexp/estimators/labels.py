@@ -98,7 +98,7 @@ def classes_of_call(given, known: np.ndarray | None) -> np.ndarray:
 
 
 def check_counted(classes: np.ndarray, void: tuple[int, ...]) -> None:
-    """Reject numbers that stand for missing labels where labels count from 0."""
+    """Reject numbers that mark missing labels if labels count from 0."""
     found = set(names_of(classes))
     if {0, 1} <= found and (found := found.intersection(void)):
         code = f"{min(found)}, which marks missing labels where labels are 0, 1, ..."

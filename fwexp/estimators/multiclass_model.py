@@ -68,6 +68,7 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
         Returns
         -------
         ndarray (n,)
+            A class per input.
         """
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
@@ -112,6 +113,7 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
         Returns
         -------
         self
+            The fitted estimator.
         """
         return self._fit_further(X, y, classes, sample_weight)
 

@@ -199,6 +199,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         Returns
         -------
         float
+            Between 0 and 1.
         """
         return super().score(X, self._same_columns(y), sample_weight)
 

@@ -229,6 +229,7 @@ class StructuredSVM(CertifiedSVM):
         Returns
         -------
         list of labelings
+            One per input.
         """
         check_is_fitted(self)
         X, batch = _sequence("X", X, "inputs"), getattr(self.model, "batch_inference", None)
@@ -245,6 +246,7 @@ class StructuredSVM(CertifiedSVM):
         Returns
         -------
         labeling
+            The labeling of highest score.
         """
         return snapshot(self._method("inference")(x, read_only(self.w)))
 
@@ -259,6 +261,7 @@ class StructuredSVM(CertifiedSVM):
         Returns
         -------
         float
+            At most 1, which means no loss.
         """
         X, y = _examples(X, y)
         if not len(X):

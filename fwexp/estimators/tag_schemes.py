@@ -16,7 +16,7 @@ SCHEMES = {"BIO": "BI", "BIOES": "BIES"}  # the places of tags
 
 
 def forbidden_pairs(constraints: Any, classes: np.ndarray) -> list[Pair]:
-    """Return the pairs (from, to) of numbers of labels that are forbidden; None stands for the start or the end.
+    """Return the pairs (from, to) of numbers of labels that are forbidden; None is the start or the end.
 
     Parameters
     ----------

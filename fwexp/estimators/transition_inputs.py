@@ -35,7 +35,7 @@ def transitions_of(wanted: Any, given: list, X: list) -> list | None:
     wanted : None, list or callable
         As the parameter ``transition_features``.
     given : list
-        The sequences as people give them.
+        The sequences, as users pass them.
     X : list
         The features of their positions.
     """

@@ -1,4 +1,4 @@
-"""The folders that people name, on the command line and in Python, read in one way."""
+"""The folders that users name, on the command line and in Python, read in one way."""
 
 import contextlib
 import os
@@ -50,7 +50,7 @@ def none_left_empty(folder: Path) -> Iterator[None]:
 
 
 def folder_argument(key: str, text: str) -> str | None:
-    """Return the value of ``key=text`` on the command line: the text as it is; null stands for the default, which is None."""
+    """Return the value of ``key=text`` on the command line: the text as it is; null is the default, which is None."""
     value = None if text == "null" else text
     if value is not None or key == "results_dir":
         check_folder(key, value)

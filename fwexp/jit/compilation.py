@@ -81,7 +81,7 @@ def njit(function: Callable | None = None, *, fastmath: bool = False, calls: Seq
     if function is None:
         return lambda function: njit(function, fastmath=fastmath, calls=calls)
     _requested[function], _fastmath[function] = tuple(calls), fastmath
-    if numba.config.DISABLE_JIT:  # numba would give back the function too; who asks for that has a debugger at hand
+    if numba.config.DISABLE_JIT:  # numba would return the function too; this setting is for debuggers
         function.py_func = function
         return function
     dispatcher = _with_parts(numba.njit(fastmath=fastmath, **KERNEL)(function))

@@ -30,7 +30,7 @@ def jobs(n_jobs: int | None) -> Iterator[None]:
 def num_threads() -> int:
     """Return the number of threads: the number in `jobs`, by default the processors of this process; at most ``OMP_NUM_THREADS``.
 
-    joblib's workers are told their share of the machine in that variable. OpenMP takes a list, too, for nested loops.
+    joblib's workers get their share of the machine in that variable. OpenMP takes a list, too, for nested loops.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def parallel_for(kernel: Callable, n: int, chunks: int) -> None:
             kernel(*bounds)
 
     helpers = threads - 1
-    # In contexts like this one: a clock that runs here stands still while a kernel is compiled there.
+    # In contexts like this one: a clock that runs here stops while a kernel is compiled there.
     others = [_pool(os.getpid(), helpers).submit(copy_context().run, take) for _ in range(helpers)]
     try:
         take()

@@ -71,8 +71,8 @@ def incidence(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
 def min_cut(terminal, capacity, ends, first, out, side, scratch):
     """Find the cut of least capacity between a source and a sink, of several the one with fewest nodes at the source.
 
-    The nodes at the source of that cut are those of every other least cut as well, so that it is unique: in exact
-    arithmetic it depends on neither the order of nodes nor that of edges.
+    The nodes at the source of that cut are in every other least cut as well, so that it is unique: in exact
+    arithmetic it depends on neither the order of nodes nor the order of edges.
 
     Parameters
     ----------

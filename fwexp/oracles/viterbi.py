@@ -13,7 +13,7 @@ def viterbi(unary, transitions, num_labels, width, y, messages):
     unary : float64 array (T * width,)
         Rows of scores, one per position; numbers past ``num_labels`` in a row are ignored.
     transitions : float64 array (num_labels * width,) or ((T - 1) * num_labels * width,)
-        Rows ``[from]`` of scores ``[to]``, the same at all positions, or those of every position after the first.
+        Rows ``[from]`` of scores ``[to]``, the same at all positions, or one matrix for every position after the first.
     num_labels, width : int
         K, and the length of a row.
     y : int array (T,)

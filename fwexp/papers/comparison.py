@@ -72,7 +72,7 @@ def parse(text: str, results_dir="results", config_dir: Path | None = None) -> S
     Raises
     ------
     UserError
-        It stands for nothing.
+        If the word names no side.
     """
     from fwexp import store
     from fwexp.run.config import names

@@ -88,7 +88,7 @@ class Paper(Declared):
     year : int
         0 where it has none.
     advance : Advance, optional
-        Stands first in the report, with the measured numbers.
+        Comes first in the report, with the measured numbers.
     """
 
     id: str
@@ -107,7 +107,7 @@ class Need:
     Attributes
     ----------
     preset : str
-        The name of a `Preset`: that of a figure, or one whose runs only claims read.
+        The name of a `Preset`: the preset of a figure, or one whose runs only claims read.
     methods : tuple of str
         Names of methods, as in ``conf/solver``; all where it is empty. The reference run of the preset, which bounds the
         optimum, is always among them.
@@ -226,7 +226,7 @@ def import_experiments() -> None:
     """Import all modules below ``experiments/``, which declare papers, figures and claims."""
     path = import_module(EXPERIMENTS).__path__
     names = [info.name for info in pkgutil.walk_packages(path, f"{EXPERIMENTS}.", onerror=lambda name: None)]
-    # Figures come first, because claims import those of other papers, and lists have the order of declarations.
+    # Figures come first, because claims import figures of other papers, and lists have the order of declarations.
     for name in sorted(names, key=lambda name: name.count(".") > EXPERIMENTS.count(".") + 1 and not name.endswith(".figures")):
         plugins.imported(name)
 

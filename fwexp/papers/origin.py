@@ -82,7 +82,7 @@ def facts(run) -> dict:
 
 
 def reservations(runs: Iterable[Mapping]) -> list[str]:
-    """Return notes on runs whose sources differ: those of one solver on one data set, or those of any run and the code.
+    """Return notes on runs whose sources differ: among the runs of one solver on one data set, or from the present code.
 
     Sources of different solvers differ anyway. A run from before sources were recorded is of unknown ones, which are
     not those of a run that has them. Solvers whose runs lost work, and data that are not the published ones, are named as well.

@@ -58,7 +58,7 @@ def _is_deterministic(solver: str) -> bool:
 def pair_tests(seeds: pd.DataFrame, levels: pd.Series, solvers: Mapping[str, str]) -> pd.DataFrame:
     """Return Wilcoxon's signed-rank test of every two sides in passes and time, with `COLUMNS`; arguments as of `paired`.
 
-    ``ratio`` is the median of the costs of ``one`` over those of ``other``, and ``p_holm`` is corrected for all rows.
+    ``ratio`` is the median ratio of the costs of ``one`` to the costs of ``other``, and ``p_holm`` is corrected for all rows.
     """
     rows = []
     for one, other in combinations(dict.fromkeys(seeds["side"]), 2):

@@ -1,4 +1,4 @@
-"""Problems given by Python functions: the interface of the published code (BCFWstruct), for people with an oracle of theirs.
+"""Problems given by Python functions: the interface of the published code (BCFWstruct), for users with an oracle of their own.
 
 Solvers run the same steps uncompiled (``callback_protocol``). Features may be dense vectors or scipy.sparse rows; sparse ones cost
 what they hold.
@@ -190,6 +190,7 @@ class CallbackProblem(Oracles, Examples):
         Returns
         -------
         str
+            The call, as text.
         """
         return f"{name}({i}, {y if name in ('features', 'loss') else 'w'})"
 
@@ -206,11 +207,12 @@ class CallbackProblem(Oracles, Examples):
         Returns
         -------
         ndarray (d,) or SparseVector
+            The joint features.
 
         Raises
         ------
         ValueError
-            Of another length than d, or not finite.
+            If the features have another length than d, or are not finite.
         """
         phi = self._features(i, y)
         check_scale_of(self.call("features", i), values_of(phi))
@@ -256,6 +258,7 @@ class CallbackProblem(Oracles, Examples):
         Returns
         -------
         Known
+            The labeling with its loss and psi.
         """
         known = self._known.find(i, y)
         if known is None:
@@ -292,11 +295,12 @@ class CallbackProblem(Oracles, Examples):
         Returns
         -------
         float
+            The loss.
 
         Raises
         ------
         ValueError
-            Negative or not finite.
+            If the loss is negative or not finite.
         """
         known = self._known.find(i, y)
         return self._checked_loss(i, y) if known is None else known.loss
@@ -331,7 +335,7 @@ class CallbackProblem(Oracles, Examples):
         Raises
         ------
         ValueError
-            An answer that cannot be right.
+            If an answer cannot be right.
         """
         if not self._truth_checked[i]:
             self._check_truth(i)
@@ -365,7 +369,7 @@ class CallbackProblem(Oracles, Examples):
         Raises
         ------
         ValueError
-            No labeling, or no ``decode``.
+            If ``decode`` returns no labeling, or is missing.
         """
         if self.decode is None:
             raise ParameterError("predictions need a decode function, but CallbackProblem was built with decode=None")

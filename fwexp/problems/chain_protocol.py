@@ -261,7 +261,7 @@ def _room_for_transitions(problem) -> int:
 
 @inlined
 def _places(problem, length):
-    """Return where in theta the scores of positions and those of transitions begin, and how many there are of transitions."""
+    """Return where in theta the scores of positions and the scores of transitions begin, and the number of transitions."""
     size = problem.num_states * problem.width
     return (0, length * problem.width, (length - 1) * size) if has_rows(problem.z) else (size, 0, size)
 

@@ -1,4 +1,4 @@
-"""Weights that must not be negative: how people name them, and where they are among the internal weights."""
+"""Weights that must not be negative: how users name them, and where they are among the internal weights."""
 
 import numpy as np
 

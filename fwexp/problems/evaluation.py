@@ -28,12 +28,12 @@ from fwexp.problems.protocol import (
 )
 
 TOL = 1e-9  # relative, of values that are equal
-MOST_PER_CALL = 10_000  # examples that functions of people's own are asked of in one call, where they take several
+MOST_PER_CALL = 10_000  # examples per call of users' functions that take several
 CHUNKS = 8  # of the examples, dealt out to the threads
 
 
 def chunks_of(problem) -> int:
-    """Return how many chunks the examples of a problem are dealt out in; people's own oracles are not asked to be thread-safe."""
+    """Return the number of chunks that the examples of a problem are split into; users' oracles need not be thread-safe."""
     return min(CHUNKS, problem.n) if isinstance(problem, tuple) and num_threads() > 1 else 1
 
 
@@ -204,7 +204,7 @@ class Evaluator:
         return self.public_labelings()
 
     def public_labelings(self) -> list:
-        """Return ``labelings`` in the form that people see, one per example."""
+        """Return ``labelings`` in the public form, one per example."""
         problem = self.problem
         return [public_labeling(problem, i, stored_labeling(problem, i, self.labelings)) for i in range(problem.n)]
 

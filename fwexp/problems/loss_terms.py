@@ -58,7 +58,7 @@ HINGE = Hinge()
 
 
 def make_objective(objective: str = "hinge", temperature: float = 1.0) -> Hinge | Softmax:
-    """Return the loss term that the arguments ``objective`` and ``temperature`` of a run stand for, checked."""
+    """Return the loss term of the arguments ``objective`` and ``temperature`` of a run, checked."""
     objective, temperature = check("objective", objective), check("temperature", temperature)
     if objective != "hinge":
         return Softmax(float(objective == "softmax_margin"), temperature)

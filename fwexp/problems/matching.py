@@ -7,7 +7,7 @@ The loss counts a predicted link that is not true as ``precision_cost`` and a tr
 ``recall_cost``, divided by ``recall_cost`` times the number of true links plus ``precision_cost`` times min(R, C): that is
 1 if every true link is missed and as many wrong ones as fit are predicted, and so between 0 and 1.
 
-A labeling is kept as one integer per row: 0 for no link, else 1 + the column. People see int arrays (m, 2) of links, from 0.
+A labeling is kept as one integer per row: 0 for no link, else 1 + the column. The public form is arrays (m, 2) of links, from 0.
 
 Test sets may have two sets of true links instead, sure ones and possible ones (Och and Ney 2000); their loss is the
 alignment error rate. Such links need not be matchings, and nothing can be trained on them.

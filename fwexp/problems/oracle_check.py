@@ -18,7 +18,7 @@ def random_neighbour(rng: np.random.Generator, labelings: list) -> np.ndarray | 
     ----------
     rng : numpy.random.Generator
     labelings : list
-        In the form that people see; None is returned where they are no vectors.
+        In the public form; None is returned if they are no vectors.
     """
     a, b = (np.array(labelings[k]) for k in rng.integers(len(labelings), size=2))
     if a.ndim != 1 or a.dtype.hasobject or len(a) == 0:
@@ -85,7 +85,7 @@ class OracleCheck:
 
     def _neighbours(self, rng, i: int, labelings: list) -> list:
         if not isinstance(protocol.original(self._problem), tuple):
-            return []  # people's own objects
+            return []  # users' own objects
         neighbours = [random_neighbour(rng, labelings) for _ in range(NEIGHBOURS)]
         return [y for y in neighbours if y is not None and self._is_labeling(i, y)]
 

@@ -1,4 +1,4 @@
-"""Labelings of any type, as functions of other people return them: how they are kept and compared."""
+"""Labelings of any type, as users' functions return them: how they are kept and compared."""
 
 import copy
 import dataclasses
@@ -79,7 +79,7 @@ def _as_row(y: Any):
 
 
 class Index:
-    """Values by example and labeling. Who adds one holds the labeling, so that no other has its identity."""
+    """Values by example and labeling. Whichever function adds one holds the labeling, so that no other has its identity."""
 
     def __init__(self) -> None:
         self._by_identity: dict[tuple[int, int], Any] = {}

@@ -94,7 +94,7 @@ class Oracles:
 
 
 def read_only(w: np.ndarray) -> np.ndarray:
-    """Return weights as people's functions see them: who writes to them is told."""
+    """Return weights for users' functions, which get an error if they write to them."""
     w = w.view()
     w.flags.writeable = False
     return w

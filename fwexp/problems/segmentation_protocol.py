@@ -81,7 +81,7 @@ def _(problem, i, theta, y, scratch):
         scratch[v] = theta[v] + (cost if problem.labels[start + v] == 0 else -cost)
     _cut(problem, i, theta, y, scratch)
     value = protocol.loss(problem, i, y) - protocol.psi_score(problem, i, y, theta)
-    return max(value, 0.0)  # that of the true labeling, which rounding must not undercut
+    return max(value, 0.0)  # the value of the true labeling, which rounding must not undercut
 
 
 @protocol.decode.register(SegmentationProblem, calls=[min_cut])

@@ -24,7 +24,7 @@ SIZES = ("num_states", "num_classes", "num_labels", "num_features")  # of those 
 def signature(problem, *, inputs: bool = False) -> dict[str, str | int]:
     """Return the signature of a problem: ``family``, ``d``, and the sizes that the family has (a user's functions: none).
 
-    ``inputs`` marks that of weights which refer to the inputs of the problem, not to its features.
+    ``inputs`` marks the signature of weights that refer to the inputs of the problem, not to its features.
     """
     problem = original(getattr(problem, "example", problem))  # of one that is spread out, an example is at hand
     sizes = {name: int(getattr(problem, name)) for name in SIZES if hasattr(problem, name)}
@@ -53,7 +53,7 @@ def described(given: Mapping) -> str:
 
 
 def check_signature(name: str, given: Mapping, owner: str, wanted: Mapping) -> None:
-    """Refuse the ``given`` signature of parameter ``name`` unless it is the ``wanted`` one, that of ``owner``.
+    """Refuse the ``given`` signature of parameter ``name`` unless it is the ``wanted`` one, of ``owner``.
 
     Raises
     ------

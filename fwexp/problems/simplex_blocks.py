@@ -20,7 +20,7 @@ LOWEST = -1e300  # below every level
 
 @oracle_part
 def to_best_shares(z, count, truth, mass):
-    """Turn the z_k into the best shares, in place, and that of the truth into the sum of the others.
+    """Turn the z_k into the best shares, in place, and the share of the truth into the sum of the others.
 
     Newton's method on the level, from below: labels lose their shares until none does any more.
     """

@@ -37,7 +37,7 @@ from fwexp.problems.walk import (
 
 @dispatched
 def product_at(problem, i, r, s):
-    """Return the inner product of the features of rows r and s of example i, for one label: by default that of the inputs."""
+    """Return the inner product of the features of rows r and s of example i, for one label: by default of the inputs."""
 
 
 @dispatched

@@ -25,11 +25,11 @@ TIERS: dict[str, tuple[str, ...]] = {
     for module in (required, sets, expectations, kernels, bounds, enumeration, exact)
 }
 
-UNDERIVED = ("inner",)  # the default is that of weights of features, which is not enough for a tier
+UNDERIVED = ("inner",)  # the default is for weights of features, which is not enough for a tier
 
 
 def functions_of(tier: str) -> tuple[str, ...]:
-    """Return the functions of a tier; to the required ones belong those of no tier, which all have defaults."""
+    """Return the functions of a tier; functions of no tier, which all have defaults, belong to the required ones."""
     if tier != REQUIRED:
         return TIERS[tier]
     others = {name for names in TIERS.values() for name in names}

@@ -43,7 +43,7 @@ PRESETS = ("full", "smoke")  # of an experiment: all of it, or just enough to se
 
 
 def conf_dirs() -> list[Path]:
-    """Return all folders of YAML files: ours, then those of other packages."""
+    """Return all folders of YAML files: ours, then the folders of other packages."""
     return [conf_dir(), *plugins.configurations()]
 
 
@@ -117,7 +117,7 @@ def run_key(config: Mapping) -> str:
 
 
 def execution_settings(config: Mapping) -> dict:
-    """Return those of `EXECUTION_KEYS` in a composed configuration, checked."""
+    """Return the settings of `EXECUTION_KEYS` in a composed configuration, checked."""
     given = {key: config.get(key, default) for key, default in EXECUTION_KEYS.items()}
     for key in folders.FOLDER_KEYS:
         if given[key] is not None or key == "results_dir":
@@ -167,8 +167,8 @@ def register_schema() -> None:
 def _register(_) -> None:
     """Register with Hydra the keys with their defaults, and the names in the groups; `canonical` checks values.
 
-    The keys at the top are those of the task. A method in ``conf/solver`` has the options of the solver that it names. A YAML
-    file in ``conf/dataset`` or ``conf/task`` may add a setting with a name of its own, or replace that of a data set or a task.
+    The top-level keys are the keys of the task. A method in ``conf/solver`` has the options of the solver that it names. A YAML
+    file in ``conf/dataset`` or ``conf/task`` may add a setting with its own name, or replace a setting of a data set or a task.
     """
     from hydra.core.config_store import ConfigStore
     from omegaconf.errors import OmegaConfBaseException
@@ -217,7 +217,7 @@ def _usual(dataset: str) -> dict[str, list]:
 
 
 def defaults_of(options: type) -> dict[str, Any]:
-    """Return the defaults of an options dataclass, as they stand there."""
+    """Return the defaults of an options dataclass, as written there."""
     missing = dataclasses.MISSING
     return {f.name: f.default if f.default_factory is missing else f.default_factory() for f in dataclasses.fields(options)}
 
@@ -250,7 +250,7 @@ def _values(options) -> dict:
 
 
 def containers(value):
-    """Return plain dicts and lists for mappings and sequences, those of OmegaConf included."""
+    """Return plain dicts and lists for mappings and sequences, including OmegaConf's."""
     if type(value).__module__.startswith("omegaconf"):
         from omegaconf import OmegaConf
 

@@ -41,7 +41,7 @@ def _check_memory(name: str, value) -> str:
 
 @dataclass(frozen=True)
 class DaskOptions:
-    """The keys of ``hydra.launcher``: those of `fwexp.distributed.calls.calling`, and how the cluster is found."""
+    """The keys of ``hydra.launcher``: the arguments of `fwexp.distributed.calls.calling`, and how the cluster is found."""
 
     n_workers: int | None = option(None, check_integer, 1, optional=True)
     memory: str | None = option(None, _check_memory, optional=True)
@@ -65,7 +65,7 @@ def check(given: Mapping) -> DaskOptions:
 
 
 def check_cluster(hydra, address: str | None) -> None:
-    """Check that clusters started elsewhere answer: that of the launcher in Hydra's part, and that of an engine."""
+    """Check that clusters started elsewhere answer: the launcher's in Hydra's part, and the engine's."""
     places = [("engine", {"address": address})] if address else []
     if hydra.launcher._target_ == LAUNCHERS["dask"]:
         options = check(OmegaConf.to_container(hydra.launcher, resolve=True))

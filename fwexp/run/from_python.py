@@ -133,7 +133,7 @@ def _points(loader, overrides: Sequence[Sequence[str]]) -> list:
 
 
 def _overrides(grid: Grid, values: Grid) -> list[str]:
-    """Return the overrides of Hydra's that stand for values by key."""
+    """Return Hydra's overrides for values by key."""
     if both := sorted(grid.keys() & values.keys()):
         raise OptionError(f"{both[0]} must be given once, got it in the grid and as an argument")
     return [_override(key, value) for key, value in {**grid, **values}.items()]

@@ -48,7 +48,7 @@ class Points(NamedTuple):
     configs : dict
         The configurations in the order of the grids, by key, which leaves out duplicates.
     overrides : dict
-        The overrides that distinguish each from the others, by key: those of the first of its duplicates.
+        The overrides that distinguish each from the others, by key: of duplicates, the overrides of the first.
     execution : dict
         Where they are stored and read, as `fwexp.run.config.execution_settings` returns it.
     with_hydra : DictConfig
@@ -72,7 +72,7 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> Points:
     loader : ConfigLoader
         Hydra's.
     overrides : sequence of str
-        Those of the command line.
+        Overrides of the command line.
     config_name : str
         The primary configuration.
     """
@@ -297,7 +297,7 @@ def _axes(name: str, grid, parser: OverridesParser) -> Axes:
 
 
 def choices(override: Override) -> list[str]:
-    """Return the overrides without a sweep that an override stands for."""
+    """Return the overrides without a sweep that an override expands to."""
     if not override.is_sweep_override():
         return [override.input_line]
     if not override.is_discrete_sweep():

@@ -60,7 +60,7 @@ def passed_on(folder: Path) -> Iterator[None]:
 
 
 def follow(parent: str) -> None:
-    """End this process when that of a token has ended for any reason: to be called in a worker before it waits for work.
+    """End this process when the process of a token has ended for any reason: to be called in a worker before it waits for work.
 
     A worker that has 300 MB more than after its first run is no leak, as loky takes it for: it keeps data sets and kernels for
     the runs to come, and a new one would read and load them again.

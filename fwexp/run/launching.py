@@ -151,7 +151,7 @@ def _in_worker(folder: Path, key: str) -> Outcome:
         if outcome.status != "claimed":
             line = f"{name}: {outcome.message}"
         return outcome
-    finally:  # also where submitit ends it, to have it go on in another job
+    finally:  # also if submitit ends it, to continue it in another job
         relay.end(folder, key, line)
 
 

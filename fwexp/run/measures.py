@@ -1,4 +1,4 @@
-"""Final numbers of stored runs: those of the returned weights, and the value that a search minimises."""
+"""Final numbers of stored runs: of the returned weights, and the value that a search minimises."""
 
 import math
 import re

@@ -23,7 +23,7 @@ from fwexp.files.folders import none_left_empty
 from fwexp.files.processes import is_gone
 
 SECONDS = 0.2  # between two readings
-PROGRESS = 30.0  # seconds between two lines that say how far a sweep is, where they are not on a terminal
+PROGRESS = 30.0  # seconds between two lines of progress of a sweep, if they are not on a terminal
 SWEEP = "sweep.json"
 
 
@@ -81,7 +81,7 @@ def _note(folder: Path, key: str) -> Path:
 
 @contextlib.contextmanager
 def sweeping(results_dir, sweep: dict) -> Iterator[Path]:
-    """Make the folder of a sweep, which no other sweep uses, say how far its workers are while they are, and remove it."""
+    """Make the folder of a sweep, which no other sweep uses, report the progress of its workers, and remove it."""
     folder = hidden(Path(results_dir) / "sweep")
     done, watched = threading.Event(), _Watched(folder, len(sweep["jobs"]))
 

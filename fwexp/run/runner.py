@@ -31,7 +31,7 @@ STALE_NOTE = ", but made by another version of the code; force=stale runs it aga
 class Outcome:
     """The outcome of a run.
 
-    ``status`` is that of the result, or ``"stored"`` already, ``"claimed"`` by another process, ``"failed"``, ``"skipped"``.
+    ``status`` is the status of the result, or ``"stored"`` already, ``"claimed"`` by another process, ``"failed"``, ``"skipped"``.
     """
 
     status: str

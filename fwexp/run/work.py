@@ -30,7 +30,7 @@ UNENDED = ("interrupted", "skipped", "due", "claimed")  # of runs that this proc
 class Todo:
     """A run to be done: its configuration, what to call it, and what the store has of it before, be it of other data.
 
-    ``status`` says how far it is: that of its `Outcome`, or as `_in_store` names it.
+    ``status`` is its progress: the status of its `Outcome`, or as `_in_store` names it.
     """
 
     config: dict
@@ -41,7 +41,7 @@ class Todo:
 
 
 def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) -> None:
-    """Run all runs; their ``status`` says how each ended.
+    """Run all runs; ``status`` of each is how it ended.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) ->
     results_dir : path
         The store.
     folder : path
-        That of the sweep (`fwexp.run.relay`), where workers note which runs have begun.
+        Folder of the sweep (`fwexp.run.relay`), where workers note which runs have begun.
 
     Raises
     ------

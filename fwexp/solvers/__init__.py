@@ -1,6 +1,6 @@
 """The solvers, by name: each class with a ``name`` in a module of this folder or of ``fwexp/convex``, and those of other packages.
 
-Another package offers a solver by an entry point of the group ``fwexp.solvers``, whose name is that of the solver.
+Another package offers a solver by an entry point of the group ``fwexp.solvers``, with the name of the solver.
 """
 
 import inspect
@@ -14,7 +14,7 @@ from fwexp.solvers.base import Solver, check_needs, check_options
 
 __all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_method", "get_solver", "of_kind"]
 
-FOLDERS = (__name__, "fwexp.convex")  # found by name, as other packages are: methods on convex sets stand above this layer
+FOLDERS = (__name__, "fwexp.convex")  # found by name, as other packages are: methods on convex sets are above this layer
 
 
 def _check(cls) -> None:

@@ -53,7 +53,7 @@ class Solver(Iteration):
     stochastic: ClassVar[bool] = False  # whether the seed matters
     takes_order: ClassVar[bool] = False
     takes_warm_start: ClassVar[bool] = False
-    constraints: ClassVar[bool] = False  # whether it keeps weights nonnegative that a problem says must be
+    constraints: ClassVar[bool] = False  # whether it keeps weights nonnegative if a problem requires that
     chooses: ClassVar[bool] = False  # whether `choose` returns another class or other options, which define the iterates
 
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
@@ -89,6 +89,7 @@ class Solver(Iteration):
         Returns
         -------
         problem
+            The problem that the solver works on.
         """
         return problem
 
@@ -158,6 +159,7 @@ class Solver(Iteration):
         Returns
         -------
         int
+            Bytes.
         """
         labels = int(problem.label_ptr[-1]) if hasattr(problem, "label_ptr") else problem.n
         # Weights of the solver and of the log; of every example a loss, a value and the labeling that the oracle found.

@@ -149,7 +149,7 @@ class BCFW(Solver):
         self._restart()
 
     def _restart(self) -> None:
-        """Go on from the dual variables as from a start."""
+        """Continue from the dual variables as from a start."""
         self._set_weights()
         self.state.centre, self.state.first_centre = None, np.inf
         self.acceleration.schedule(self)

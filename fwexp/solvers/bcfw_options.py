@@ -118,7 +118,7 @@ class Options:
 
 
 def switched(given, options: type):
-    """Return the options that a switch stands for: None for False, the defaults for True, otherwise those in a mapping."""
+    """Return the options of a switch: None for False, the defaults for True, otherwise the options in a mapping."""
     return None if given is False else options(**given) if isinstance(given, dict) else options()
 
 

@@ -29,7 +29,7 @@ class Options:
     Attributes
     ----------
     scale : float
-        Multiplies the step of w and divides that of a, as far as lam allows it.
+        Multiplies the step of w and divides the step of a, as far as lam allows it.
     """
 
     scale: float = option(0.3, check_positive)

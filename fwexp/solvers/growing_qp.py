@@ -1,4 +1,4 @@
-"""Quadratic programs over the simplex, grown by one coordinate at a time; the method is that of `fwexp.oracles.simplex_qp`."""
+"""Quadratic programs over the simplex, grown by one coordinate at a time, by the method of `fwexp.oracles.simplex_qp`."""
 
 from dataclasses import dataclass, field
 

@@ -159,7 +159,7 @@ def ell_of(objective, problem, i, potentials, mean, scratch):
 
 @njit(calls=[expectation_oracle])
 def _expectations(problem, objective, iterate, trial):
-    """Set the expected parts and n ell_i of all examples to those of their distributions."""
+    """Set the expected parts and n ell_i of all examples from their distributions."""
     for i in range(problem.n):
         start, end = problem.part_ptr[i], problem.part_ptr[i + 1]
         means = iterate.means[start:end]

@@ -17,7 +17,7 @@ def table(solvers: Iterable[type[Solver]] | None = None, classes: Iterable[type]
     solvers : iterable of type, optional
         Solver classes; by default all for structured SVMs.
     classes : iterable of type, optional
-        Classes of problem families; by default those of the package.
+        Classes of problem families; by default all of the package.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def _runs(solver: type[Solver], needs: Iterable[str], family: type) -> bool:
 
 
 def _by_needs(solver: type[Solver]) -> dict[tuple[str, ...], list[str]]:
-    """Return for the tiers that are needed the settings of single options that lead there; those of the defaults first."""
+    """Return for the needed tiers the settings of single options that need them; the defaults first."""
     by_needs = {solver.needs(solver.Options()): []}
     usual = next(iter(by_needs))
     for name, value in _settings(solver):

@@ -108,7 +108,7 @@ def remove(folder: Path) -> None:
 
 def _settle(folder: Path) -> None:
     sums = _sums(folder)
-    if (folder / RECORD).exists() and not sums:  # whose the files are cannot be told
+    if (folder / RECORD).exists() and not sums:  # the owner of the files is unknown
         return
     for path in [path for name in FILES for path in folder.glob(f".{name}.{'[0-9a-f]' * 12}")]:
         name, _, digest = path.name[1:].rpartition(".")
@@ -128,7 +128,7 @@ def _others(folder: Path) -> list[Path]:
     sums, record = _sums(folder), folder / RECORD
     others = [record] if os.path.lexists(record) and not sums else []
     for name in [name for name in FILES if name != RECORD and os.path.lexists(folder / name)]:
-        waits = name in sums and os.path.lexists(written_path(folder, name, sums[name]))  # to replace that of an older record
+        waits = name in sums and os.path.lexists(written_path(folder, name, sums[name]))  # to replace the file of an older record
         is_file = stat.S_ISREG((folder / name).lstat().st_mode)
         if not is_file or not (waits or _sha256_of(folder / name) == sums.get(name)):
             others.append(folder / name)

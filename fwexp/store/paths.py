@@ -18,7 +18,7 @@ PARTIAL, FAILED, CHECKPOINT = ".partial", "failed", ".checkpoint"
 
 
 class Entry(NamedTuple):
-    """Something in a store. ``trouble`` says why it can be no run, which may lie above where there is a data set or solver."""
+    """An entry of a store. ``trouble`` is the reason why it is no run; the fault may be the data set or solver above it."""
 
     path: Path
     dataset: str | None

@@ -13,7 +13,7 @@ ALWAYS_SHOWN = ("task.name", "dataset.name", "solver.name", "lam", "seed")
 def labels(configs: Sequence[Mapping]) -> list[str]:
     """Return a name for each of some configurations: data set, method, lam, seed, task, and the options that differ among them.
 
-    A solver whose options are those of a named method is called by that name, without the options that the method states.
+    A solver with the options of a named method is called by that name, without the options that the method states.
     """
     named = [with_method(config) for config in configs]
     options = differing([config | {"solver": solver} for config, solver in zip(configs, named, strict=True)])
@@ -39,7 +39,7 @@ def _name(config: Mapping, solver: Mapping) -> str:
 def differing(configs: Sequence[Mapping]) -> list[str]:
     """Return, for each of some configurations, its task if it does not train, and the options that differ.
 
-    They are compared with those of the same task, solver and data set: others have other options.
+    They are compared with runs of the same task, solver and data set: others have other options.
     """
     flat = [_texts(config) for config in configs]
     values: dict[tuple, set[str | None]] = {}

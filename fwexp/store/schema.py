@@ -29,7 +29,7 @@ Check = Callable[[Any], bool]
 
 
 class Misfit(ValueError):
-    """A record is not as fwexp writes it; the text says in which respect."""
+    """A record is not as fwexp writes it; the message names the difference."""
 
 
 def is_name(text) -> bool:

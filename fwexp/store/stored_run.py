@@ -29,7 +29,7 @@ LARGEST_TRACE = 2**31  # bytes
 # Exceptions that a record can raise that is not as we write them.
 MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError
 
-# Columns that `load_results` adds to those of the trace; options follow as ``solver.*`` and ``dataset.*``.
+# Columns that `load_results` adds to the columns of the trace; options follow as ``solver.*`` and ``dataset.*``.
 RUN_COLUMNS = (
     *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
     *("objective", "max_passes", "gap_tol", "created", "sources", "stale", "data", "lost", "method"),
@@ -39,7 +39,7 @@ PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
 
 @dataclasses.dataclass(frozen=True)
 class StoredRun:
-    """A run in the store: where it is, its canonical configuration and what its ``run.json`` says.
+    """A run in the store: where it is, its canonical configuration and the content of its ``run.json``.
 
     ``status`` is that of the result, ``"failed"`` (``record`` then has the ``error``), ``"damaged"`` (``damage`` says what is
     wrong) or ``"missing"``: there is none, or the first one is being written.
@@ -143,7 +143,7 @@ class StoredRun:
 
 
 def read(entry: paths.Entry) -> StoredRun:
-    """Return what a record says of the run in its place, or a damaged run if that cannot be so."""
+    """Return the run of a record in its place, or a damaged run if the record contradicts its place."""
     run = _read(entry)
     while run.status == "damaged" and (again := _read(entry)) != run:  # another version has just taken its place
         run = again
@@ -180,7 +180,7 @@ def _read(entry: paths.Entry) -> StoredRun:
 
 
 def _has_files(folder: Path) -> bool:
-    """Return whether the folder of a run contains files that are not hidden, as those of a first version in progress are."""
+    """Return whether the folder of a run contains files that are not hidden, as in the first version of a commit in progress."""
     try:
         return not all(path.name.startswith(".") for path in folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):

@@ -27,7 +27,7 @@ NAMES = 2**9  # bytes of the names of all iterates of a trace that has many rows
 
 
 def table(content: bytes, columns: Sequence[str] | None = None):
-    """Return the table that a file holds, or those of ``columns`` that it has; `Damaged` if it is no trace."""
+    """Return the table of a file, or its ``columns``; raise `Damaged` if it is no trace."""
     with needing("stored runs need"):
         import pyarrow
         from pyarrow.parquet import ParquetFile

@@ -1,6 +1,6 @@
 """The tasks of runs, by name: each class with a ``name`` in a module of this folder, and those of other packages.
 
-Another package offers a task by an entry point of the group ``fwexp.tasks``, whose name is that of the task.
+Another package offers a task by an entry point of the group ``fwexp.tasks``, with the name of the task.
 """
 
 import inspect

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def chi(x) -> float:
     """Return sqrt(1 + n^2 Var(p)) for p = x / sum(x): 1 if all n numbers are equal, sqrt(n) if all but one are 0.
 
-    The variance is that of the population; where all numbers are 0 nothing is uneven, and chi is 1.
+    This is the variance of the population; if all numbers are 0 they are equal, and chi is 1.
     """
     x = np.asarray(x, dtype=np.float64)
     if x.ndim != 1 or len(x) == 0 or not (np.isfinite(x).all() and x.min() >= 0.0):

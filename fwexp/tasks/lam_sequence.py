@@ -38,7 +38,7 @@ START_PASSES = 3  # oracle calls / n that a path needs before its first break po
 
 
 def check_sequence(problem, options: Mapping, objective=HINGE) -> tuple[type[BCFW | LBFGS], BCFW.Options | LBFGS.Options]:
-    """Return the solver for several lam, by default that of ``auto``, and its options; check that the problem allows them."""
+    """Return the solver for several lam, by default the choice of ``auto``, and its options; check that the problem allows them."""
     check_probabilities(problem, objective)
     cls, best = (block_method if options else choose)(problem, objective=objective)
     checked = check_options(cls, best | dict(options))
@@ -59,7 +59,7 @@ class LamSequence(Iteration):
     ----------
     problem : problem
     options : dict
-        Options of bcfw, instead of those of ``auto``.
+        Options of bcfw, instead of the choices of ``auto``.
     seed : int
     exact : bool
         Whether a gap counts only when computed exactly.
@@ -123,7 +123,7 @@ class LamSequence(Iteration):
         return self._total(2, "cache_hits")
 
     def advance(self, budget):
-        """Go on to the next row at most; the start may exceed the budget's calls."""
+        """Continue to the next row at most; the start may exceed the budget's calls."""
         self.at_row, has_room = False, budget.steps > 0
         while has_room and not (self.at_row or self.finished):
             if self._target is None:
@@ -302,7 +302,7 @@ def sequence_settings(**given) -> RunSettings:
 
 
 def split_objective(given: Mapping) -> tuple[dict, Hinge | Softmax]:
-    """Return settings without objective and temperature, and the loss term that these stand for."""
+    """Return settings without objective and temperature, and the loss term of these."""
     rest = dict(given)
     return rest, make_objective(rest.pop("objective", "hinge"), rest.pop("temperature", 1.0))
 

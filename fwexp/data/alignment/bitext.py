@@ -29,7 +29,7 @@ class Lexicon(NamedTuple):
 
 
 class Bitext(NamedTuple):
-    """Sentence pairs whose words are numbered by a lexicon; -1 stands for words that it does not have."""
+    """Sentence pairs whose words are numbered by a lexicon; -1 marks words that it does not have."""
 
     e: np.ndarray  # int32, the words of all sentences
     f: np.ndarray

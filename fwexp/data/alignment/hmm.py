@@ -151,7 +151,7 @@ def _count_hmm(text, reverse, model, counts, longest, p_null, widest, floor):
     for s in range(len(text.e_ptr) - 1):
         size, length = _emissions(text, s, reverse, model, floor, cells, emission, null)
         _fill_moves(model.jumps, size, p_null, widest, moves)
-        # Words from nothing before the first move stand at the beginning, i' = -1.
+        # Words from nothing before the first move are at the beginning, i' = -1.
         start = starts[0] = 1.0
         for t in range(length):
             for i in range(size):

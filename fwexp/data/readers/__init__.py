@@ -1,4 +1,4 @@
-"""Readers of files that people have: columns, CoNLL-U, SVM^light and SVM^hmm, templates of CRF++, numpy's npz.
+"""Readers of common files: columns, CoNLL-U, SVM^light and SVM^hmm, templates of CRF++, numpy's npz.
 
 Readers ``read_...`` return sequences for estimators; those of ``fwexp.data.readers.file_problems`` return problems for solvers.
 """

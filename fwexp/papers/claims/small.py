@@ -1,7 +1,7 @@
 """Small problems with every output written out, on which claims that need no runs are decided when they are checked.
 
 A problem is n examples with m outputs each, the first of which is true. Solvers run on it by Python functions, without
-compilation; what theory needs besides, curvatures and optimum, is found by trying everything.
+compilation; further numbers of the theory, curvatures and optimum, are found by trying everything.
 """
 
 from collections.abc import Sequence

@@ -214,7 +214,7 @@ def crfsuite(data_dir=None) -> list[SameTask]:
 def labelling(name: str, train, test, gap_tol: float = 1e-2, iterations: int = 100) -> SameTask:
     """Return the comparison of ours and CRFsuite, each at the lam that validation picks; CRFsuite's c2 is lam n / 2.
 
-    CRFsuite gets as many iterations as people give it.
+    CRFsuite gets as many iterations as its users give it.
     """
     tool = tools.called("CRFsuite", "pycrfsuite")
     part, validation = split(train, SHARE, SEED, name)

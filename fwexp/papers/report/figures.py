@@ -109,7 +109,7 @@ class Drawn:
         return curves(self) if self.has_curves else None
 
     def check(self) -> None:
-        """Check that its files are those of a figure; the message of `Damaged` names a file that is not, and the reason."""
+        """Check that its files belong to a figure; the message of `Damaged` names a file that does not, and the reason."""
         if "runs" not in self.record:
             raise Damaged(f"{self.stem.name}.json has no runs")
         for suffix in self.suffixes[:-1]:

@@ -91,7 +91,7 @@ def index(pages: Mapping[str, Mapping], records: Mapping[str, Mapping], compared
 
 
 def compare(compared: pd.DataFrame) -> dict:
-    """Return who is the first at each gap, in seconds and in passes, for each data set and lam with runs of several methods."""
+    """Return the first method at each gap, in seconds and in passes, for each data set and lam with runs of several methods."""
     costs = comparison.by_problem(compared)
     if costs.empty:
         return {"places": {}, "tallies": {}, "problems": 0}
