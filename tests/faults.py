@@ -1,13 +1,13 @@
 """Processes that are killed at random instants, again and again: ``make faults``.
 
 ``kills``: sweeps with three launchers, with and without ``force=true``, are killed with SIGKILL, the parent or one of its
-workers. After every kill the store holds no damaged run and every run that was finished before; in the end it equals one that
-nobody disturbed, but for times, and nothing is left over. ``orphans``: parents are killed within a second of the start of their
-workers; no process lives on, and nothing is left in shared memory. ``together``: one of three sweeps on one grid is killed; every
-run is done, and none twice. ``checkpoints``: runs of many settings are killed, each many times, and go on; they end as if nobody
-had disturbed them. ``workers``: those of a training on a Dask cluster are killed or stopped for some seconds, or asked twice; one
-process confirms the gap. ``bits``: one bit of every byte of every file of a run is flipped; every flip is found, and that run alone
-redone.
+workers. After every kill the store holds no damaged run and every run that was finished before; in the end it equals an
+undisturbed one, except for times, and nothing is left over. ``orphans``: parents are killed within a second of the start of
+their workers; no process lives on, and nothing is left in shared memory. ``together``: one of three sweeps on one grid is
+killed; every run is done, and none twice. ``checkpoints``: runs of many settings are killed, each many times, and go on; they
+end like undisturbed ones. ``workers``: those of a training on a Dask cluster are killed or stopped for some seconds, or asked
+twice; one process confirms the gap. ``bits``: one bit of every byte of every file of a run is flipped; every flip is found, and
+that run alone redone.
 """
 
 # ruff: noqa: T201
@@ -158,7 +158,7 @@ def orphans(count: int, rng, folder: Path) -> None:
                 time.sleep(0.001)
             time.sleep(rng.uniform(0.0, 1.0))
             process.kill()
-            process.communicate(timeout=SOON)  # until nobody holds its output open
+            process.communicate(timeout=SOON)  # until no process holds its output open
             end = time.monotonic() + SOON
             while left_by(process.pid) and time.monotonic() < end:
                 time.sleep(0.05)

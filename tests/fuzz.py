@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing of everything that reads files: ``python -m tests.fuzz TARGET [-max_total_time=600]``.
 
-Needs the package ``atheris``. Whatever a file holds, a reader gives an answer or one of our errors on one line, soon.
+Needs the package ``atheris``. For a file of any content, a reader gives an answer or one of our errors on one line, soon.
 """
 
 import contextlib

@@ -91,7 +91,7 @@ def compile_chains_only(monkeypatch, problem):
 
 
 def run_in_plain_python(monkeypatch):
-    """Let all kernels run as plain Python, whatever the problem."""
+    """Run all kernels as plain Python, for any problem."""
     for package in (fwexp.blocks, fwexp.solvers, fwexp.tasks):  # a module that was imported only later would have its own way
         for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
             importlib.import_module(module.name)

@@ -62,7 +62,7 @@ PROBLEM = fwexp.multiclass_problem(X, Y)
 W = np.zeros(PROBLEM.d)
 PSI, LOSSES = [np.array([[0.0], [1.0]])], [[0.0, 1.0]]
 
-# What each function is called with, but for one argument at a time.
+# Valid arguments of each function; tests replace one at a time.
 GOOD = {
     "chain_problem": {"X": [X], "y": [Y], "num_states": 2},
     "multiclass_problem": {"X": X, "y": Y, "num_classes": 2, "costs": 1 - np.eye(2), "rescaling": "slack"},

@@ -457,7 +457,7 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
     code, _, err = fwexp("figure", "quickstart", "--preset", "smoke", "results_dir=~/Über uns")
     assert code == 0, err
     assert sorted(path.name for path in (tmp_path / "Über uns").iterdir()) == ["figures", "runs"]
-    # Beside what matplotlib keeps at home there is no folder "~".
+    # Apart from matplotlib's folder at home there is no folder "~".
     assert {path.name for path in tmp_path.iterdir()} - {".cache", ".config"} == {"Über uns"}
 
 

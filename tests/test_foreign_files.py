@@ -213,7 +213,7 @@ RUNS = {
     "a checkpoint that is a folder": lambda f, final: mine(f, paths.checkpoint_path(final) / "notes.txt"),
     "a failure": lambda f, final: mine(f, paths.failure_path(final)),
     "a failure that is a link": lambda f, final: link(f, paths.failure_path(final)),
-    "beside": lambda f, final: mine(f, final.with_name("thesis.tex"), f / "R/runs/notes.txt", f / "R/.sweep"),
+    "neighbours": lambda f, final: mine(f, final.with_name("thesis.tex"), f / "R/runs/notes.txt", f / "R/.sweep"),
 }
 
 

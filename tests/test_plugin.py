@@ -34,7 +34,7 @@ TUTORIAL = ROOT / "docs" / "tutorials" / "solver.md"  # a package with a solver,
 
 
 class Place:
-    """A folder to work in, and packages beside fwexp."""
+    """A folder to work in, and packages in addition to fwexp."""
 
     def __init__(self, site, folder):
         self.site, self.folder = site, folder
@@ -443,7 +443,7 @@ def test_files_of_ours_that_do_not_work_are_left_out(add):
     before = list(SOLVERS)
     sources = {"zz_copy": copy.format(name="fw"), "zz_number": copy.format(name=3), "zz_raises": "1 / 0", "zz_spoilt": "def f(:"}
     names, complaints = add(fwexp.solvers, SOLVERS, **sources)
-    assert sorted(names) == sorted(set(before) - {"fw"})  # nobody can say which of the two is meant
+    assert sorted(names) == sorted(set(before) - {"fw"})  # the two have the same name, so neither is meant
     assert complaints[0] == "fwexp: left out fwexp.solvers.zz_raises: ZeroDivisionError: division by zero (zz_raises.py, line 1)"
     assert complaints[1].startswith("fwexp: left out fwexp.solvers.zz_spoilt: SyntaxError: ")
     assert complaints[2:] == [

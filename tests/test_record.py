@@ -1,4 +1,4 @@
-"""Records: whatever a solver's state may hold comes back bit for bit, and a file cannot make anything run."""
+"""Records: any solver state comes back bit for bit, and a file cannot make anything run."""
 
 import dataclasses
 import io

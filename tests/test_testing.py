@@ -428,7 +428,7 @@ class Nameless(FW):
 
 
 class Unknown(FW):
-    """Has an iterate that nobody knows."""
+    """Has an unknown iterate."""
 
     iterates = ("last", "best_of_all")
 

@@ -1,4 +1,4 @@
-"""A script as users write it, which nobody runs: mypy checks it strictly in ``make lint``.
+"""A script as users write it, which is not run: mypy checks it strictly in ``make lint``.
 
 The comments that ignore an error are tests, too: mypy reports those that ignore nothing.
 """

@@ -188,8 +188,8 @@ def test_fetch_of_a_file_that_is_a_part_of_what_comes(server, tmp_path, monkeypa
 
 def test_fetch_without_a_network(server, tmp_path, capsys, monkeypatch):
     (file,) = DATASETS["conll2000"].files
-    nobody = dataclasses.replace(file, url="http://127.0.0.1:9/train.txt.gz")
-    monkeypatch.setitem(DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(nobody,)))
+    unreachable = dataclasses.replace(file, url="http://127.0.0.1:9/train.txt.gz")
+    monkeypatch.setitem(DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(unreachable,)))
     assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("fwexp: cannot get http://127.0.0.1:9/train.txt.gz into ")

@@ -46,7 +46,7 @@ Runs VBZ B-VP
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Return a data folder with the texts above, and an empty cache beside it."""
+    """Return a data folder with the texts above, and an empty cache next to it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "data"
     write(folder)
@@ -389,7 +389,7 @@ def test_real_problems(real_data, tmp_path, monkeypatch):
     assert np.count_nonzero(test.labels < 0) == 2
     tags = conll2000.true_tags(real_data)
     assert sum(tag == "I-LST" for sentence in tags for tag in sentence) == 2
-    # A perfect prediction, but for the tag that cannot be predicted.
+    # A perfect prediction, except for the tag that cannot be predicted.
     names = conll2000.label_names(real_data)
     perfect = [[names.index(tag) if tag in names else 0 for tag in sentence] for sentence in tags]
     metrics = conll2000.scorer(real_data)(perfect)

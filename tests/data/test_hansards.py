@@ -18,7 +18,7 @@ def write_lines(path, sentences):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Return a data folder with 150 training and 104 test pairs, and an empty cache beside it."""
+    """Return a data folder with 150 training and 104 test pairs, and an empty cache next to it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     home = tmp_path / "data" / "hansards"
     home.mkdir(parents=True)

@@ -27,7 +27,7 @@ def picture(number, shape=(48, 64)):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Return a data folder of 4 + 2 images; what is parsed is kept beside it."""
+    """Return a data folder of 4 + 2 images; parsed files are kept next to it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for part, numbers in (("train", range(4)), ("test", range(4, 6))):
         for kind in ("images", "masks"):

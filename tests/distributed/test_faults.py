@@ -63,7 +63,7 @@ def test_a_worker_that_dies(cluster, scheme):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_worker_that_hangs(cluster, scheme, monkeypatch):
-    """Its part is made anew elsewhere, and what it says in the end is of no interest."""
+    """Its part is started again elsewhere, and its late answer is ignored."""
     calls, release, original, hung = itertools.count(), threading.Event(), worker.Part.call, []
 
     def call(part, name, *args):

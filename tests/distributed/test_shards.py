@@ -108,7 +108,7 @@ def test_other_solvers_have_workers_answer(client, solver):
 
 
 def test_rows_of_answers_have_room_for_internal_weights(client):
-    """A kernel that writes past its arrays is seen by nobody until later."""
+    """A kernel that writes past its arrays shows no fault until later."""
     shards = distributed.shard(problem_of(), client, 3)
     assert shards.num_weights > shards.d
     assert protocol.kernel_view(shards).problem.vector.shape == (shards.num_weights,)

@@ -1,4 +1,4 @@
-"""Runs that are killed at random and go on from their checkpoints are, bit for bit, those that nobody disturbed."""
+"""Runs that are killed at random and go on from their checkpoints are, bit for bit, the same as undisturbed runs."""
 
 import hashlib
 import itertools
@@ -141,7 +141,7 @@ def test_what_another_run_saved_is_left(tmp_path):
 
 
 def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path):
-    """Notes of zip beside the content of a member, such as its date, have no meaning here."""
+    """Notes of zip on a member, such as its date, have no meaning here."""
     checkpoint = saved(tmp_path / "saved")
     whole, wanted = checkpoint.path.read_bytes(), checkpoint.load()
     for place in random.Random(0).sample(range(len(whole)), 150):

@@ -90,7 +90,7 @@ def test_a_clock_goes_on_while_somebody_else_compiles(now):
 
 
 class Late(Iteration):
-    """Needs a kernel that nobody has compiled before, in its third pass."""
+    """Needs a kernel that is not compiled yet, in its third pass."""
 
     terms, step, oracle_calls = Terms(size=1), 0, 0
 

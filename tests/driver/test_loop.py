@@ -439,7 +439,7 @@ def test_an_interrupt_in_a_later_run_raises(before):
 
 
 def test_every_cell_of_a_session_has_a_first_interrupt():
-    """Whoever looks at a result and trains on, has not asked to leave a loop."""
+    """Reading a result and training on is no request to leave a loop."""
     given = {"runs": interrupted_twice()}
     for _ in range(2):
         with pytest.warns(RuntimeWarning, match="Ctrl-C"):

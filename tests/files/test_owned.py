@@ -202,7 +202,7 @@ def test_names_of_files_may_have_any_space(tmp_path, name):
 
 
 def test_empty_folders_are_left_out(tmp_path):
-    """Sphinx makes some, and no record lists them: the next writer would take them for somebody's own."""
+    """Sphinx makes some, and no record lists them: the next writer would take them for a user's own."""
     for text in ("old", "new"):
         with replacing_folder(tmp_path / "there", KIND) as new:
             (new / "empty" / "below").mkdir(parents=True)

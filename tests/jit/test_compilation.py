@@ -360,7 +360,7 @@ def test_without_compilation_all_is_plain_python():
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     warned = [line for line in done.stderr.splitlines() if "Warning" in line]
-    assert len(warned) == 1, "one line, whatever runs and however often"
+    assert len(warned) == 1, "one line, for any kernels and however often"
     assert "RuntimeWarning: NUMBA_DISABLE_JIT is set, so kernels run as plain Python" in warned[0]
     (*lines, kind) = done.stdout.splitlines()
     assert kind == "python"

@@ -18,7 +18,7 @@ from fwexp.bench.svm import NEWCOMER
 from fwexp.files import locks
 from fwexp.jit import compilation, disk_cache, kernel_cache
 
-SOMEBODY = 12345  # no user of this machine
+OTHER_USER = 12345  # no user of this machine
 
 
 @pytest.fixture
@@ -36,11 +36,11 @@ def give_away(monkeypatch):
     given, lstat, stat = set(), Path.lstat, Path.stat
 
     def seen(path, found):
-        return os.stat_result((*found[:4], SOMEBODY, *found[5:10])) if str(path) in given else found
+        return os.stat_result((*found[:4], OTHER_USER, *found[5:10])) if str(path) in given else found
 
     def give(path):
         if os.geteuid() == 0:
-            os.chown(path, SOMEBODY, SOMEBODY, follow_symlinks=False)
+            os.chown(path, OTHER_USER, OTHER_USER, follow_symlinks=False)
         else:
             given.add(str(path))
 
@@ -280,7 +280,7 @@ def test_files_that_others_could_write_are_not_opened(kernel, theirs):
         if not theirs:
             path.chmod(0o666)
         elif os.geteuid() == 0:
-            os.chown(path, SOMEBODY, SOMEBODY)
+            os.chown(path, OTHER_USER, OTHER_USER)
         else:
             pytest.skip("only root gives files away")
     assert new()(1.0) == 2.5
@@ -481,7 +481,7 @@ def test_kernels_are_not_waited_for_by_those_of_other_arguments(kernel, monkeypa
 
 
 def test_a_first_result_imports_what_it_needs_and_no_more():
-    """With all compiled: no registries of numba's compiler, no scipy beyond its version, no solver that nobody asked for."""
+    """With all compiled: no registries of numba's compiler, no scipy beyond its version, no solver without need."""
     code = NEWCOMER + "; import sys; print(*sys.modules)"
     for _ in range(2):  # the first may compile
         output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -117,7 +117,7 @@ COUNTING = [returns, returns_two, returns_new, returns_a_list, returns_perhaps, 
 
 
 def flat(result):
-    """Return the numbers of a result, of whatever kind."""
+    """Return the numbers of a result of any kind."""
     if isinstance(result, float | int | np.ndarray):
         return np.array(result, dtype=float).ravel()
     return np.concatenate([np.zeros(0), *map(flat, result or ())])
@@ -229,7 +229,7 @@ HOLDERS = [ARRAY, types.Optional(ARRAY), types.List(ARRAY), Box.class_type.insta
 
 
 def test_by_its_types_a_kernel_is_known_to_leave_an_array_behind():
-    """In what it returns, or in what it is given beside arrays, through tuples."""
+    """In its result, or in an argument other than arrays, through tuples."""
     pair = types.Tuple((types.intp, ARRAY))
     for kind in HOLDERS:
         assert references.leaves_arrays([ARRAY], kind)

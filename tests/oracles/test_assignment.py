@@ -22,7 +22,7 @@ def matching(score, kernel="compiled"):
 
 
 def reference(score):
-    """Return the highest score when everybody may stay alone: a square problem with as many zeros as it takes."""
+    """Return the highest score if rows and columns may stay alone: a square problem with as many zeros as it takes."""
     rows, columns = score.shape
     padded = np.zeros((rows + columns, rows + columns))
     padded[:rows, :columns] = score
@@ -65,7 +65,7 @@ def test_tied_scores(kernel, score):
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (8, 20), (20, 8), (30, 30)])
 @pytest.mark.parametrize("shift", [-1.0, 0.0, 1.0, 50.0])
 def test_shapes_and_shifts(shape, shift, kernel):
-    # with a large shift everybody who can be matched is, and rows must be moved again and again
+    # with a large shift as many rows as possible are matched, and rows must be moved again and again
     rng = np.random.default_rng(shape[0])
     check(rng.normal(size=shape) + shift, kernel)
     check(rng.integers(0, 3, size=shape) + shift, kernel)

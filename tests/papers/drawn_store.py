@@ -34,7 +34,7 @@ def picture():
 
 @pytest.fixture(scope="module")
 def at_one_commit():
-    """Draw in a checkout without changes, whatever this one is."""
+    """Draw in a checkout without changes, regardless of this one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(origin, "provenance", lambda: provenance() | {"git": {"commit": COMMIT, "dirty": False}})
         yield

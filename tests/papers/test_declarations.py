@@ -298,7 +298,7 @@ def test_a_panel_has_the_curves_of_the_paper(name, panel, variants):
 
 @pytest.mark.slow
 def test_runs_whose_time_counts_are_no_other_figures_runs_side_by_side():
-    """A command for both would do them beside others, and the figure that shows times would find them stored."""
+    """A command for both would make them together with others, and the figure that shows times would find them stored."""
     timed, others = {}, {}
     for name, figure in FIGURES.items():
         if not figure.has_runs:

@@ -79,7 +79,7 @@ def test_the_table_is_what_is_drawn(made):
 
 
 def test_a_figure_may_show_what_the_weights_of_its_runs_say(made, tmp_path, monkeypatch, undrawn):
-    """Beside results, `data` and `draw` get what `shows` makes of the stored runs and the folder of the data."""
+    """In addition to results, `data` and `draw` get the arrays that `shows` makes of the stored runs and the folder of the data."""
     folder, _ = made
     (tmp_path / "runs").symlink_to(folder / "runs")
     plain, given = FIGURES[NAME], []

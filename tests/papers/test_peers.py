@@ -1,4 +1,4 @@
-"""Other tools beside ours: that they minimise what we say, on problems of a few examples, and what the table says of them."""
+"""Other tools compared with ours: they minimise the stated objectives, on problems of a few examples, and the table is right."""
 
 import json
 import sys

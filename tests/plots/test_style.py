@@ -42,7 +42,7 @@ def test_order_is_that_of_the_table_and_unknown_ones_come_last():
 
 
 # Least distances in CIELAB, with all cones and without those for red or green; 2 is just noticeable, side by side.
-BESIDE, BESIDE_SAME_DASHES, SAME_DASHES, ANY, SPARE = (20, 10), (23, 13), (16, 7), (12, 0), (20, 12)
+NEXT_TO, NEXT_TO_SAME_DASHES, SAME_DASHES, ANY, SPARE = (20, 10), (23, 13), (16, 7), (12, 0), (20, 12)
 MAIN = ["bcfw", "ssg", "fw", "online_eg", "one_slack"]
 TOGETHER = [  # methods that figures compare, or may
     [*MAIN, "bcfw_predefined", "fw_predefined", "n_slack", "fcfw"],
@@ -64,15 +64,15 @@ def check_distance(one, two, least):
 @pytest.mark.parametrize("names", TOGETHER, ids=lambda names: names[1])
 def test_methods_of_a_figure_can_be_told_apart_with_common_kinds_of_color_vision(names):
     for one, two in itertools.combinations(map(style.line, names), 2):
-        check_distance(one, two, BESIDE_SAME_DASHES if one.dashes == two.dashes else BESIDE)
+        check_distance(one, two, NEXT_TO_SAME_DASHES if one.dashes == two.dashes else NEXT_TO)
         assert one.marker != two.marker
 
 
 def test_all_methods_differ_visibly_most_of_all_from_the_plain_solver():
     for (one, m), (two, other) in itertools.combinations(style.METHODS.items(), 2):
         least = SAME_DASHES if m.dashes == other.dashes else ANY
-        check_distance(m, other, BESIDE if methods()[two].solver == one else least)
-        assert m.marker != other.marker or distances(m.color, other.color)[0] > BESIDE[0], (one, two)
+        check_distance(m, other, NEXT_TO if methods()[two].solver == one else least)
+        assert m.marker != other.marker or distances(m.color, other.color)[0] > NEXT_TO[0], (one, two)
 
 
 def test_settings_that_the_table_does_not_know_do_not_look_alike():
@@ -82,7 +82,7 @@ def test_settings_that_the_table_does_not_know_do_not_look_alike():
         for one, two in itertools.combinations(lines[len(MAIN) :], 2):
             check_distance(one, two, SPARE)
         for one, two in itertools.product(lines[: len(MAIN)], lines[len(MAIN) :]):
-            check_distance(one, two, (BESIDE[0], 9))
+            check_distance(one, two, (NEXT_TO[0], 9))
             assert one.dashes != two.dashes
     many = style.lines(settings).values()
     assert len({(line.color, line.dashes) for line in many}) == len({(line.color, line.marker) for line in many}) == 24

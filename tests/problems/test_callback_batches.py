@@ -79,7 +79,7 @@ def test_answers_that_a_failed_evaluation_left_are_not_given_at_other_weights():
     with pytest.raises(ZeroDivisionError):
         fwexp.evaluate(problem, w)
     broken[0] = False
-    problem.forget()  # as whatever begins does
+    problem.forget()  # as every start does
     wanted = [classes()[0].augmented(i, other) for i in range(6, 30)]
     assert [problem.augmented(i, other) for i in range(6, 30)] == wanted
 

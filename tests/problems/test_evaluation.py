@@ -1,4 +1,4 @@
-"""The evaluation of all examples: one pass for both decodings, and the same whatever the number of threads."""
+"""The evaluation of all examples: one pass for both decodings, and the same for any number of threads."""
 
 import os
 import subprocess

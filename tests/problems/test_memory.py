@@ -111,7 +111,7 @@ def test_a_sequence_without_any_nonzero_input_needs_no_columns(monkeypatch):
 
 @pytest.mark.parametrize("form", ["dense", "binary"])
 def test_problems_and_blocks_take_bytes_per_position(form):
-    """Constant bytes per position and sequence, whatever the longest one, beside those of the inputs."""
+    """Constant bytes per position and sequence, for any longest one, in addition to the bytes of the inputs."""
     problem = one_long_one(form, 3000, 2000, 50)
     positions, n = len(problem.labels), problem.n
     assert nbytes(problem) <= 2 * nbytes(problem.x) + 24 * n + (12 + 4 * (chain.LONGEST_GRAM + 1)) * positions

@@ -108,7 +108,7 @@ def needs(cls):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(("solver", "options"), TAKE_FUNCTIONS, ids=str)
 def test_functions_of_any_scale_are_trained_on_alike(solver, options, sparse):
-    """P is of the scale of losses where lam is of that of features^2 / losses: each step is the same, but for its units."""
+    """P has the scale of losses if lam has the scale of features^2 / losses: each step is the same, except for its units."""
     whole = np.round(3.0 * X)  # as many features are: the same in single precision
 
     def run(features, losses):

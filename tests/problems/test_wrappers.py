@@ -630,7 +630,7 @@ def loss(case):
 def labelings_in_both_forms(case):
     for i, k in case.pairs():
         found = case.number(i, case.raw(i, k))
-        alike = isinstance(case, Spread) and (case.d.psi[i][found] == case.d.psi[i][k]).all()  # but for their numbers
+        alike = isinstance(case, Spread) and (case.d.psi[i][found] == case.d.psi[i][k]).all()  # except for their numbers
         assert found == k or alike
 
 

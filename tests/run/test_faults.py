@@ -138,7 +138,7 @@ def test_a_run_takes_the_place_of_what_is_no_folder(tmp_path, config, make_resul
     store.save(make_result(level=2), config, tmp_path)
     assert set(fwexp.load_results(tmp_path)["primal"]) == {2}
     assert not place.is_symlink()
-    assert store.records.read(elsewhere / "run.json")["primal"] == 1  # what the link named is somebody's own
+    assert store.records.read(elsewhere / "run.json")["primal"] == 1  # the target of the link is a user's own
     assert not hidden(tmp_path)
 
 

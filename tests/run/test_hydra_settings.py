@@ -17,7 +17,7 @@ TARGET = f"{{_target_: {CALLS}, {ARGUMENTS}}}"
 
 @pytest.fixture
 def refused(tmp_path, monkeypatch, capsys):
-    """Run a command in an empty folder beside presets, and return its one line; nothing may have been written."""
+    """Run a command in an empty folder next to presets, and return its one line; nothing may have been written."""
     monkeypatch.setenv("FWEXP_DATA", str(tmp_path / "no_data"))
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

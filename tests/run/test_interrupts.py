@@ -112,15 +112,15 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("everybody", [True, False])
-def test_a_worker_hears_it_once_from_a_terminal_or_from_its_parent(tmp_path, everybody):
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_a_worker_hears_it_once_from_a_terminal_or_from_its_parent(tmp_path, whole_group):
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
     environment = os.environ | {"PYTHONPATH": str(Path(interrupts.__file__).parents[2])}
     command = [sys.executable, script, tmp_path]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
     assert process.stdout.readline() == "ready\n"
-    (os.killpg if everybody else os.kill)(process.pid, signal.SIGINT)
+    (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
     assert process.communicate(timeout=600)[0].splitlines() == ["interrupted", "skipped", "stopped"]
 
 

@@ -1,4 +1,4 @@
-"""One sweep through all launchers: the same store, whatever dies or is interrupted meanwhile."""
+"""One sweep through all launchers: the same store, even if processes die or are interrupted meanwhile."""
 
 import contextlib
 import os
@@ -188,7 +188,7 @@ def cluster(tmp_path):
 
 
 def test_workers_of_other_hosts_share_nothing_but_the_store(tmp_path, cluster, lasting):
-    """One is killed with a run in work: its claim is taken over when nobody has touched it for long."""
+    """One is killed during a run: its claim is taken over after no process has touched it for long."""
     words, wanted = lasting
     script = f"import sys; from fwexp.files import locks; locks.STALE = 10.0; sys.argv[1:] = {COMMAND[3:]!r} + sys.argv[1:]; "
     script += "from fwexp.cli import main; sys.exit(main())"

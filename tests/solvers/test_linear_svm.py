@@ -1,4 +1,4 @@
-"""Linear SVMs beside scikit-learn's (LIBLINEAR): the same optimum. C there multiplies a sum without 1/n: C = 1/(lam n)."""
+"""Linear SVMs compared with scikit-learn's (LIBLINEAR): the same optimum. C there multiplies a sum without 1/n: C = 1/(lam n)."""
 
 import numpy as np
 import pytest

@@ -41,7 +41,7 @@ def forge(folder, **changes):
 
 
 def check(results_dir, capsys, *, left_out=True, reads=True):
-    """Whatever reads the store goes on without the run, and says so once; ``reads``: it has to be read for that."""
+    """Readers of the store go on without the run, and warn once; ``reads``: it has to be read for that."""
     capsys.readouterr()
     assert main(["ls", f"results_dir={results_dir}"]) == 0
     listed = capsys.readouterr().out.splitlines()
@@ -52,7 +52,7 @@ def check(results_dir, capsys, *, left_out=True, reads=True):
         comparison.load([comparison.parse("bcfw"), comparison.parse("ssg")], results_dir)
     if left_out:
         assert set(frame["seed"]) == {1}
-        assert 1 <= len(found) <= 2  # of what nobody reads nothing is said
+        assert 1 <= len(found) <= 2  # unread runs cause no warning
         assert all(str(warning.message).isprintable() and len(str(warning.message)) < 600 for warning in found)
         assert reads or sum("damaged" in line for line in listed) == 1
     frame.groupby([name for name in frame if name.startswith(("solver.", "dataset.", "split"))], dropna=False).size()

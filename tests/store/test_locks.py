@@ -1,4 +1,4 @@
-"""Claims: one holder at a time, whatever dies; and sweeps that share their runs by them."""
+"""Claims: one holder at a time, even if processes die; and sweeps that share their runs by them."""
 
 import errno
 import os
@@ -71,7 +71,7 @@ def test_the_claim_of_a_dead_process_is_taken_over(final):
 @pytest.mark.parametrize("owner", ["0123456789ab-1-1 elsewhere", "", "nonsense", "é", f"{processes._machine()}-x-1"])
 @pytest.mark.parametrize("hours", [-9, 0, 9])
 def test_a_claim_from_elsewhere_is_taken_over_when_nobody_touches_it(final, monkeypatch, owner, hours):
-    """Whatever times it has: clocks of other hosts may go wrong."""
+    """For any date of the claim: clocks of other hosts may go wrong."""
     clock = [0.0]
     monkeypatch.setattr(locks, "monotonic", lambda: clock[0])
     path = [put(final, number, owner) for number in (0, 1)][-1]  # the second one took over the first

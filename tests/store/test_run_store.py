@@ -344,7 +344,7 @@ def test_tidying_does_what_it_can_and_makes_nothing(tmp_path, config, make_resul
 
     def refuse_another(folder):
         if folder.name == "another":
-            raise PermissionError("somebody else's")
+            raise PermissionError("another user's")
         clean(folder)
 
     monkeypatch.setattr(locks, "clean", refuse_another)

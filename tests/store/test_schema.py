@@ -1,4 +1,4 @@
-"""Records of stores that somebody else made: whatever they hold, commands skip it with one line, and never end in a traceback."""
+"""Records of foreign stores: for any content, commands skip it with one line, and never end in a traceback."""
 
 import contextlib
 import copy
