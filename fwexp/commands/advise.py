@@ -6,6 +6,7 @@ import functools
 import math
 import os
 import shlex
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -25,6 +26,8 @@ usage: fwexp advise dataset=NAME [lam=LAM] [gap_tol=GAP] [KEY=VALUE ...] [solver
 
 Tries methods on a part of the training set, predicts when each of them reaches the gap on the whole set, and prints the command
 to use with the reasons. Nothing is stored. All keys of fwexp run are accepted, with one value each.
+
+In the table, ~ marks numbers that are extrapolated: the last trial was on fewer examples than all, or stopped at the gap shown.
 
   seconds=60       time of all trials; kernels that are compiled for the first time take longer
   solver=...       methods to try, such as your own (default: auto and what could beat it)
@@ -52,6 +55,8 @@ OTHERS = ("auto", "block_entropic", "lbfgs", "online_eg")  # for objectives with
 TIE = 1.2  # ratio of predicted seconds up to which auto is preferred, because predictions are no better
 MARGIN = 2.0  # of max_passes in the command, over the predicted passes
 KINDS = {"block methods": True, "other methods": False}
+HEAD = ("method", "passes", "time", "memory", "examples", "gap")
+WIDTH = 84  # of the reasons
 DURATIONS = ((5400.0, 3600.0, "h"), (90.0, 60.0, "min"), (1.0, 1.0, "s"), (1e-3, 1e-3, "ms"))  # from, unit, name
 
 
@@ -262,28 +267,22 @@ def _print(found, fits: Mapping[str, _Fit], skipped: Mapping[str, str], config: 
 
     ranked = found.predictions
     best = next((p for p in ranked if p.candidate.name == "auto" and p.seconds <= TIE * ranked[0].seconds), ranked[0])
-    rows = [("method", "passes", "time", "memory", "how")]
-    rows += [
-        (fits[p.candidate.name].title, _shown(p.passes), _duration(p.seconds), _memory(fits[p.candidate.name].memory), _how(p))
-        for p in ranked
-    ]
-    print(comparison_text.text(rows))
-    for name, reason in skipped.items():
-        print(f"skipped {name}: {reason}")
+    print(comparison_text.text([HEAD, *(_row(p, fits[p.candidate.name]) for p in ranked)]))
     needed = MARGIN * best.passes
     more = {"max_passes": str(math.ceil(needed))} if config["max_passes"] < needed < math.inf else {}
     print("\n" + command_of(best.candidate.name, more) + "\n")
-    for sentence in _reasons(best, found, fits, config, problem):
-        print(f"- {sentence}")
+    for sentence in (*_reasons(best, found, fits, config, problem), *(f"Skipped {name}: {why}" for name, why in skipped.items())):
+        print(textwrap.fill(sentence, WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False))
 
 
-def _how(prediction) -> str:
-    """Return how passes and time are known."""
-    last = prediction.last
-    if last.size == prediction.n:
-        return "measured" if last.is_measured else f"extrapolated from a gap of {last.gap:.2g} after {last.ended:.3g} passes"
-    where = f"extrapolated from {last.size} of {prediction.n} examples"
-    return where if last.is_measured else f"{where} and a gap of {last.gap:.2g} after {last.ended:.3g} passes"
+def _row(prediction, fit: _Fit) -> tuple[str, ...]:
+    """Return the row of a method; numbers that no run on all examples measured begin with a tilde."""
+    last, memory = prediction.last, f"{fit.memory / 1e6:.3g} MB" if fit.memory == fit.memory else ""
+    sign = "" if last.size == prediction.n and last.is_measured else "~"
+    numbers = [
+        sign + text if "unknown" not in text else text for text in (_shown(prediction.passes), _duration(prediction.seconds))
+    ]
+    return (fit.title, *numbers, memory, str(last.size), f"{last.gap:.2g}")
 
 
 def _reasons(best, found, fits: Mapping[str, _Fit], config: Mapping, problem) -> Iterator[str]:
@@ -333,10 +332,6 @@ def _comparison(best, ranked: Sequence, gap_tol: float) -> str:
 
 def _shown(passes: float) -> str:
     return f"{passes:.3g}" if passes < math.inf else "unknown"
-
-
-def _memory(size: float) -> str:
-    return f"{size / 1e6:.3g} MB" if size == size else ""
 
 
 def _duration(seconds: float) -> str:
