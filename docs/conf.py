@@ -81,7 +81,8 @@ def _skip_sklearn(app, what, name, value, skip, options):
 
 
 def _find_published(app, name, text):
-    text[0] = text[0].replace("../results/published", "generated/published")  # where it is read without these pages
+    gallery = text[0].replace("../results/published/README.md", "generated/figures/index.md")
+    text[0] = gallery.replace("../results/published/figures", "generated/figures")
 
 
 def setup(app):

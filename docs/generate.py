@@ -1,12 +1,13 @@
-"""Write the generated pages: the reference, parts of pages, and the published results."""
+"""Write the generated pages: the reference, parts of pages, pictures, and the published figures."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import figure_pages
+import pictures
 import reference
 
-from fwexp.files.owned import RECORD, replacing_folder
+from fwexp.files.owned import replacing_folder
 from fwexp.plugins import STRUCTURED
 from fwexp.solvers import SOLVERS
 from fwexp.solvers.table import table
@@ -20,12 +21,8 @@ def pages(source: Path) -> None:
 
 def write(source: Path, folder: Path) -> None:
     """Write all of them into ``folder``."""
-    published = source.parent / "results" / "published"
-    shutil.copytree(published, folder / "published", ignore=shutil.ignore_patterns("*.csv", RECORD))
-    for path in (folder / "published").rglob("*.md"):  # tables have no title, in the report they stand below one
-        text = path.read_text(encoding="utf-8")
-        if not text.startswith("# "):
-            path.write_text(f"# {path.relative_to(folder / 'published').with_suffix('')}\n\n{text}", encoding="utf-8")
+    figure_pages.pages(source.parent / "results" / "published", folder / "figures")
+    pictures.draw(source, folder / "tutorials")
     reference.pages(source, folder)
     for name, lines in {"families.txt": [table()], "methods.txt": _methods()}.items():  # parts of pages
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")

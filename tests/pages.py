@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
 from pathlib import Path
 from typing import NamedTuple
@@ -56,17 +56,26 @@ def figure_target(name: str) -> str:
     return re.sub(r"(\w+)/(fig|table|overlays|auto)(\d*)$", lambda m: "-".join(filter(None, (m[2], m[1], m[3]))), name)
 
 
-def write_files(page: Path, folder: Path) -> None:
-    """Write the files of a page below a folder."""
+def files(page: Path) -> dict[str, str]:
+    """Return the texts of the files of a page by name; blocks of one name are the parts of a file in their order."""
+    texts: dict[str, str] = {}
     for block in blocks(page):
         if block.file:
-            path = folder / block.file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text, encoding="utf-8")
+            texts[block.file] = f"{texts[block.file]}\n{block.text}" if block.file in texts else block.text
+    return texts
 
 
-def follow(page: Path, folder: Path) -> int:
+def write_files(page: Path, folder: Path) -> None:
+    """Write the files of a page below a folder."""
+    for name, text in files(page).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def follow(page: Path, folder: Path, until: Collection[str] = ()) -> int:
     """Do what a page says, in a folder; return how many outputs are as it shows them, which is none if the commands fail.
+
+    With ``until``, do so until files of these names exist below the folder, and compare no outputs.
 
     Files are written when their turn comes, commands (``sh``) run, and what follows as ``text`` is what they print. Packages are
     installed below ``folder / "site"``, without a network.
@@ -76,16 +85,19 @@ def follow(page: Path, folder: Path) -> int:
     offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_DEPS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     environment = {name: value for name, value in os.environ.items() if name != "FWEXP_DATA"} | places | offline
     for language, file, text in blocks(page):
+        if until and all(any(folder.rglob(name)) for name in until):
+            break
         if file:
             path = folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            with path.open("a", encoding="utf-8") as part:
+                part.write("\n" * bool(part.tell()) + text)
         elif language == "sh":
             command = ["bash", "-euo", "pipefail", "-c", text]
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
             assert done.returncode == 0, f"{text}{done.stdout}{done.stderr}"
             printed = done.stdout
-        elif language == "text":
+        elif language == "text" and not until:
             assert OutputChecker().check_output(text, printed, FLAGS), f"{page.stem} shows\n{text}\nbut printed was\n{printed}"
             compared += 1
     return compared

@@ -440,6 +440,8 @@ CHANGES = {
     "fwexp/bench/yardstick.py": "in a temporary folder",
     "docs/conf.py": "in the new folder of `replacing_folder`",
     "docs/generate.py": "in the new folder of `replacing_folder`",
+    "docs/figure_pages.py": "in the folder that docs/generate.py passes, which is new",
+    "docs/pictures.py": "in the folder that docs/generate.py passes, which is new",
     "docs/reference.py": "in the folder that docs/generate.py passes, which is new",
 }
 METHODS = {

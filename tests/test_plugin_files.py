@@ -15,10 +15,10 @@ from fwexp.cli import main
 from fwexp.data import DATASETS
 from fwexp.papers.declarations import FIGURES
 from fwexp.solvers import SOLVERS
-from tests.pages import blocks, write_files
+from tests.pages import files, write_files
 
 TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "tutorials" / "solver.md"
-PLUGIN = next(block.text for block in blocks(TUTORIAL) if block.file == "my_solver.py")
+PLUGIN = files(TUTORIAL)["my_solver.py"]
 QUICK = ["lam=0.1", "max_passes=2", "data_dir=data"]
 
 
