@@ -358,7 +358,7 @@ def predict(problem: Any, w: Result | ArrayLike, **inputs: Any) -> list[Any]:
     if isinstance(w, Result):
         return w.predict(problem, **inputs)
     if inputs:
-        raise OptionError(f"inputs alone go with arguments such as {next(iter(inputs))}, got a problem")
+        raise OptionError(f"predict takes {next(iter(inputs))} only with raw inputs X, got a problem")
     problem, weights = with_weights(problem, w)
     return evaluator(problem).predict(weights)
 

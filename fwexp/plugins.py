@@ -241,7 +241,7 @@ def check_options_class(cls: type, taken: Collection[str] = ()) -> None:
         Names of the other arguments, in configurations and in Python, in addition to the ``name``.
     """
     if not dataclasses.is_dataclass(cls):
-        raise ParameterError("its Options are no dataclass")
+        raise ParameterError(f"its Options must be a dataclass, got {shown(cls)}")
     for field in dataclasses.fields(cls):
         if field.name == "name" or field.name in taken:
             raise ParameterError(f"its option {field.name!r} is called as something else that is given along with it")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages import ROOT
+from tests.pages import ROOT, WIDEST
 
 INSTEAD = {
     "nobody": "no process, no user, ...",
@@ -28,7 +28,6 @@ MADE = ("docs/_build", "docs/generated", "results/published", "results/runs", "r
 FILES = [path for folder in FOLDERS for kind in ("py", "md", "yaml") for path in (ROOT / folder).rglob(f"*.{kind}")]
 FILES += [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 FILES = [path for path in FILES if not path.relative_to(ROOT).as_posix().startswith(MADE) and path != Path(__file__)]
-CODE_WIDTH = 84  # columns of a page of the documentation
 # First words of docstrings of functions that ruff's D401 takes for imperatives, or that name no action.
 WEAK = {"Whether", "Say", "Do", "Let", "Have", "Give", "See", "As", "Of", "For", "The", "A", "An", "All", "Every", "What", "That"}
 
@@ -50,7 +49,7 @@ def weak_firsts(source: str) -> list[str]:
 
 def wide(lines: list[str]) -> list[str]:
     """Return the lines that a page of the documentation cuts."""
-    return [line for line in lines if len(line) > CODE_WIDTH]
+    return [line for line in lines if len(line) > WIDEST]
 
 
 def test_texts_have_plain_words():

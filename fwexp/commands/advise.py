@@ -24,17 +24,17 @@ USAGE = """\
 usage: fwexp advise dataset=NAME [lam=LAM] [gap_tol=GAP] [KEY=VALUE ...] [solver=METHOD,METHOD,...] [seconds=60]
                     [--config-dir DIR] [data_dir=DIR]
 
-Tries methods on a part of the training set, predicts when each of them reaches the gap on the whole set, and prints the command
-to use with the reasons. Nothing is stored. All keys of fwexp run are accepted, with one value each.
+Try methods on a part of the training set, predict when each of them reaches the gap on the whole set, and print the command to
+use, with the reasons. Stores nothing. Takes all keys of fwexp run, with one value each.
 
-In the table, ~ marks numbers that are extrapolated: the last trial was on fewer examples than all, or stopped at the gap shown.
+In the table, ~ marks extrapolated numbers: the last trial was on fewer examples than all, or stopped at the gap shown.
 
-  seconds=60       time of all trials; kernels that are compiled for the first time take longer
-  solver=...       methods to try, such as your own (default: auto and what could beat it)
-  gap_tol=0.001    the certified gap to reach, by default that of fwexp run
-  --config-dir DIR a folder of yours with data sets or methods, as of fwexp run
+  seconds=60       seconds of all trials; compiling kernels for the first time takes longer
+  solver=...       methods to try, such as your own (default: auto and its likely rivals)
+  gap_tol=0.001    the certified gap to reach (default: the one of fwexp run)
+  --config-dir DIR your folder with data sets or methods, as for fwexp run
 
-Ctrl-C ends the trials; the advice is then what they have shown so far.
+Ctrl-C ends the trials; the advice then follows from the trials so far.
 
 Examples:
   fwexp advise dataset=ocr lam=0.01

@@ -95,7 +95,7 @@ class Stochastic(Averaged):
     def __init__(self, f, *args, **named):
         super().__init__(f, *args, **named)
         if f.terms is None:
-            f.sampled(self.state.x, np.zeros(0, dtype=np.int64))  # says that there are none
+            f.sampled(self.state.x, np.zeros(0, dtype=np.int64))  # raises an error: there are none
 
     def _gradient(self):
         state, f = self.state, self.f

@@ -196,7 +196,7 @@ class BlockDescent(BlockMethod):
             raise OptionError("method block_descent takes no domain; accepted: block")
         self._lipschitz = [self.f.lipschitz(block) for block in self.set.blocks]
         for factor in self.set.factors:
-            factor.project(factor.random(np.random.default_rng(0)))  # says where there is no projection
+            factor.project(factor.random(np.random.default_rng(0)))  # raises an error if there is no projection
 
     def _change(self, i, block):
         state, L = self.state, self._lipschitz[i]

@@ -8,7 +8,7 @@ import numpy as np
 from fwexp.convex.objectives import Function
 from fwexp.errors import CertificateError
 
-# Of steps over which derivatives are tested; what is near enough, relative to them; and what matters, relative to values.
+# Steps over which derivatives are tested; the tolerance, relative to them; and the least size that matters, relative to values.
 BASE, SLOPE_TOLERANCE, LEAST_ERROR = 8.0, 1e-3, 1e-6
 NOISE = 1e3  # rounding errors of the largest value that may be in a small one, which cancellation leaves
 CONVEX = 1e-9  # by how much a value may lie below a tangent, relative to the terms
@@ -24,9 +24,9 @@ def contradict(change: Callable[[float], float], slope: float, scale: float, eps
     Parameters
     ----------
     change : callable
-        ``change(h)`` is what the function changes by from 0 to h, 0 < h < 1; NaN where that is not known.
+        ``change(h)`` is the change of the function from 0 to h, 0 < h < 1; NaN if it is unknown.
     slope : float
-        What is said to be the derivative.
+        The claimed derivative.
     scale : float
         The size of the function's values.
     epsilon : float
@@ -61,7 +61,7 @@ def is_kink(change: Callable[[float], float], slope: float, slope_at: Callable[[
     change, slope
         As for `contradict`.
     slope_at : callable
-        ``slope_at(h)`` returns what is said to be the derivative at h.
+        ``slope_at(h)`` returns the claimed derivative at h.
     noise : float
         The rounding error of a change.
     """
@@ -90,7 +90,7 @@ def check_gradient(f: Function, x: np.ndarray, others: list[np.ndarray]) -> None
     Raises
     ------
     CertificateError
-        The gradient is not that of the value.
+        If the gradient does not belong to the value.
     """
     value, g = _at_point(f, x)
     ends = [_value_or_nan(f, y) for y in others]

@@ -1,10 +1,10 @@
-"""Compact convex sets, by what Frank-Wolfe methods ask of them: the minimum of a linear function.
+"""Compact convex sets, given by the minimum of a linear function, which Frank-Wolfe methods call.
 
 Every set has
 
 * ``lmo(g)``, a minimiser of <g, s> over s in the set; ties go to the smallest index, and g = 0 is a tie;
 * ``contains(x)``, up to rounding; ``random(rng)``, a point inside; ``diameter``, in the Euclidean norm;
-* ``project(x)``, the nearest point, where that is cheap (other sets say that they have none).
+* ``project(x)``, the nearest point, if that is cheap (other sets raise an error).
 
 Methods call ``atom(g)``, which is the same as ``lmo`` with few nonzeros where atoms are sparse.
 """
@@ -92,11 +92,11 @@ class ConvexSet(ABC):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The form in which people see points: vectors, unless the set is `shaped`."""
+        """The public form of points: vectors, unless the set is `shaped`."""
         return self._shape or (self.dim,)
 
     def shaped(self, *shape: int) -> "ConvexSet":
-        """Return this set with its points as arrays of a shape, whose rows stand one after the other in the vectors.
+        """Return this set with its points as arrays of a shape, whose rows follow each other in the vectors.
 
         Of this shape are, in `minimize`, x0, what a function of yours gets and may return as its gradient, and x of the result; and
         what ``lmo`` takes and returns, that of an `Oracle` too. Methods themselves go on with vectors.
@@ -247,7 +247,7 @@ class L1Ball(Sized):
         return x is not None and bool(np.abs(x).sum() <= self.radius * (1.0 + ROUNDING))
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
-        size = rng.dirichlet(np.ones(self.dim + 1))[:-1]  # the last one is what is left of the radius
+        size = rng.dirichlet(np.ones(self.dim + 1))[:-1]  # the last one is the rest of the radius
         return self.radius * size * rng.choice([-1.0, 1.0], self.dim)
 
     @property
@@ -409,7 +409,7 @@ class Product(ConvexSet):
 
     @property
     def mass(self) -> float:  # type: ignore[override]
-        """The sum of those of the factors."""
+        """The sum over the factors."""
         return sum(factor.mass for factor in self.factors)
 
     def soften(self, theta: np.ndarray) -> np.ndarray:

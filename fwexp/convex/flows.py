@@ -81,5 +81,5 @@ class UnitFlow(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        """An upper bound: that of the cube."""
+        """An upper bound: the diameter of the cube."""
         return math.sqrt(self.dim)

@@ -199,7 +199,7 @@ class Corrective(Active):
     name, title = "corrective", "fully corrective Frank-Wolfe"
     INNER, SHARE = 1000, 0.1
     UNPAUSED = 10  # pairwise steps after which the driver may look at the clock
-    CORRECTION = "correction"  # what of an incomplete step is kept: its target, its steps, and their progress
+    CORRECTION = "correction"  # state of an incomplete step: its target, its steps, and their progress
 
     def compile(self):
         """Compile the solver of quadratic programs."""
@@ -236,7 +236,7 @@ class Corrective(Active):
         if not f.gradient_is_free or self.options.step != "auto":
             return False
         if "start" not in more:
-            zero = np.zeros(f.dim)  # About a large point digits would be lost; a set of a user's may not tell what it contains.
+            zero = np.zeros(f.dim)  # Near a large point digits would be lost; a user's set may have no ``contains``.
             start = zero if not is_watched(self.set) and self.set.contains(zero) else self.state.active.point()
             more["start"] = start, f.value(start, start), f.gradient(start, start)
         start, value, g = more["start"]
@@ -329,7 +329,7 @@ class Uncertified(LinearMinimisation):
 
     @abstractmethod
     def _estimate(self) -> View:
-        """Return the answer of a linear minimisation that stands for that at x."""
+        """Return the answer of a linear minimisation that replaces one at x."""
 
 
 @dataclass(frozen=True)
@@ -364,7 +364,7 @@ class RandomAway(Uncertified, Away):
         self._blocks = convex_set.blocks if product else [EVERYWHERE]
         for factor in self._factors:
             if factor.num_atoms is None:
-                factor.atoms(np.zeros(0, dtype=np.int64))  # says that there are none
+                factor.atoms(np.zeros(0, dtype=np.int64))  # raises an error: there are none
         super().__init__(f, convex_set, *args, **named)
 
     def _estimate(self):

@@ -74,7 +74,7 @@ class Bilinear:
 
 
 class Pair(NamedTuple):
-    """A pair of points with what it takes to certify it."""
+    """A pair of points with the products that certify it."""
 
     x: np.ndarray
     gx: np.ndarray  # M y + p

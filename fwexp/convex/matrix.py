@@ -20,7 +20,7 @@ class Matrix:
     ----------
     A : array, sparse matrix or LinearOperator
     name : str
-        What messages call it.
+        Its name in messages.
     """
 
     def __init__(self, A, name: str = "A") -> None:
@@ -49,7 +49,7 @@ class Matrix:
         self._transposed = self._products.T
 
     def _check_adjoint(self, name: str) -> None:
-        """Refuse an operator whose transposed products are those of another matrix."""
+        """Refuse an operator whose transposed products belong to another matrix."""
         rng = np.random.default_rng(0)
         x, z = rng.standard_normal(self.shape[1]), rng.standard_normal(self.shape[0])
         try:

@@ -30,7 +30,7 @@ REFRESH = 500  # steps after which running sums are computed anew
 ROUNDING = 1e-9  # of <g, x - s>, relative to its terms
 SCALE = 32.0 / LOGGED  # rounding errors by which logged objectives may be wrong, as the log counts them
 NEAR = 1e-12  # of a value: where a decrease is this near to the promised one the slope decides
-PROGRESS, IDLE = 0.9, 30  # what of the smallest gap counts as a smaller one, and steps without that before a run may have stalled
+PROGRESS, IDLE = 0.9, 30  # share of the smallest gap that counts as smaller, and steps without that before a run may have stalled
 TESTED_ATOMS = 4  # atoms of the active set at which a function is tested
 
 
@@ -79,8 +79,8 @@ class State:
     M: float = 0.0  # the estimate of a Lipschitz constant
     least: float = math.inf  # the smallest gap so far, up to a tenth
     idle: int = 0  # steps since then that no value shows to be a decrease
-    precision: tuple = ()  # what the function knows of its own
-    more: dict = field(default_factory=dict)  # what a method has besides
+    precision: tuple = ()  # precisions that the function states
+    more: dict = field(default_factory=dict)  # further values of a method
 
 
 class View(NamedTuple):
@@ -187,7 +187,7 @@ class Method(Iteration):
         return Point(self.state.x, view.dual)
 
     def certificate(self) -> View:
-        """Return what is known at x, or find it out."""
+        """Return the view at x, computed at most once."""
         if self._view is None:
             if not self.keeps_image:
                 self.state.z = self.f.image(self.state.x)
@@ -373,5 +373,5 @@ class Evaluation(Objective):
         return self.method.f.value(point.w, self.method.f.image(point.w))
 
     def explain_negative_gap(self, best, last) -> str:
-        """Return what a negative gap means."""
+        """Return the reason for a negative gap."""
         return "f is not convex, the gradient is not that of the value, or lmo does not minimise over the set"

@@ -1,4 +1,4 @@
-"""`minimize` and `saddle_point`: from what people ask for to a method, and on to a certified result."""
+"""`minimize` and `saddle_point`: from users' arguments to a method, and on to a certified result."""
 
 import math
 from collections.abc import Callable
@@ -194,7 +194,7 @@ def new_method(f, convex_set, method: str, x0, seed: int, gap_tol: float, option
 
 
 def as_minimum(iteration: Method, log: Log, status: Status) -> Minimum:
-    """Return what a log says was reached, recomputed from scratch."""
+    """Return the result of a log, recomputed from scratch."""
     _, point, _ = log.best
     value, dual = log.certificate()
     wrong = "" if status is Status.DIVERGED else log.drift("primal", value)

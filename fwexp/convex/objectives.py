@@ -81,7 +81,7 @@ class Function(ABC):
 
     @abstractmethod
     def image(self, x: np.ndarray) -> np.ndarray:
-        """Return what methods keep in addition to x."""
+        """Return the state that methods keep in addition to x."""
 
     @abstractmethod
     def image_of(self, atom: Atom) -> np.ndarray:
@@ -96,7 +96,7 @@ class Function(ABC):
         """Return the gradient at x."""
 
     def partial(self, x: np.ndarray, z: np.ndarray, where: Weights) -> np.ndarray:
-        """Return some coordinates of the gradient: those of a slice or of an array of indices."""
+        """Return some coordinates of the gradient, by a slice or an array of indices."""
         return self.gradient(x, z)[where]
 
     def sampled(self, x: np.ndarray, terms: np.ndarray) -> np.ndarray:
@@ -313,7 +313,7 @@ class Quadratic(Function):
         return z[where] + self.c[where]
 
     def curvature(self, d: np.ndarray | None, dz: np.ndarray, block: slice = EVERYWHERE) -> float:
-        assert d is not None  # as needs_direction says
+        assert d is not None  # guaranteed by needs_direction
         curvature = float(d @ dz[block])
         self._check_curvature(curvature, float(np.linalg.norm(d) * np.linalg.norm(dz[block])))
         return curvature

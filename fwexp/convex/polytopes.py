@@ -33,7 +33,7 @@ class KSparse(Sized):
 
     def atom(self, g: np.ndarray) -> Atom:
         size = np.abs(g)
-        # Of equal entries argpartition takes any; the k-th largest size says which are in for sure.
+        # Of equal entries argpartition takes any; entries above the k-th largest size are in for sure.
         border = np.partition(size, self.dim - self.k)[self.dim - self.k]
         above, ties = np.flatnonzero(size > border), np.flatnonzero(size == border)
         chosen = np.sort(np.concatenate((above, ties[: self.k - len(above)])))

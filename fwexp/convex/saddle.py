@@ -75,7 +75,7 @@ class SaddleMethod(Iteration):
 
     @abstractmethod
     def start(self) -> None:
-        """Set the state to that of step 0."""
+        """Set the state to step 0."""
 
     @abstractmethod
     def _take_step(self, gap_tol: float) -> float:
@@ -142,7 +142,7 @@ class WorstCase(Objective):
         return Value(value, magnitude=abs(value) + float(np.abs(game.p) @ np.abs(point.w)))
 
     def explain_negative_gap(self, best, last):
-        """Return what a negative gap means."""
+        """Return the reason for a negative gap."""
         return "lmo does not minimise over its set"
 
 
@@ -190,7 +190,7 @@ class DualExtragradient(SaddleMethod):
         entropic = options.geometry == "entropic"
         self._soft_x, self._soft_y = entropic and game.X.softens, entropic
         if entropic and not game.Y.softens:
-            game.Y.soften(np.zeros(game.Y.dim))  # says that it cannot
+            game.Y.soften(np.zeros(game.Y.dim))  # raises an error if it cannot
         L = self._norm()
         eta = options.eta or (1.0 / L if L > 0.0 else 1.0)
         self.eta_x, self.eta_y = eta * np.sqrt(options.ratio), eta / np.sqrt(options.ratio)

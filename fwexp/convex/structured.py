@@ -45,7 +45,7 @@ class ChainPolytope(ConvexSet):
 
     @property
     def mass(self) -> float:  # type: ignore[override]
-        """The square of the number of parts of a labeling: the entropy is that of labelings."""
+        """The square of the number of parts of a labeling: the entropy is taken over labelings."""
         return float((2 * self.length - 1) ** 2)
 
     def atom(self, g: np.ndarray) -> Atom:
@@ -198,7 +198,7 @@ def svm_game(problem: Problem, radius: float) -> Bilinear:
 
 
 def _chain(problem):
-    """Return the features of parts, the true parts, what parts lose, and their polytopes."""
+    """Return the features of parts, the true parts, the losses of parts, and their polytopes."""
     K, p, ends = problem.num_states, problem.num_features, problem.label_ptr
     first, transitions = K * p, K * (p + 2)
     rows, columns, values, truth, losses, polytopes = [], [], [], [], [], []
@@ -230,7 +230,7 @@ def _chain(problem):
 
 
 def _matching(problem):
-    """Return the features of edges, the true ones, what edges lose, their polytopes, and the loss of no links."""
+    """Return the features of edges, the true ones, the losses of edges, their polytopes, and the loss of no links."""
     edges = int(problem.part_ptr[-1])
     rows: list[int] = []
     columns: list[int] = []

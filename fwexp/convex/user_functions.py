@@ -1,4 +1,4 @@
-"""Functions of users: a value and a gradient, a mean of terms, and what they show of their precision."""
+"""Functions of users: a value and a gradient, a mean of terms, and the precision of their numbers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,14 +20,14 @@ ENOUGH_NUMBERS = 64  # numbers with more than half of these bits, and none with 
 
 
 class Observed(Function):
-    """A function whose precision is that of the numbers that it has returned so far."""
+    """A function with the precision of the numbers that it has returned so far."""
 
     def __init__(self) -> None:
         self.precision = EPSILON, 0, *(0 for _ in EPSILON_BY_BITS)  # of the types, bits of numbers, long numbers of each precision
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
-        """That of the types of numbers; if numbers so far are as short as those of a lower precision, that."""
+        """The precision of the types of numbers, or a lower one if all numbers so far are as short."""
         declared, most, *long = self.precision
         if declared > EPSILON:
             return declared
@@ -39,7 +39,7 @@ class Observed(Function):
         return next(fitting, EPSILON)
 
     def _see_precision(self, *answers) -> None:
-        """Record the precision of answers: that of their types, and how many bits their numbers have."""
+        """Record the precision of answers: the precision of their types, and how many bits their numbers have."""
         declared, most, *long = self.precision
         declared = max(declared, epsilon(*answers))
         if declared == EPSILON and most <= max(EPSILON_BY_BITS):
@@ -113,7 +113,7 @@ class UserFunction(Observed):
     dim : int
         Number of coordinates.
     shape : tuple of int, optional
-        That of its x, and of its gradient unless that is a vector; (dim,) by default.
+        Shape of its x, and of its gradient unless that is a vector; (dim,) by default.
     """
 
     reads_point = False
@@ -172,7 +172,7 @@ class FiniteSum(UserFunction):
     dim : int
         Number of coordinates.
     shape : tuple of int, optional
-        That of x, as for a set that is ``shaped``.
+        Shape of x, as for a set that is ``shaped``.
 
     Examples
     --------
@@ -200,7 +200,7 @@ class FiniteSum(UserFunction):
 
 
 def as_function(f, dim: int, shape: tuple[int, ...] | None = None) -> Function:
-    """Return what is to be minimised: a `Function`, or a user's (value, gradient).
+    """Return the function to minimise: a `Function`, or a user's (value, gradient).
 
     Raises
     ------

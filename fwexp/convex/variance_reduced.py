@@ -53,7 +53,7 @@ class VarianceReducedOptions:
 class VarianceReduced(Uncertified, FrankWolfe):
     """Variance-reduced stochastic Frank-Wolfe (Negiar et al. 2020, Hazan & Luo 2016, Lu & Freund 2021): f is a sum.
 
-    Certificates are those of the gradient of all terms, computed for the log, off the clock.
+    Certificates use the gradient of all terms, computed for the log, off the clock.
     """
 
     name, title = "variance_reduced", "variance-reduced stochastic Frank-Wolfe"

@@ -16,7 +16,7 @@ from fwexp.errors import CertificateError, ParameterError
 
 TOLERANCE = 1e-6  # of products, relative to the lengths; oracles in single precision may hand over numbers in double precision
 ROUNDING = 64.0  # rounding errors of the oracle's own precision that are tolerated
-HALF = 1e-4  # precisions above this are those of half precision
+HALF = 1e-4  # precisions above this belong to half precision
 LEAST, REMEMBERED, NUMBERS = 4, 16, 2**18  # answers at least and at most, and numbers in them
 QUESTIONS = 4  # to random gradients, and to the same one, at the end of a run
 
@@ -139,5 +139,5 @@ class Watch:
 
 
 def _message(own: float, other: float, what: str, likely: str) -> str:
-    """Return the message on an answer whose product is ``own``, where that of another one is ``other``."""
+    """Return the message on an answer with the product ``own``, if another answer has the product ``other``."""
     return f"lmo(g) must minimise <g, s>, got an answer with {own:.6g}, although {what} has {other:.6g}: {likely}"

@@ -45,7 +45,7 @@ class Checkpoint:
         Parameters
         ----------
         run : record
-            What `load` returns later.
+            The state that `load` returns later.
         """
         if not self._usable:
             return

@@ -58,7 +58,7 @@ class Clock:
         _running.reset(self._outside)
 
     def stop(self) -> None:
-        """Stand still until the matching ``start``; several threads may stop the clock at the same time."""
+        """Stop until the matching ``start``; several threads may stop the clock at the same time."""
         with self._lock:
             if self._stops == 0:
                 self.seconds += time.perf_counter() - self._start

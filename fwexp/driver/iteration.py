@@ -52,7 +52,7 @@ class Value:
     certifies : bool
         Whether ``primal`` is plausible, so that primal - dual is a certificate.
     rest : Any
-        What `Objective.exact` needs later.
+        State that `Objective.exact` needs later.
     """
 
     primal: float
@@ -214,7 +214,7 @@ class Iteration(ABC):
         self.advance(NO_BUDGET)
 
     def saved(self) -> Any:
-        """Return the ``state`` to save, including copies of what other processes hold.
+        """Return the ``state`` to save, including copies of the state of other processes.
 
         Returns
         -------

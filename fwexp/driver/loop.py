@@ -75,7 +75,7 @@ def drive(
 
 
 class Run:
-    """One run of an iteration: its clock, its latest stop and its end. The parameters are those of `drive`."""
+    """One run of an iteration: its clock, its latest stop and its end. It takes the parameters of `drive`."""
 
     def __init__(self, iteration, log, bounds, schedule, progress, checkpoint) -> None:
         self._iteration, self._log, self._gap_tol, self._progress = iteration, log, bounds.gap_tol, progress

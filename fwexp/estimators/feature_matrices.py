@@ -88,7 +88,9 @@ class Vectorizer:
         often = np.bincount(rows.indices, minlength=len(names)) >= self.min_count
         often[: len(known)] = True
         if not often.any():
-            raise ParameterError(f"{self.source} must have a feature that min_count = {self.min_count} positions have, got none")
+            if self.min_count > 1:
+                raise ParameterError(f"min_count={self.min_count} removes every feature of {self.source}; lower min_count")
+            raise ParameterError(f"{self.source} must have a feature at some position, got none; check the names of features")
         self.restore([name for name, kept in zip(names, often.tolist()) if kept], int(often.sum()))
         return rows if often.all() else rows[:, often], ptr
 

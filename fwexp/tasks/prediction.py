@@ -23,7 +23,7 @@ def predict(result, problem, inputs: Mapping) -> list:
     if not is_problem(problem):
         problem = unlabelled(result.structure, problem, inputs)
     elif inputs:
-        raise OptionError(f"inputs alone go with arguments such as {next(iter(inputs))}, got a problem")
+        raise OptionError(f"predict takes {next(iter(inputs))} only with raw inputs X, got a problem")
     problem, weights = with_weights(result, problem)
     return evaluator(problem).predict(weights)
 

@@ -150,7 +150,7 @@ def test_parts_of_data_add_features_of_transitions():
         (DICTS, "word", "transition_features must be None, a list of names of features in X, or a function .*, got 'word'"),
         (DICTS, [], r"transition_features must be .*, got \[\]"),
         (DICTS, 3, "transition_features must be .*, got 3"),
-        (DICTS, ["wrod"], "transition_features must have a feature that min_count = 1 positions have, got none"),
+        (DICTS, ["wrod"], "transition_features must have a feature at some position, got none; check the names"),
         (COLUMNS, [3], r"transition_features must be columns of X, 0 .. 2, got \[3\]"),
         (COLUMNS, ["word"], "transition_features must be columns of X, 0 .. 2"),
         (DICTS, lambda x: x[1:], r"transition_features must return features for all 3 positions of X\[0\], got 2"),

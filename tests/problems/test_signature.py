@@ -177,7 +177,7 @@ def test_inputs_that_do_not_serve_are_refused(train, X, inputs, error, message):
 
 def test_problems_take_no_arguments_of_inputs():
     problem = matchings(2)
-    with pytest.raises(OptionError, match="inputs alone go with arguments such as shapes, got a problem"):
+    with pytest.raises(OptionError, match="predict takes shapes only with raw inputs X, got a problem"):
         fwexp.predict(problem, np.zeros(2), shapes=[(1, 1)])
 
 
