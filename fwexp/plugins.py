@@ -1,7 +1,7 @@
 """Solvers, data sets, tasks, papers and figures are found: in their folder, in other packages by entry point, in plugin files.
 
-What is found can be used by its name. What cannot be - it does not import, it is no solver, its name is taken - is left out,
-and one line on standard error gives the reason; the rest works.
+Working ones can be used by name. One that does not import, is of the wrong type, or has a name that is taken is left out, and one
+line on standard error gives the reason.
 """
 
 import dataclasses

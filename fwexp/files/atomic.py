@@ -1,7 +1,7 @@
 """Files that are written completely or not at all, even if a process, a disk or the machine dies meanwhile.
 
-What is new is written under a hidden name next to its place, flushed, and moved there in one step; what others that have died left
-there is removed first.
+New content is written under a hidden name next to its place, flushed, and moved there in one step. Before that, hidden files of
+dead processes are removed.
 """
 
 import contextlib

@@ -1,14 +1,13 @@
 """Claims, the one kind of lock: the process that does or writes something has it alone, and claims of dead processes are free.
 
-A process that makes a run holds a file next to it, ``.<key>.claim-<number>``. It is made as a hard link to a complete
-file, which either succeeds or finds the name taken, also on NFS, and its owner touches it every few seconds. A claim whose process
-is gone, or that no process touched while this one watched it for long, is taken over with the next number, which again one taker
-gets; the highest number counts. What times the file has does not matter, only whether they change: clocks of hosts need not agree,
-nor go right.
+A process that makes a run holds a file next to it, ``.<key>.claim-<number>``. It creates the file as a hard link to a complete
+file, which either succeeds or finds the name taken, also on NFS, and touches it every few seconds. If the process of a claim is
+gone, or did not touch it while another process watched for long, the other process takes it over with the next number, which again
+only one can get; the highest number counts. Only changes of the file's times matter, so clocks of hosts need not agree or be right.
 
-The package filelock serves none of the uses. Its locks of the system fail on network file systems without a lock server, do not
-tell which process holds one (sweeps print that, and count deaths of workers), and leave files in folders of results. Its lock by a
-file is not taken over from a process that has died. Kernels take claims as well, because home folders lie on such file systems.
+The package filelock does not suffice. Its system locks fail on network file systems without a lock server, do not name the process
+that holds one (sweeps print it, and count deaths of workers), and leave files in folders of results. Its file locks are not taken
+over from dead processes. Kernels take claims as well, because home folders lie on such file systems.
 """
 
 import contextlib

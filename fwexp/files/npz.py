@@ -1,7 +1,7 @@
 """Arrays in files of numpy's format npz, read without anything that could run, and without room that the file does not fill.
 
-Files that fwexp keeps for itself are sealed: they begin with a mark, by which files of others are known, and a digest of all that
-follows and of what it is about. Nothing is unpacked before the digest is checked.
+Files that fwexp keeps for itself are sealed: they begin with a mark, which foreign files do not have, and a digest of the rest and
+of their subject. The digest is checked before anything is unpacked.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """The folder of a sweep below the results while it runs: the one thing that its processes share, on any host.
 
-The parent writes there what is to be done. A worker, launched with the key of a run, reads that, makes a note when the run
-begins, and leaves a line in its place when that has ended, which the parent prints. A note that stays is that of a worker which
-has died, or is at work. The parent stops its workers by removing what is to be done; those on its host stop, too, when it has died.
+The parent writes the runs to make into it. A worker, launched with the key of a run, reads that, makes a note when the run starts,
+and replaces it by a line when the run has ended, which the parent prints. A note that stays belongs to a worker that is at work or
+has died. The parent stops its workers by removing the runs to make; workers on its host also stop when the parent has died.
 """
 
 import contextlib

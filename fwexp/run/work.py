@@ -1,7 +1,7 @@
 """The work of a sweep, until every run is stored or has failed: including runs lost by workers, and claimed by other sweeps.
 
-Whether a run is done is read from the store, not from what a launcher returns: a launcher whose worker was killed returns
-nothing at all, and a run may be finished by another sweep on the same store.
+Whether a run is done is read from the store, not from the launcher: a launcher whose worker was killed returns nothing at all, and
+another sweep on the same store may have finished the run.
 """
 
 import time

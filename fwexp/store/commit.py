@@ -1,7 +1,7 @@
 """The one commit point of a run: its ``run.json``, which has the checksums of the other files.
 
-New files are written next to those that they replace, under hidden names that tell what they hold. Once ``run.json`` has been
-replaced, in one step, the new files are those of the run. They get their final names then, or when the next process writes or
+New files are written next to the files that they replace, under hidden names that identify their content. Once ``run.json`` has
+been replaced, in one step, the run consists of the new files. They get their final names then, or when the next process writes or
 tidies here. Until then readers find them under the hidden names.
 
 Only files that are as recorded are replaced or removed. Others, such as damaged ones, links and folders, are kept with

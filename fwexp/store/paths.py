@@ -1,8 +1,8 @@
 """The layout of a store: ``runs/<dataset>/<solver>/<key>/``, found without opening a file.
 
-Next to the finished runs of a data set and solver are ``<key>.partial/`` (interrupted) and ``failed/<key>.json`` (the error);
-names that begin with a dot are no runs: ``.<key>.checkpoint``, from which an unfinished run goes on, and what is being
-written, or was when its process died. Nor are files of others that were in the way, ``<key>.old``.
+Next to the finished runs of a data set and solver are ``<key>.partial/`` (interrupted) and ``failed/<key>.json`` (the error).
+Names that begin with a dot are no runs: ``.<key>.checkpoint``, from which an unfinished run continues, and files that a process
+is writing, or was writing when it died. Files ``<key>.old`` of other programs, which were in the way, are no runs either.
 """
 
 import errno

@@ -1,8 +1,8 @@
 """The store of runs: ``results/runs/<dataset>/<solver>/<key>/``.
 
-A run is there completely or not at all: it is its ``run.json``, which is written last (`fwexp.store.commit`). It counts as stored
-while that is whole and fits its place, and the other files have the sizes that it records; their checksums are verified when they
-are read. So paths and ``run.json`` alone answer which runs there are; ``config.yaml`` is for people.
+Runs are written atomically: ``run.json`` is written last (`fwexp.store.commit`), so a run is either complete or absent. A run
+counts as stored if its ``run.json`` is whole and fits its place, and the other files have the recorded sizes. Their checksums are
+verified when they are read. So runs can be listed from paths and ``run.json`` alone; ``config.yaml`` is for human readers.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """The schema of records: kinds, ranges and sizes of all values that are read from a store.
 
-A checksum tells damage, not who wrote a record: people copy stores. Readers go on from these checks without any of their own.
+Users copy stores, and a checksum finds damage, not foreign authors. Readers rely on these checks and make none of their own.
 """
 
 import json

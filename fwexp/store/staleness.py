@@ -1,7 +1,7 @@
-"""Which sources made a run, so that a run of older ones does not pass for one of those that are here.
+"""The sources that made a run, so that a run of older sources does not pass for one of the present ones.
 
-Every ``run.json`` names the modules that its run started from and the digest of these and all they import. A run is stale
-while that digest differs from that of the sources as they are now, or where there is none.
+Every ``run.json`` names the modules that its run started from and the digest of these and their imports. A run is stale if that
+digest differs from the digest of the present sources, or is missing.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """A stored run: its ``run.json``, whether that fits its place, and whether its files are as they were stored.
 
-``run.json`` and the sizes of the other files are looked at whenever a run is; what these hold is verified when it is read. A
-checksum tells damage, not who wrote it: people copy stores. So what a record says has to be of the kinds that we write as well.
+Each look at a run reads ``run.json`` and the sizes of the other files; their contents are verified when they are read. Users copy
+stores, and a checksum finds damage, not foreign authors. Therefore the values of a record are checked as well.
 """
 
 import contextlib

@@ -1,13 +1,12 @@
 """The catalogue of claims: their statements, the runs that decide them, and their criteria.
 
 A claim is a function in a module below ``experiments/``, or in the module of a paper or figure of another package, under the
-decorator `claim`; its docstring is its criterion, which says what the sentence of the paper says and how that is measured; it was
-written from the text, before the runs were looked at. It gets
-the `Runs` that it needs and returns a `Finding`, or raises `Undecided`. A claim that needs no runs gets nothing: it computes
-what decides it, in a few seconds at most, mostly on `small` problems.
+decorator `claim`. Its docstring is its criterion: the content of the paper's sentence, and how it is measured. Criteria were
+written from the text, before the runs were looked at. The function gets the `Runs` that it needs and returns a `Finding`, or
+raises `Undecided`. A claim without runs gets no argument: it computes its finding within seconds, mostly on `small` problems.
 
-Where the sentence names no number and the criterion needs one, that threshold is ours: a keyword of the function, with the
-values in ``vary`` for which the verdict is told as well. The docstring names it in braces, as in ``{factor:g}``.
+If the sentence names no number and the criterion needs one, we choose a threshold: a keyword of the function, with other values
+in ``vary``, for which the verdict is reported as well. The docstring names it in braces, as in ``{factor:g}``.
 """
 
 import inspect

@@ -1,13 +1,13 @@
 """The runs of a claim: curves by seed, and the questions that criteria ask of them.
 
-A range of passes that the runs do not cover leaves a claim undecided. What criteria mean by the words of a paper, where these
-name no number, is the same in all of them:
+A range of passes that the runs do not cover leaves a claim undecided. All criteria read the words of a paper that name no number
+in the same way:
 
-* a method is **lower** than another where its line is, the median over the seeds, as the figures draw it; ``seeds`` = 1 asks
-  for bands that lie apart, every seed below every seed. It is lower **in a range** if it is at a share of at least `SHARE` of
-  the logged points; **always** is all of them;
-* what is **considerably** (substantially, significantly) lower is so by a factor of at least `FACTOR`, in the median; what is
-  **similar** (comparable, not sensitive) is within it.
+* a method is **lower** than another if its line is lower: the median over the seeds, as the figures draw it. ``seeds`` = 1 requires
+  separate bands, every seed below every seed. It is lower **in a range** if it is at a share of at least `SHARE` of the logged
+  points; **always** means all of them;
+* **considerably** (substantially, significantly) lower means by a factor of at least `FACTOR`, in the median; **similar**
+  (comparable, not sensitive) means within it.
 
 All of these are varied, see `fwexp.papers.claims.registry`.
 """

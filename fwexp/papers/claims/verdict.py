@@ -1,8 +1,8 @@
 """The finding of a claim: parts that hold or do not, and the verdict that follows from them.
 
-A part is True where the runs show it; False where they contradict the sentence; ``NOT_REACHED`` where the sentence is about what
-comes later than these runs went, for example which of two methods is the first at a gap that neither of them got to; and None
-where nothing was measured. From these follows one verdict:
+A part is True if the runs show it, and False if they contradict the sentence. It is ``NOT_REACHED`` if the runs are too short for
+the statement, for example about the first of two methods at a gap that neither reached, and None if nothing was measured. One
+verdict follows:
 
 ==================  ==================================================================
 ``holds``           all parts do
