@@ -111,7 +111,7 @@ def test_what_is_open_stands_apart():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["B14"], f"unknown paper or claim 'B14'; accepted: {', '.join(NAMES)}"),
+        (["B14"], f"unknown paper or claim 'B14' (did you mean 'B13-4'?); accepted: {', '.join(NAMES)}"),
         (["B13-99"], "unknown paper or claim 'B13-99'"),
         (["B13", "G16"], "takes at most 1 name, got B13 G16"),
         (["--what"], "unknown flag of fwexp claims '--what'; accepted: --preset, --run, --strict"),
