@@ -192,7 +192,7 @@ def test_a_tool_that_is_not_there_is_named(name, monkeypatch):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--only", "crf"], "unknown only 'crf' (did you mean 'crfsuite'?); accepted: crfsuite, dlib, liblinear"),
+        (["--only", "crf"], "unknown only 'crf' .did you mean 'crfsuite'..; accepted: crfsuite, dlib, liblinear"),
         (["--rounds", "0"], "--rounds must be an integer >= 1, got '0'"),
         (
             ["dlib"],
