@@ -116,7 +116,7 @@ test test-slow: $(INSTALLED)
 # Trackers bring some 50 packages, which fwexp does not need.
 test-trackers:
 	test -d .venv-trackers || $(PYTHON) -m venv .venv-trackers
-	.venv-trackers/bin/python -m pip install --quiet --editable ".[experiments]" pytest mlflow-skinny sqlalchemy alembic tensorboardX
+	.venv-trackers/bin/python -m pip install --quiet --editable ".[experiments]" pytest hypothesis mlflow-skinny sqlalchemy alembic tensorboardX
 	.venv-trackers/bin/python -m pytest tests/check_trackers.py $(ARGS)
 
 faults: $(INSTALLED)

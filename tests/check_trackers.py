@@ -38,6 +38,7 @@ def test_a_run_is_logged_to_tensorboard(train, tmp_path):
         assert list(values) == pytest.approx(rows["primal"].tolist(), rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:sqlalchemy", "ignore::DeprecationWarning:mlflow")  # of its queries
 def test_a_run_is_logged_to_mlflow_and_stored_runs_are_exported_once(train, tmp_path, capsys):
     uri = f"sqlite:///{tmp_path}/tracked/mlflow.db"
     (tmp_path / "tracked").mkdir()

@@ -61,10 +61,11 @@ DURATIONS = ((5400.0, 3600.0, "h"), (90.0, 60.0, "min"), (1.0, 1.0, "s"), (1e-3,
 
 
 class _Fit(NamedTuple):
-    """A method that fits a data set: its configuration, what to call it, and the bytes that a run takes at least."""
+    """A method that fits a data set: its configuration and title, the solver and options that run, and the least bytes of a run."""
 
     config: Mapping
     title: str
+    setting: str = ""
     memory: float = math.nan
     is_block: bool = False
 
@@ -194,9 +195,8 @@ def _fits(names: Iterable[str], composed, problem, data_dir, must_exist: bool) -
         except UserError as error:
             skipped[name] = str(error)
         else:
-            same = next((other for other, known in fits.items() if known.title.partition(" ")[2] == f"({fit.title})"), None)
-            if same is None:
-                fits[name] = fit
+            same = next((other for other, known in fits.items() if fit.setting and known.setting == fit.setting), name)
+            fits[same] = fit if same == name else fits[same]._replace(title=f"{same} ({name})")
     return fits, skipped
 
 
@@ -224,9 +224,10 @@ def _fit(name: str, config: Mapping, problem) -> _Fit:
     options = {key: value for key, value in config["solver"].items() if key != "name"}
     settings = Settings(problem=problem, solver=own, options=options, **given)
     check_room(f"training on {problem!r}", settings.memory)
-    runs = method_of(settings.method.name, vars(settings.options))
+    runs = method_of(settings.method.name, vars(settings.options)).partition("[")[0]
+    setting = f"{settings.method.name} {settings.options}"
     is_block = issubclass(settings.method, BCFW)
-    return _Fit(config, name if runs in (name, own) else f"{name} ({runs})", settings.memory + nbytes(problem), is_block)
+    return _Fit(config, name if runs in (name, own) else f"{name} ({runs})", setting, settings.memory + nbytes(problem), is_block)
 
 
 def _task(config: Mapping, problem):
@@ -307,7 +308,7 @@ def _reasons(best, found, fits: Mapping[str, _Fit], config: Mapping, problem) ->
     yield f"n = {problem.n}, lam n = {lam_n:.3g}; passes needed: {', '.join(counts)}."
     if math.isfinite(found.chi):
         gain = (
-            f"; theory expects sampling by gaps to gain a factor of {found.improvement:.2g}"
+            f"; theory expects sampling by gaps to gain a factor of {_rounded(found.improvement)}"
             if math.isfinite(found.improvement)
             else ""
         )

@@ -91,6 +91,13 @@ def test_methods_are_ranked_and_the_first_is_advised(plugin, capsys, tmp_path):
     assert main(["run", *line.split()[2:], "results_dir=../results"]) == 0  # the printed command works
 
 
+def test_a_method_that_auto_chooses_is_tried_once(plugin, capsys):
+    assert main(["advise", *plugin, "solver=auto,bcfw,bcfw_exact_shrinking"]) == 0
+    out = capsys.readouterr().out
+    assert set(rows_of(out)) == {"auto", "bcfw"}
+    assert "auto (bcfw_exact_shrinking)" in out
+
+
 def test_oracles_in_python_are_tried(plugin, capsys):
     assert main(["advise", *plugin, "dataset.kind=python", "solver=auto,bcfw"]) == 0
     out = capsys.readouterr().out
