@@ -62,6 +62,8 @@ class Chart:
         From results to the variant of every row, where these are not methods and iterates.
     derive : callable, optional
         From results to results with the columns that panels show in addition to those of a trace.
+    budgeted : bool
+        Whether all runs have the same time limit on a data set: where it ends them, they were not stopped early.
     columns : int
         Panels to a row.
     height, width : float
@@ -74,6 +76,7 @@ class Chart:
     split_by: Sequence[str] = ()
     variants: "Callable[[pd.DataFrame], pd.Series] | None" = None
     derive: "Callable[[pd.DataFrame], pd.DataFrame] | None" = None
+    budgeted: bool = False
     columns: int = 3
     height: float = 1.75
     width: float = style.TEXT
@@ -108,6 +111,8 @@ class Chart:
         OptionError
             A name in `hidden`, `lowest` or `split_by` is that of nothing.
         """
+        if self.budgeted:
+            results = results.assign(status=results["status"].replace("time_limit", "max_passes"))
         results = self.derive(results) if self.derive else results
         names = of_results(results, self.split_by)
         variants = self.variants(results) if self.variants else names + results["iterate"].map(lambda one: variant_of("", one))

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+EARLIEST = 20.0
+"""Linear axes show all of every curve from this part of their length on, at the latest."""
+
+
 def draw_panel(frame: "pd.DataFrame", panel: Panel, ax: "Axes | None" = None) -> "Axes":
     """Draw one panel and return its axes; without `ax`, on a new figure of its own, one column wide, with a legend."""
     from matplotlib.figure import Figure
@@ -48,7 +52,7 @@ def _draw_curves(frame, panel, ax, lines):
 
     label, usual = MEASURES[panel.measure]
     yscale = panel.yscale or usual
-    ax.set(title=f"({panel.key}) {panel.title}", xlabel=AXES[panel.axis], ylabel=label)
+    ax.set(title=f"({panel.key}) {panel.title}", xlabel=AXES[panel.axis], ylabel=panel.label or label)
     ax.set(xscale="log" if panel.left else "linear", yscale=yscale)
     variants = style.in_table_order(frame["variant"])
     if not variants:
@@ -113,7 +117,9 @@ def _marked(x, panel, right, offset):
 def _limits(frame, panel, yscale):
     """Return the range of the measure, with a small margin, where the panel promises to show it, and curves above it."""
     ends = frame[frame["diverged"] == 0].groupby("variant")["x"].max()
-    shown = frame[frame["x"] >= min([panel.full, frame["x"].max(), *ends])]  # every curve has a point in view
+    # Every curve has a point in view, and of panels that are shorter than usual not only the end is shown.
+    full = panel.full if panel.left else min(panel.full, frame["x"].max() / EARLIEST)
+    shown = frame[frame["x"] >= min([full, *ends])]
     values = shown[["best", "median", "worst"]]
     values = values[np.isfinite(values) & ((values > 0) | (yscale == "linear"))]
     low, high = values.min(axis=None), values.max(axis=None)

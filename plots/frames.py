@@ -3,7 +3,7 @@
 A frame has one row per panel, variant and position; `fwexp.plots.drawing` reads nothing else.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -71,12 +71,16 @@ class Panel:
         any other, and the ends of the widest bands. The panel then names them.
     yscale : {"linear", "log"}, optional
         Scale of the measure; without it, the usual one in `MEASURES`.
+    label : str, optional
+        Name of the measure; without it, the usual one in `MEASURES`.
     options : mapping
         Options of the data set, where runs with several values are in the figure: ``{"split": "ocr"}``.
     task : str
         What the runs did; nothing where that does not tell them apart.
     method : str
         The only method, where variants are not methods.
+    without : sequence of str
+        Methods of the figure that are not drawn here.
     early : bool
         Whether what lies before ``left`` counts, too; else curves begin at the first position behind it.
     """
@@ -91,9 +95,11 @@ class Panel:
     full: float = 1.0
     focus: bool = False
     yscale: str = ""
+    label: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     task: str = "train"
     method: str = ""
+    without: Sequence[str] = ()
     early: bool = True
 
     def __post_init__(self):
@@ -114,6 +120,8 @@ class Panel:
             results = results[results["task"].fillna("train") == self.task]
         if self.method:
             results = results[results["method"] == self.method]
+        if self.without:
+            results = results[~results["method"].isin(self.without)]
         return on_data(results, self.dataset, self.options)
 
 

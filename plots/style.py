@@ -50,6 +50,7 @@ class Line(NamedTuple):
 # least distances in CIELAB, as seen with and without red-green blindness, from the methods that stand next to them in a
 # figure and from all that have the same dashes. A new entry has to keep these distances.
 _CACHED = (0, (6, 1.2, 1, 1.2))
+_OWN_DASHES = (0, (3, 1))
 
 METHODS = {
     "bcfw": Method("BCFW", "#0072B2", "o"),
@@ -58,11 +59,14 @@ METHODS = {
     "bcfw_cyclic": Method("BCFW, cyclic", "#8FBFFB", "8"),
     "bcfw_lipschitz": Method("BCFW, Lipschitz", "#A0A547", "h"),
     "bcfw_max_gap": Method("BCFW, largest gap", "#AD5709", "X"),
+    "bcfw_max_gain": Method("BCFW, largest gap²/C", "#E406BA", "p", _OWN_DASHES),
     "bcfw_gap": Method("BCFW + gap", "#E69F00", "D"),
     # Settings that figures are about: how often gaps are refreshed, and when the cache may answer.
     "bcfw_gap_1": Method("gap, every pass", "#E5BD3C", "s"),
     "bcfw_gap_5": Method("gap, every 5 passes", "#DA8118", "^"),
     "bcfw_gap_10": Method("gap, every 10 passes", "#DC5041", "v"),
+    "bcfw_gap_20": Method("gap, every 20 passes", "#07E563", "<", _OWN_DASHES),
+    "bcfw_gap_50": Method("gap, every 50 passes", "#B5E10E", ">", _OWN_DASHES),
     "bcfw_gap_100": Method("gap, every 100 passes", "#B82B65", "P"),
     "bcfw_gap_never": Method("gap, never refreshed", "#3C0F52", "X"),
     "cache_local": Method("cache, F = 0.25, ν = 0.01", "#2B52A1", "h", _CACHED),
@@ -98,8 +102,10 @@ METHODS = {
     "extragradient": Method("extragradient", "#B1862E", ">"),
 }
 
-# Averages of the iterates keep their method's hue and marker; the dashes change and the marker becomes hollow.
+# Averages of the iterates keep their method's hue; the dashes change and the marker becomes hollow, or another one.
 ITERATES = {"last": None, "wavg": (0, (4, 1.4)), "tavg": (0, (1, 1.1)), "avg": (0, (7, 1.5, 1, 1.5, 1, 1.5))}
+# Small panels show neither dashes nor faces: two averages have markers of their own.
+ITERATE_MARKERS = {"tavg": "x", "avg": "+"}
 
 # For methods that people add, and settings that the table does not name. No method of the table has these dashes.
 _SPARE_COLORS = ("#6F4A98", "#597E30", "#8C564B", "#924365", "#EC75CB", "#B0A830", "#107B88", "#AA461A")
@@ -108,10 +114,20 @@ _SPARE_DASHES = ((0, (9, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (2, 1.2)))
 
 LINES = {
     variant_of(name, iterate): Line(
-        variant_of(m.label, iterate), m.color, m.marker, m.dashes if dashes is None else dashes, iterate == "last"
+        variant_of(m.label, iterate),
+        m.color,
+        ITERATE_MARKERS.get(iterate, m.marker),
+        m.dashes if dashes is None else dashes,
+        iterate == "last",
     )
     for name, m in METHODS.items()
     for iterate, dashes in ITERATES.items()
+}
+
+# Our line search under constraints, next to the paper's.
+LINES |= {
+    f"{name}_longest": Line(f"{METHODS[name].label}, our step", METHODS[name].color, METHODS[name].marker, (0, (2, 1)), False)
+    for name in ("bcfw_gap", "bcpfw_gap_cache")
 }
 
 # What runs do in addition to training at one lam.
@@ -167,7 +183,7 @@ def lines(variants: Iterable[str]) -> dict[str, Line]:
         if name not in given:
             given[name] = _spare(name, list(given.values()))
         color, marker, dashes = given[name]
-        found[variant] = Line(variant, color, marker, ITERATES[iterate] or dashes, iterate == "last")
+        found[variant] = Line(variant, color, ITERATE_MARKERS.get(iterate, marker), ITERATES[iterate] or dashes, iterate == "last")
     return found
 
 

@@ -162,7 +162,7 @@ ARRAY_KERNELS = {  # what evaluation and solvers with expectations load for a fa
     "forest": ({"min_cut"}, {"forest_marginals"}),
     "forest in three classes": ({"min_cut", "expand_labels", "label_forest"}, {"forest_marginals"}),
     "enumerated": (set(), {"softmax"}),
-    "pose": ({"distance_transform", "score_maps"}, set()),
+    "pose": ({"distance_transform", "exhaustive_message", "score_maps"}, set()),
 }
 
 

@@ -102,7 +102,7 @@ def test_method_follows_from_solver_and_options(solver, options, expected):
         ({"sampling": "gap", "refresh": 0.0}, ["refresh"], "bcfw_gap_never"),
         ({"sampling": "gap", "refresh": None}, ["refresh"], "bcfw_gap"),
         ({"refresh": float("nan")}, ["refresh"], "bcfw"),
-        ({"refresh": 20.0, "sampling": "gap"}, ["refresh"], "bcfw[refresh=20.0][sampling=gap]"),
+        ({"refresh": 30.0, "sampling": "gap"}, ["refresh"], "bcfw[refresh=30.0][sampling=gap]"),
         ({"sampling": "gap", "cache.F": 0.25, "cache.nu": 0.01}, [], "bcfw_gap_cache"),
         ({"sampling": "gap", "cache.F": 0.25, "cache.nu": 0.01}, ["cache.F", "cache.nu"], "cache_local"),
     ],

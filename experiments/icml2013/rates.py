@@ -15,31 +15,47 @@ from fwexp.papers.claims.verdict import NOT_REACHED, Finding
     "The gap of BCFW-wavg and the primal error of SSG-wavg fall like 1/k, that of SSG-avg like log k/k.",
     FIG3.runs("bcfw", "ssg", dataset=OCR, lam=LAMS),
     place="section 6, paragraph 2; theorem C.3",
-    vary={"slope": (0.8, 0.9, 1.0), "steeper": (0.05, 0.1, 0.2)},
+    vary={"slope": (0.8, 0.9, 1.0)},
+    changed="a fit alone no longer contradicts a rate. The bounds stay above the objective at w = 0 for 500 passes and more, at "
+    "lam = 1/n for 39,000: a slow start is within them. Before, a curve that did not get steeper contradicted its rate, which "
+    "flipped with the threshold for steeper.",
 )
-def rates(runs, *, slope=0.9, steeper=0.1):
-    """The rates bound from above, with constants that no run knows: faster is within them, and so is a slow start. On OCR the
-    exponent of the passes, fitted from 10 to 120 seed by seed, has a 95 % interval over seeds that does not lie above -{slope:g};
-    for SSG-avg that of the error over log k. Where it does, and the curve is still getting steeper, by at least {steeper:g} in the
-    exponent from the first half of this range (in logarithms) to the second, the rate is not reached; a curve that does not get
-    steeper contradicts it. One part per method and lam.
+def rates(runs, *, slope=0.9):
+    """The rates bound from above, with constants; faster is within them, and so is a slow start. On OCR, one part per method and
+    lam: a curve above its bound somewhere from 10 to 120 passes contradicts the rate. Else the exponent of the passes there, fitted
+    seed by seed, for SSG-avg that of the error over log k, has a 95 % interval over seeds that does not lie above -{slope:g}, or
+    the rate is not reached. With the mean R_i^2 of the 6251 words, 1614, the bounds are 6n (4 R^2/(lam n) + h0)/(K+1), h0 being at
+    most the objective at w = 0, for the gap of BCFW-wavg (theorem C.3), 8 R^2/(lam (k+2)) for SSG-wavg, and
+    2 R^2 (1 + log k)/(lam k) for SSG-avg.
     """
-    parts, numbers, half = {}, {}, np.sqrt(10.0 * END[OCR])
+    parts, numbers = {}, {}
     for lam in LAMS:
-        n = examples(runs.rows("bcfw", lam=lam))
+        rows = runs.rows("bcfw", lam=lam)
+        n, r, h0 = examples(rows), OCR_RADIUS_SQ / rows["lam"].iloc[0], rows["primal"].max()
         average = runs.curves("ssg-avg", lam=lam)
         without_log = [y / np.log(np.maximum(x * n, 2)) for x, y in zip(average.x, average.y, strict=True)]
-        fitted = {
-            "gap of BCFW-wavg": runs.curves("bcfw-wavg", "gap", lam=lam),
-            "error of SSG-wavg": runs.curves("ssg-wavg", lam=lam),
-            "error of SSG-avg over log k": type(average)("ssg-avg", average.x, without_log, average.behind),
-        }
-        for name, found in fitted.items():
-            rate, first, last = found.rate(10.0, END[OCR]), found.rate(10.0, half), found.rate(half, END[OCR])
-            slow = NOT_REACHED if last.exponent <= first.exponent - steeper else False
-            parts[f"{name}, lam = {lam}"] = rate.low <= -slope or slow
-            numbers[f"{name}, lam = {lam}"] = f"{rate}, at first {first.exponent:.2f}, at last {last.exponent:.2f}"
+        points = average.logged(10.0, END[OCR])
+        k = points * n
+        gap, weighted = runs.curves("bcfw-wavg", "gap", lam=lam), runs.curves("ssg-wavg", lam=lam)
+        for name, found, fitted, bound in (
+            ("gap of BCFW-wavg", gap, gap, 6 * (4 * r + n * h0) / (k + 1)),
+            ("error of SSG-wavg", weighted, weighted, 8 * r / (k + 2)),
+            (
+                "error of SSG-avg over log k",
+                average,
+                type(average)("ssg-avg", average.x, without_log, average.behind),
+                2 * r * (1 + np.log(k)) / k,
+            ),
+        ):
+            rate, over = fitted.rate(10.0, END[OCR]), (np.median(found.at(points), axis=0) / bound).max()
+            parts[f"{name}, lam = {lam}"] = False if over > 1 else True if rate.low <= -slope else NOT_REACHED
+            numbers[f"{name}, lam = {lam}"] = f"{rate}, at most {over:.2g} of the bound"
+            numbers[f"{name}, lam = {lam}: bound after the last pass"] = bound[-1]
     return Finding(parts, numbers)
+
+
+OCR_RADIUS_SQ = 1614.0
+"""The mean over the training words of OCR of the largest ||psi_i(y)||^2, as `fwexp.problems.protocol.radii_sq` bounds it."""
 
 
 @claim(
@@ -51,20 +67,19 @@ def rates(runs, *, slope=0.9, steeper=0.1):
     vary={"first": (2.0, 5.0, 10.0, 20.0), "factor": FACTORS, "share": SHARES, "seeds": SEEDS},
 )
 def line_search_helps_first(runs, *, first=5.0, factor=FACTOR, share=ALWAYS, seeds=LINES):
-    """On OCR at every lam: (a) the median over points and seeds of (suboptimality with predefined steps / with line search) from 1
-    to {first:g} passes is at least {factor:g}; (b) from there to 120 passes it is smaller; (c) systematic is at a share of at least
-    {share:g} of the logged points there line search is below. Computed, on a small problem whose psi are so short that h0 is 1000
-    times the product curvature C: after k0 = log(2 h0/C)/-log(1 - 1/n) steps the mean over 20 seeds of the dual's suboptimality is
-    (d) at most C with line search, as theorem C.4 says, and (e) more with predefined steps.
+    """On OCR, one part per lam each: (a) the median over points and seeds of (suboptimality with predefined steps / with line
+    search) from 1 to {first:g} passes is at least {factor:g}; (b) from there to 120 passes it is smaller; (c) systematic is at a
+    share of at least {share:g} of the logged points there line search is below. Computed, on a small problem whose psi are so short
+    that h0 is 1000 times the product curvature C: after k0 = log(2 h0/C)/-log(1 - 1/n) steps the mean over 20 seeds of the dual's
+    suboptimality is (d) at most C with line search, as theorem C.4 says, and (e) more with predefined steps.
     """
-    found = {"significant": [], "smaller": [], "systematic": []}
-    numbers = {}
+    parts, numbers = {}, {}
     for lam in LAMS:
         search, predefined = runs.curves("bcfw", lam=lam), runs.curves("bcfw_predefined", lam=lam)
         soon, later = below(search, predefined, 1.0, first, seeds), below(search, predefined, first, END[OCR], seeds)
-        found["significant"].append(soon.ratio >= factor)
-        found["smaller"].append(later.ratio < soon.ratio)
-        found["systematic"].append(later.share >= share)
+        parts[f"significant in the first passes, lam = {lam}"] = soon.ratio >= factor
+        parts[f"smaller later, lam = {lam}"] = later.ratio < soon.ratio
+        parts[f"systematic later, lam = {lam}"] = later.share >= share
         numbers |= {f"lam = {lam}, first passes": str(soon), f"lam = {lam}, later": str(later)}
     outputs, lam = small.some_outputs(0), 1.0
     short = np.sqrt(1000 * small.block_curvatures(outputs, lam).sum() / outputs.losses.max(axis=1).mean())
@@ -75,13 +90,7 @@ def line_search_helps_first(runs, *, first=5.0, factor=FACTOR, share=ALWAYS, see
     for line_search in (True, False):
         ends = [small.iterates(outputs, "bcfw", lam, steps, seed, line_search=line_search) for seed in range(20)]
         left[line_search] = np.mean([best - small.dual(ws[-1], ells[-1], lam) for ws, ells in ends]) / curvature
-    parts = {
-        "significant in the first passes": all(found["significant"]),
-        "smaller later": all(found["smaller"]),
-        "systematic later": all(found["systematic"]),
-        "line search forgets the start": left[True] <= 1,
-        "predefined steps do not": left[False] > 1,
-    }
+    parts |= {"line search forgets the start": left[True] <= 1, "predefined steps do not": left[False] > 1}
     numbers |= {"h0 over C": best / curvature, f"line search after {steps} steps, over C": left[True]}
     return Finding(parts, numbers | {f"predefined steps after {steps} steps, over C": left[False]})
 

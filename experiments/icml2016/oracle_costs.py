@@ -27,8 +27,8 @@ def costs(runs: Iterable, data_dir):
 def seconds_per_call(problem, w: np.ndarray) -> dict[str, float]:
     """Return the seconds of a call of the max-oracle at internal weights w, scores and loss included: CPU time of this thread.
 
-    The mean is that of a pass over all examples. Single calls may take less than it takes to start one: of these the shortest of
-    some repetitions counts, less the shortest of none.
+    Least, mean and most are of the same calls, of examples spread evenly. Calls may take less than it takes to start one: the
+    shortest of some repetitions counts, less the shortest of none.
     """
     from fwexp.problems.evaluation import Evaluator
 
@@ -44,5 +44,4 @@ def seconds_per_call(problem, w: np.ndarray) -> dict[str, float]:
     nothing = min(seconds(0, 0) for _ in range(20 * REPEATS))
     chosen = np.linspace(0, problem.n - 1, min(SAMPLED, problem.n)).astype(int)
     calls = [max(min(seconds(i, i + 1) for _ in range(REPEATS)) - nothing, 0.0) for i in chosen]
-    mean = min(seconds(0, problem.n) for _ in range(3)) / problem.n
-    return {"least": min(calls), "mean": mean, "most": max(calls)}
+    return {"least": min(calls), "mean": float(np.mean(calls)), "most": max(calls)}

@@ -146,8 +146,9 @@ def sparsity(runs):
 
 claim(
     "R-5",
-    "The bound on the block curvature is n times smaller than that on the curvature of the batch.",
+    "The product curvature is n times smaller than the curvature of the batch, and so are the bounds on them.",
     place="section 1.3.3, sentence behind the proof on the product curvature",
+    changed="as B13-15.",
 )(curvature_bounds)
 
 

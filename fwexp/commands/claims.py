@@ -11,7 +11,8 @@ from fwexp.files import folders
 from fwexp.run.config import PRESETS
 
 USAGE = """\
-usage: fwexp claims [PAPER] [--run] [--strict] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR] [published=DIR]
+usage: fwexp claims [PAPER] [--run] [--strict] [--preset full|smoke] [--archive FILE]
+                    [results_dir=DIR] [data_dir=DIR] [published=DIR]
 
 Check the papers' claims against stored runs. Prints one line per claim: the verdict, its place in the paper, and the reason if it
 is not `holds`. The verdicts are
@@ -26,11 +27,12 @@ is not `holds`. The verdicts are
   --run             run missing runs first
   --strict          exit with 1 if a verdict differs from the published one
   --preset smoke    use the short runs of `fwexp figure --preset smoke`, which are too short for most criteria
+  --archive FILE    decide from the runs in a file of `fwexp publish --archive`, without a store
 
 Writes DIR/claims/<paper>.json: statements, places, criteria, numbers, verdicts at other thresholds where we chose the threshold,
 and the keys of the runs. published=DIR is the folder that --strict compares with (default: results/published).
 """
-ACCEPTED = {"switches": ("--run", "--strict"), "flags": {"--preset": PRESETS}, "keys": ("published",)}
+ACCEPTED = {"switches": ("--run", "--strict"), "flags": {"--preset": PRESETS, "--archive": ()}, "keys": ("published",)}
 WIDTH = 110
 
 
@@ -71,7 +73,8 @@ def main(given: Arguments) -> int:
             run_missing(claims.values(), results_dir, keys.get("data_dir"), preset)
         except RunsFailed as error:  # check the claims whose runs succeeded
             failed = error
-    records = check_all(claims, results_dir, preset)
+    archive = Path(flags["--archive"]) if "--archive" in flags else None
+    records = check_all(claims, results_dir, preset, archive=archive)
     for record in records.values():
         print(line(record))
     print(summary(records))
@@ -86,9 +89,13 @@ def main(given: Arguments) -> int:
 
 def line(record: dict) -> str:
     """Return the lines that the terminal shows of a claim: verdict, reference, statement and reason."""
+    from fwexp.papers.claims.verdict import told
+
     text = f"{record['id']:7} {record['verdict']:14} "
     statement = textwrap.wrap(record["statement"], WIDTH - len(text))
     why = textwrap.wrap(record["why"], WIDTH - len(text), initial_indent="- ", subsequent_indent="  ") if record["why"] else []
+    if record["stand_ins"]:
+        why += textwrap.wrap(f"- on stand-ins, {told(record['stand_ins'])}", WIDTH - len(text), subsequent_indent="  ")
     return text + ("\n" + " " * len(text)).join(
         [textwrap.shorten(record["place"], WIDTH - len(text), placeholder=" ..."), *statement, *why]
     )

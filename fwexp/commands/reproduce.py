@@ -29,12 +29,14 @@ report. You can interrupt and repeat it: finished runs are never repeated.
 Figures and claims that fail, or lack their data, are named at the end.
 """
 PUBLISH_USAGE = """\
-usage: fwexp publish [PART ...] [results_dir=DIR] [published=DIR]
+usage: fwexp publish [PART ...] [--archive FILE] [results_dir=DIR] [published=DIR]
 
 Copy results into a folder to commit (default: results/published), with their provenance: small copies of the figures of full runs,
 the verdicts on the claims, and the comparison with other tools. Runs nothing; replaces the contents of the folder. Prints which
 results it leaves out because they are damaged, and which were made at another commit.
 
+  --archive FILE   write records and traces of all runs behind the copies to one ZIP file, with keys and checksums, for a data
+                   archive: `fwexp claims --archive FILE` decides from it alone; an existing file is replaced
   PART   icml2013, icml2016, lecture, review, horses, pose, quickstart or peers: copy only these figures and the claims of this
          paper, and leave the rest of the folder as it is
 """
@@ -126,7 +128,7 @@ def _parts():
     return parts()
 
 
-@command("fwexp publish", PUBLISH_USAGE, words=math.inf, offers=_parts, keys=("published",))
+@command("fwexp publish", PUBLISH_USAGE, words=math.inf, offers=_parts, flags={"--archive": ()}, keys=("published",))
 def publish_main(given: Arguments) -> int:
     """Run ``fwexp publish`` with the arguments after ``publish``.
 
@@ -140,12 +142,17 @@ def publish_main(given: Arguments) -> int:
     UserError
         Unknown parts or keys; no figure is drawn.
     """
-    from fwexp.papers.reproduce.publish import publish
+    from fwexp.papers.reproduce.publish import archive_runs, publish
     from fwexp.papers.reproduce.published_faults import faults
 
     folder = Path(given.keys.get("published", "results/published"))
-    paths = publish(folders.check_folder("results_dir", given.keys.get("results_dir", "results")), folder, given.words)
+    results_dir = folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
+    paths = publish(results_dir, folder, given.words)
     print(f"{folder}: {len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.2f} MB")
+    if "--archive" in given.flags:
+        target = Path(given.flags["--archive"])
+        keys = archive_runs(results_dir, target, given.words)
+        print(f"{target}: {len(keys)} runs, {target.stat().st_size / 1e6:.2f} MB")
     for fault in faults(folder):
         print_line(f"{folder}: {fault}")
     return 0

@@ -1,7 +1,10 @@
-"""``synthetic_lsp``: poses of the numbers and dimension of LSP in the 2016 paper, with planted templates and noise.
+"""``synthetic_lsp``: poses of the numbers and dimension of LSP in the 2016 paper, with planted templates and noise; ``slow_lsp``.
 
 n = 100 images for training and 50 for test, 14 joints in a tree, d = 2677: 187 or 188 features of every joint, and 4 weights of
 13 deformations. An oracle call scores 14 joints at 32 x 32 cells, a hundred times the cost of the step around it.
+
+``slow_lsp`` has the same n and d, images of 44 x 44 cells, and an oracle that tries all pairs of cells: a call takes more than
+50 ms, as costly ones of the paper do (section 5: up to 2 seconds).
 
 An image is noise. At the cell of every joint its template, a vector of numbers, is added to the features; at two other cells,
 too, but weaker (`DISTRACTION`). Joints are off the place where their parents expect them by up to `SPREAD` cells.
@@ -20,7 +23,7 @@ from fwexp.options import NoOptions
 
 NUM_TRAIN, NUM_TEST = 100, 50
 SEED = 2016
-SIDE = 32  # cells
+SIDE, SLOW_SIDE = 32, 44  # cells
 WIDEST = 188  # features of the second half of the joints; the first half has one less
 SIGNAL, DISTRACTION, NOISE = 24, 18, 128  # before the division by SCALE
 SPREAD, DISTRACTORS = 2, 2
@@ -37,29 +40,40 @@ STANDING = np.array(
 
 def read(options: NoOptions, data_dir: Path):
     """Return the training and the test problem."""
+    return _problems(SIDE)
+
+
+def read_slow(options: NoOptions, data_dir: Path):
+    """Return the training and the test problem of ``slow_lsp``."""
+    return tuple(problem._replace(exhaustive=True) for problem in _problems(SLOW_SIDE))
+
+
+def _problems(side: int):
     from fwexp.problems.pose import pose_problem
 
     features = [np.arange(WIDEST - 1)] * (len(JOINTS) // 2) + [np.arange(WIDEST)] * (len(JOINTS) // 2)
-    train = pose_problem(*_images(0, NUM_TRAIN), PARENTS, features=features, reach=4.0, unit=UNIT)
-    test = pose_problem(*_images(NUM_TRAIN, NUM_TEST), PARENTS, features=features, reach=4.0, unit=UNIT, offsets=train.offsets)
+    train = pose_problem(*_images(0, NUM_TRAIN, side), PARENTS, features=features, reach=4.0, unit=UNIT)
+    test = pose_problem(
+        *_images(NUM_TRAIN, NUM_TEST, side), PARENTS, features=features, reach=4.0, unit=UNIT, offsets=train.offsets
+    )
     return train, test
 
 
-def _images(first: int, count: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    pairs = [draw(number) for number in range(first, first + count)]
+def _images(first: int, count: int, side: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    pairs = [draw(number, side) for number in range(first, first + count)]
     return [image for image, _ in pairs], [pose for _, pose in pairs]
 
 
-def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the features (SIDE, SIDE, WIDEST) and the pose (14, 2) of the image of this number."""
+def draw(number: int, side: int = SIDE) -> tuple[np.ndarray, np.ndarray]:
+    """Return the features (side, side, WIDEST) and the pose (14, 2) of the image of this number."""
     choice = _choices(1 + number)
     joints = len(JOINTS)
-    pose = SIDE // 2 + choice(5, 2) - 2 + STANDING + choice(2 * SPREAD + 1, joints, 2) - SPREAD
-    pose = np.clip(pose, 0, SIDE - 1)
-    image = choice(2 * NOISE + 1, SIDE, SIDE, WIDEST) - NOISE
+    pose = side // 2 + choice(5, 2) - 2 + STANDING + choice(2 * SPREAD + 1, joints, 2) - SPREAD
+    pose = np.clip(pose, 0, side - 1)
+    image = choice(2 * NOISE + 1, side, side, WIDEST) - NOISE
     for joint, template in enumerate(_templates()):
         image[tuple(pose[joint])] += SIGNAL * template
-        for place in choice(SIDE, DISTRACTORS, 2):
+        for place in choice(side, DISTRACTORS, 2):
             image[tuple(place)] += DISTRACTION * template
     return image / SCALE, pose
 
@@ -83,4 +97,11 @@ DATASET = Dataset(
     shape=f"n {NUM_TRAIN} + {NUM_TEST}, d 2677",
     files=(),
     read=read,
+)
+SLOW = Dataset(
+    name="slow_lsp",
+    title="poses of LSP's size with an oracle of more than 50 ms a call",
+    shape=f"n {NUM_TRAIN} + {NUM_TEST}, d 2677",
+    files=(),
+    read=read_slow,
 )

@@ -14,6 +14,7 @@ from fwexp.driver.settings import Bounds
 from fwexp.driver.time_limit import TimeLimit
 from fwexp.driver.trace import Status
 from fwexp.jit.compilation import warn_if_interpreted
+from fwexp.jit.threads import for_steps
 
 CHUNK_SECONDS = 0.1  # about how often the loop looks at the clock and for Ctrl-C
 
@@ -103,7 +104,7 @@ class Run:
         step, calls, seconds = iteration.step, iteration.oracle_calls, clock.seconds
         chunk = max(int(self._calls_per_second * CHUNK_SECONDS), self._stop.calls_needed, policy.least_calls)
         budget = policy.budget(point, chunk)
-        with clock, quiet():
+        with for_steps(), clock, quiet():
             self._stop = iteration.advance(budget)
         if self._stop.reason is Reason.ROW:
             policy.write()

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
 
@@ -15,6 +15,8 @@ from fwexp.errors import ParameterError, shown
 PROBE, WORTH = 1.0 / 32.0, 1e-3
 
 _n_jobs: ContextVar[int | None] = ContextVar("n_jobs", default=None)
+
+_of_steps: ContextVar[int | None] = ContextVar("of steps", default=None)
 
 
 @contextmanager
@@ -25,6 +27,21 @@ def jobs(n_jobs: int | None) -> Iterator[None]:
         yield
     finally:
         _n_jobs.reset(token)
+
+
+@contextmanager
+def steps_with(threads: int | None) -> Iterator[None]:
+    """Use so many threads for all that counts in the seconds of runs; None leaves the number as it is."""
+    token = _of_steps.set(threads)
+    try:
+        yield
+    finally:
+        _of_steps.reset(token)
+
+
+def for_steps() -> AbstractContextManager[None]:
+    """Return a context with the number of threads of `steps_with`."""
+    return jobs(_of_steps.get())
 
 
 def num_threads() -> int:

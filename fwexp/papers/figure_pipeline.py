@@ -10,6 +10,7 @@ from fwexp.driver.clock import uninterrupted
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, UserError
 from fwexp.files.folders import check_folder
+from fwexp.jit import threads
 from fwexp.papers.declarations import FIGURES, Figure
 from fwexp.papers.figure_files import PICTURE, TABLE, check_writable, paths, read_record, save_figure
 from fwexp.papers.figure_variants import Look, on_other_data
@@ -153,7 +154,9 @@ def _run(plans: Sequence[_Plan], **where) -> None:
     from fwexp.run import sweep
 
     try:
-        errors = sweep.execute_together([plan.configs for plan in plans], launcher=plans[0].launcher, **where)
+        # Steps take one core, and so do refreshes of gaps, which else would have all.
+        with threads.steps_with(1 if plans[0].figure.timed else None):
+            errors = sweep.execute_together([plan.configs for plan in plans], launcher=plans[0].launcher, **where)
     except UserError as error:  # nothing can be run at all
         errors = [error] * len(plans)
     for plan, error in zip(plans, errors, strict=True):

@@ -57,6 +57,7 @@ class PoseProblem(NamedTuple):
     unit: float  # of deformations, in cells
     reach: np.ndarray  # float64 (n,), distance at which a part counts as wrong
     nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of weights that must not be negative
+    exhaustive: bool = False  # whether the oracle tries all pairs of cells, as if deformations were not quadratic
 
     def __repr__(self) -> str:
         return f"PoseProblem(n={self.n}, d={self.d}, parts={self.num_labels})"

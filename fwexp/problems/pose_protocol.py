@@ -5,6 +5,7 @@ import numpy as np
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import register_jitable
 from fwexp.oracles.distance_transform import distance_transform
+from fwexp.oracles.exhaustive_messages import exhaustive_message
 from fwexp.oracles.score_maps import score_maps
 from fwexp.problems import dense_parts, protocol, walk
 from fwexp.problems import lazy_sparse as sp
@@ -109,12 +110,17 @@ def _best_pose(problem, i, theta, y, scratch):
         own = scratch[j * cells : (j + 1) * cells]
         column_of, row_of = best_column[j * cells : (j + 1) * cells], best_row[j * cells : (j + 1) * cells]
         down, right = problem.offsets[j, 0], problem.offsets[j, 1]
-        for r in range(rows):
-            square, line = theta[v + 2] / unit_sq, theta[v + 3] / unit
-            distance_transform(own, r * columns, 1, columns, right, square, line, by_column, column_of, stack)
-        for c in range(columns):
-            square, line = theta[v] / unit_sq, theta[v + 1] / unit
-            distance_transform(by_column, c, columns, rows, down, square, line, message, row_of, stack)
+        square_down, line_down = theta[v] / unit_sq, theta[v + 1] / unit
+        square_right, line_right = theta[v + 2] / unit_sq, theta[v + 3] / unit
+        if problem.exhaustive:
+            exhaustive_message(
+                own, rows, columns, down, right, square_down, line_down, square_right, line_right, message, row_of, stack
+            )
+        else:
+            for r in range(rows):
+                distance_transform(own, r * columns, 1, columns, right, square_right, line_right, by_column, column_of, stack)
+            for c in range(columns):
+                distance_transform(by_column, c, columns, rows, down, square_down, line_down, message, row_of, stack)
         above = problem.parents[j]
         for cell in range(cells):
             scratch[above * cells + cell] += message[cell]
@@ -127,11 +133,11 @@ def _best_pose(problem, i, theta, y, scratch):
     for position in range(1, P):
         j = problem.order[position]
         above = y[problem.parents[j]]
-        row = int(best_row[j * cells + above])
-        y[j] = row * columns + int(best_column[j * cells + row * columns + above % columns])
+        row = int(best_row[j * cells + above])  # the cell itself after an exhaustive search
+        y[j] = row if problem.exhaustive else row * columns + int(best_column[j * cells + row * columns + above % columns])
 
 
-@protocol.max_oracle.register(PoseProblem, calls=[distance_transform, score_maps])
+@protocol.max_oracle.register(PoseProblem, calls=[distance_transform, exhaustive_message, score_maps])
 def _(problem, i, theta, y, scratch):
     cells = problem.cell_ptr[i + 1] - problem.cell_ptr[i]
     _place_scores(problem, i, theta, scratch)
@@ -146,7 +152,7 @@ def _(problem, i, theta, y, scratch):
     return value
 
 
-@protocol.decode.register(PoseProblem, calls=[distance_transform, score_maps])
+@protocol.decode.register(PoseProblem, calls=[distance_transform, exhaustive_message, score_maps])
 def _(problem, i, theta, y, scratch):
     _place_scores(problem, i, theta, scratch)
     _best_pose(problem, i, theta, y, scratch)

@@ -40,23 +40,27 @@ def read(path: Path, largest: int = LARGEST) -> dict:
     Damaged
         It cannot be read, is no record, has been changed, or holds what no record does (`schema.check_plain`).
     """
-    content = read_bytes(path, largest)
+    return parsed(read_bytes(path, largest), path.name)
+
+
+def parsed(content: bytes, name: str) -> dict:
+    """Return the record that the file of this name holds, as `read` does."""
     try:
         record = json.loads(content, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
     except OverflowError as error:
-        raise Damaged(f"{path.name} has a number that is not finite") from error
+        raise Damaged(f"{name} has a number that is not finite") from error
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"{path.name} is no JSON") from error
+        raise Damaged(f"{name} is no JSON") from error
     if not isinstance(record, dict):
-        raise Damaged(f"{path.name} is no record")
+        raise Damaged(f"{name} is no record")
     checksum = str(record.pop(CHECKSUM, "")).encode(errors="replace")
     head = content.removesuffix(checksum + END)
     if head == content or checksum != sha256(head).encode():
-        raise Damaged(f"{path.name} is not as it was stored")
+        raise Damaged(f"{name} is not as it was stored")
     try:
         schema.check_plain(record)
     except schema.Misfit as error:
-        raise Damaged(f"{path.name} {error}") from error
+        raise Damaged(f"{name} {error}") from error
     return record
 
 

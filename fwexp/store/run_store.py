@@ -289,6 +289,23 @@ def load_results(results_dir: "AnyPath" = "results", *, partial: bool = False, *
 
 def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None):
     """Return what `load_results` does of these runs, or these columns of their traces; one line of warning for a damaged run."""
+    whole = []
+    for run in runs:
+        try:
+            run, trace = _whole(run)
+            whole.append((run, traces.table(trace, columns)))
+        except Damaged as error:
+            path = "".join(sign if sign.isprintable() else "?" for sign in str(run.path))
+            warnings.warn(f"{path} is damaged and was left out: {error}", stacklevel=3)
+    return _joined(whole, columns)
+
+
+def results_of(runs: Iterable[tuple[StoredRun, bytes]]):
+    """Return what `load_results` does of runs with their traces, which are verified."""
+    return _joined([(run, traces.table(trace)) for run, trace in runs])
+
+
+def _joined(runs: Sequence[tuple], columns: Sequence[str] | None = None):
     import numpy as np
     import pandas as pd
 
@@ -297,15 +314,7 @@ def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None
 
     from fwexp.driver.trace import TRACE_COLUMNS
 
-    whole, tables = [], []
-    for run in runs:
-        try:
-            run, trace = _whole(run)
-            tables.append(traces.table(trace, columns))
-            whole.append(run)
-        except Damaged as error:
-            path = "".join(sign if sign.isprintable() else "?" for sign in str(run.path))
-            warnings.warn(f"{path} is damaged and was left out: {error}", stacklevel=3)
+    whole, tables = [run for run, _ in runs], [table for _, table in runs]
     if not whole:
         return pd.DataFrame(columns=[*(TRACE_COLUMNS if columns is None else columns), *RUN_COLUMNS])
     facts = pd.DataFrame([run.columns() | {"method": run.method} for run in whole])

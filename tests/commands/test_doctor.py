@@ -98,7 +98,7 @@ def test_a_full_disk(examine, monkeypatch):
     assert found["results"][1].endswith(" cannot be written to (No space left on device): name another folder with results_dir=")
 
 
-DRAWN = "digits, synthetic_horseseg, synthetic_lsp"  # which need no files of anybody
+DRAWN = "digits, synthetic_horseseg, synthetic_lsp, slow_lsp"  # which need no files of anybody
 
 
 def test_data(examine, tmp_path):

@@ -15,7 +15,7 @@ NAMES = sorted(name for paper in PAPERS.values() for name in (paper.id, paper.na
 
 
 def records(**verdicts):
-    facts = {"paper": "B13", "statement": "It is so.", "place": f'section 6: "{"it is so " * 20}"', "why": ""}
+    facts = {"paper": "B13", "statement": "It is so.", "place": f'section 6: "{"it is so " * 20}"', "why": "", "stand_ins": {}}
     return {id.replace("_", "-"): {"id": id.replace("_", "-"), "verdict": verdict, **facts} for id, verdict in verdicts.items()}
 
 
@@ -24,7 +24,7 @@ def test_verdicts_are_printed_and_kept(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "R-1     undecided" in out
     assert "runs are not stored" in out
-    assert "9 claims: 2 holds; 7 undecided" in out
+    assert "9 claims: 1 holds, 1 holds in part; 7 undecided" in out
     stored = json.loads(claims_path(tmp_path, "R").read_text())
     assert list(stored) == list(of_paper("review"))
     assert {"statement", "place", "criterion", "sensitivity", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(
@@ -77,7 +77,7 @@ def test_strict_tells_a_change_and_nothing_else(tmp_path, capsys):
     path = claims_path(published, "L")
     path.write_text(path.read_text().replace('"verdict": "undecided"', '"verdict": "holds"', 1))
     assert main(arguments) == 1
-    assert "L-1: holds is published, now it is undecided" in capsys.readouterr().out
+    assert "L-3: holds is published, now it is undecided" in capsys.readouterr().out
 
 
 def test_a_verdict_that_was_never_published_is_a_change():
@@ -102,6 +102,12 @@ def test_the_first_line_tells_verdict_and_place_and_the_others_the_claim_and_the
     assert [other.strip() for other in others] == ["It is so.", "- is not reached within these runs: that"]
 
 
+def test_stand_ins_are_lines_of_their_own():
+    (record,) = records(B13_1="holds").values()
+    text = line(record | {"stand_ins": {"lower, synthetic": False}})
+    assert text.splitlines()[-1].strip() == "- on stand-ins, does not hold: lower, synthetic"
+
+
 def test_what_is_open_stands_apart():
     found = records(B13_1="undecided", B13_2="fails", B13_3="not reached", B13_4="holds", B13_5="undecided")
     assert summary(found) == "5 claims: 1 holds, 1 fails; 1 not reached, 2 undecided"
@@ -114,10 +120,11 @@ def test_what_is_open_stands_apart():
         (["B14"], f"unknown paper or claim 'B14' (did you mean 'B13-4'?); accepted: {', '.join(NAMES)}"),
         (["B13-99"], "unknown paper or claim 'B13-99'"),
         (["B13", "G16"], "takes at most 1 name, got B13 G16"),
-        (["--what"], "unknown flag of fwexp claims '--what'; accepted: --preset, --run, --strict"),
+        (["--what"], "unknown flag of fwexp claims '--what'; accepted: --archive, --preset, --run, --strict"),
         (["--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
         (["seed=0"], "unknown key of fwexp claims 'seed'"),
         (["results_dir="], "results_dir must not be empty"),
+        (["L", "--archive", "nowhere.zip"], "archive must be a file that fwexp publish --archive wrote, got nowhere.zip"),
         (["L", "--strict", "published=nowhere"], "--strict needs published verdicts, found none in nowhere/claims/lecture.json"),
     ],
 )

@@ -46,10 +46,10 @@ NEXT_TO, NEXT_TO_SAME_DASHES, SAME_DASHES, ANY, SPARE = (20, 10), (23, 13), (16,
 MAIN = ["bcfw", "ssg", "fw", "online_eg", "one_slack"]
 TOGETHER = [  # methods that figures compare, or may
     [*MAIN, "bcfw_predefined", "fw_predefined", "n_slack", "fcfw"],
-    ["bcfw", *(f"bcfw_gap_{k}" for k in (1, 5, 10, 100, "never"))],
+    ["bcfw", *(f"bcfw_gap_{k}" for k in (1, 5, 10, 20, 50, 100, "never"))],
     ["bcfw_gap", *(f"cache_{regime}" for regime in ("local", "global", "rare", "eager"))],
     [f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "_gap") for cache in ("", "_cache")],
-    ["bcfw", "bcfw_perm", "bcfw_cyclic", "bcfw_lipschitz", "bcfw_max_gap", "bcfw_gap"],
+    ["bcfw", "bcfw_perm", "bcfw_cyclic", "bcfw_lipschitz", "bcfw_max_gap", "bcfw_max_gain", "bcfw_gap"],
     ["bcfw", "bcpfw", "bcafw", "bccfw", "auto", "ssg", "bccfw_accelerated"],
     ["path", "heuristic_path", "warm_grid", "cold_grid"],
 ]

@@ -40,6 +40,8 @@ class Claim:
         From `Runs`, or from nothing, to a `Finding`.
     shown_by : Figure, optional
         The figure that shows it, if that is not the first whose runs it needs.
+    changed : str
+        What of the criterion was changed after its result was seen, and why.
     """
 
     id: str
@@ -49,6 +51,7 @@ class Claim:
     vary: Mapping[str, Sequence[float]]
     decide: Callable[..., Finding]
     shown_by: Figure | None = None
+    changed: str = ""
 
     @property
     def paper(self) -> str:
@@ -97,6 +100,7 @@ def claim(
     place: str,
     vary: Mapping = MappingProxyType({}),
     shown_by: Figure | None = None,
+    changed: str = "",
 ) -> Callable:
     """Register the function below as the criterion of a claim, whose id is a paper of the same package and a number.
 
@@ -113,7 +117,7 @@ def claim(
         given = _REGISTERED.get((package, id))
         if given and _name(given.decide) != _name(decide):  # a module may be imported twice
             raise ParameterError(f"the id of a claim must be new, got {id!r}, which {_name(given.decide)} has")
-        _REGISTERED[package, id] = Claim(id, statement, place, needs, vary, decide, shown_by)
+        _REGISTERED[package, id] = Claim(id, statement, place, needs, vary, decide, shown_by, changed)
         return decide
 
     return register

@@ -69,8 +69,8 @@ def as_problem(outputs: Outputs):
     )
 
 
-def iterates(outputs: Outputs, solver: str, lam: float, steps: int, seed: int = 0, order: Sequence[int] | None = None, **options):
-    """Return w and b'a after 0, 1, ... steps of a solver of the package."""
+def iterates(outputs: Outputs, solver: str, lam: float, steps: int, seed: int = 0, order=None, watch=None, **options):
+    """Return w and b'a after 0, 1, ... steps of a solver of the package; ``watch`` is called with the solver at the end."""
     from fwexp.solvers import SOLVERS, check_options
     from fwexp.solvers.base import Budget
 
@@ -83,6 +83,8 @@ def iterates(outputs: Outputs, solver: str, lam: float, steps: int, seed: int = 
         point = running.point("last")
         ws.append(np.array(point.w))
         ells.append(point.dual + 0.5 * lam * float(point.w @ point.w))
+    if watch is not None:
+        watch(running)
     return np.array(ws), np.array(ells)
 
 
@@ -104,6 +106,121 @@ def coordinate_descent(X: np.ndarray, y: np.ndarray, C: float, order: Sequence[i
         ws.append(ws[-1] + (new - a[i]) * y[i] * X[i])
         a[i] = new
     return np.array(ws)
+
+
+def prox_sdca(outputs: Outputs, lam: float, order: Sequence[int]) -> np.ndarray:
+    """Return the iterates of prox-SDCA (Shalev-Shwartz & Zhang 2012, figure 1, Option II) for the hinge of several outputs.
+
+    With phi_i(t) = max_y L_i(y) - t_y and its conjugate phi_i*(-a) = -b_i'a on the simplex, -u is a subgradient of phi_i, and a_i
+    moves by s (u - a_i), s = lam n (phi_i + phi_i*(-a_i) + <w, psi_i a_i>)/||psi_i (u - a_i)||^2, at most 1.
+    """
+    n, m, _ = outputs.psi.shape
+    a, ws = np.tile(np.eye(m)[0], (n, 1)), [np.zeros(outputs.psi.shape[2])]
+    for i in order:
+        w, psi, L = ws[-1], outputs.psi[i], outputs.losses[i]
+        values = L - psi @ w
+        u = np.eye(m)[values.argmax()]
+        z = (u - a[i]) @ psi
+        length = z @ z
+        s = min(lam * n * (values.max() - L @ a[i] + w @ (a[i] @ psi)) / length, 1.0) if length else 0.0
+        a[i] += s * (u - a[i])
+        ws.append(w + s * z / (lam * n))
+    return np.array(ws)
+
+
+def cutting_plane(outputs: Outputs, lam: float, most: int, eps: float, corners: Sequence[np.ndarray] | None = None):
+    """Return weights and minima of the 1-slack cutting plane after 0, 1, ... planes, and the outputs that make each plane.
+
+    It ends at a violation of eps, or takes the planes of the given outputs. The quadratic program is solved over w and xi >= 0, by
+    scipy and not by the package's solver.
+    """
+    d, everyone = outputs.psi.shape[2], np.arange(outputs.n)
+    x, planes, chosen = np.zeros(d + 1), [], []
+    ws, values = [x[:d]], [0.0]
+    for step in range(most if corners is None else len(corners)):
+        worst = outputs.worst(ws[-1]) if corners is None else corners[step]
+        plane = outputs.psi[everyone, worst].mean(axis=0), outputs.losses[everyone, worst].mean()
+        if corners is None and plane[1] - plane[0] @ ws[-1] - x[d] <= eps:
+            break
+        planes.append(plane)
+        chosen.append(worst)
+        G, h = np.array([[*psi, 1.0] for psi, _ in planes] + [[0.0] * d + [1.0]]), np.array([loss for _, loss in planes] + [0.0])
+        starts = x, np.append(0.0 * x[:d], h.max())  # from the first alone it may end too early
+        found = min((_smallest_slack(lam, G, h, start) for start in starts), key=lambda found: found.fun)
+        x = found.x
+        ws.append(x[:d])
+        values.append(found.fun)
+    return np.array(ws), np.array(values), chosen
+
+
+def _smallest_slack(lam: float, G: np.ndarray, h: np.ndarray, start: np.ndarray):
+    """Return scipy's minimum of lam/2 ||w||^2 + xi under G (w, xi) >= h, if it meets that."""
+    from scipy.optimize import minimize
+
+    d = len(start) - 1
+    found = minimize(
+        lambda x: 0.5 * lam * x[:d] @ x[:d] + x[d],
+        start,
+        jac=lambda x: np.append(lam * x[:d], 1.0),
+        constraints={"type": "ineq", "fun": lambda x: G @ x - h, "jac": lambda x: G},
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    found.fun = found.fun if (G @ found.x - h).min() >= -1e-9 else np.inf
+    return found
+
+
+def gap_sampling(outputs: Outputs, lam: float, steps: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return D after 1, 2, ... steps of BCFW that draws blocks in proportion to their exact gaps, and the gaps before each step."""
+    n, m, _ = outputs.psi.shape
+    rng, a, values, known = np.random.default_rng(seed), np.tile(np.eye(m)[0], (n, 1)), [], []
+    for _ in range(steps):
+        w = np.einsum("im,imd->d", a, outputs.psi) / (lam * n)
+        scores = augmented(outputs, w) / n
+        gaps = np.maximum(scores.max(axis=1) - (a * scores).sum(axis=1), 0.0)
+        known.append(gaps)
+        i = rng.choice(n, p=gaps / gaps.sum()) if gaps.sum() > 0 else 0
+        direction = np.eye(m)[scores[i].argmax()] - a[i]
+        length = ((direction @ outputs.psi[i]) ** 2).sum() / (lam * n * n)
+        a[i] += (min(gaps[i] / length, 1.0) if length else float(gaps[i] > 0)) * direction
+        values.append(-negative_dual(outputs, lam, a))
+    return np.array(values), np.array(known)
+
+
+def fenchel(Q: np.ndarray, b: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Return <x, y> + max_s <-y, s> on the box [-1, 1]^d, and f(x) + f*(y) + max_s <-y, s>, for f = x'Qx/2 - b'x."""
+    support = np.abs(y).sum()
+    conjugate = 0.5 * (y + b) @ np.linalg.solve(Q, y + b)
+    return float(x @ y + support), float(0.5 * x @ Q @ x - b @ x + conjugate + support)
+
+
+def digits_radius_sq() -> float:
+    """Return the largest bound on ||psi_i(y)||^2 of the embedded digits."""
+    import fwexp
+    from fwexp.problems.protocol import radii_sq
+
+    train, _ = fwexp.load_dataset("digits")
+    return float(radii_sq(train).max())
+
+
+def degraded_batch(outputs: Outputs, lam: float, steps: int, nu: float, error: float) -> np.ndarray:
+    """Return -D after 1, 2, ... steps of batch Frank-Wolfe with line search and the worst corners that errors allow.
+
+    Each block may miss a part 1 - nu of its gap, and in step k an n-th of the additive error 1/(k + 2) times ``error``.
+    """
+    n, m, _ = outputs.psi.shape
+    a, found = np.tile(np.eye(m)[0], (n, 1)), []
+    for k in range(steps):
+        w = np.einsum("im,imd->d", a, outputs.psi) / (lam * n)
+        values = augmented(outputs, w) / n
+        gaps = values - (a * values).sum(axis=1, keepdims=True)
+        allowed = gaps >= nu * gaps.max(axis=1, keepdims=True) - error / (k + 2) / n - 1e-15
+        direction = np.eye(m)[np.where(allowed, gaps, np.inf).argmin(axis=1)] - a
+        slope = (direction * values).sum()
+        length = lam * ((np.einsum("im,imd->d", direction, outputs.psi) / (lam * n)) ** 2).sum()
+        a = a + (np.clip(slope / length, 0.0, 1.0) if length else float(slope > 0)) * direction
+        found.append(negative_dual(outputs, lam, a))
+    return np.array(found)
 
 
 def block_curvatures(outputs: Outputs, lam: float) -> np.ndarray:

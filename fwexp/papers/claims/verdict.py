@@ -1,8 +1,8 @@
 """The finding of a claim: parts that hold or do not, and the verdict that follows from them.
 
 A part is True if the runs show it, and False if they contradict the sentence. It is ``NOT_REACHED`` if the runs are too short for
-the statement, for example about the first of two methods at a gap that neither reached, and None if nothing was measured. One
-verdict follows:
+the statement, for example about the first of two methods at a gap that neither reached, and None if nothing was measured. Parts
+on data that stand in for the paper's decide nothing. One verdict follows from the others:
 
 ==================  ==================================================================
 ``holds``           all parts do
@@ -22,6 +22,8 @@ OPEN = (NOT_REACHED, UNDECIDED)
 """The verdicts on claims that these runs neither bear out nor contradict."""
 WORDS = {True: "holds", False: "does not hold", NOT_REACHED: "is not reached within these runs", None: "is not measured"}
 """What is said of a part."""
+MOST_NAMED = 6
+"""Of so many parts that hold, a sentence names each."""
 
 
 class Undecided(Exception):
@@ -38,14 +40,17 @@ class Finding:
         The statements that make up the claim, in words, and their results: True, False, ``NOT_REACHED`` or None.
     numbers : mapping
         Measured numbers, by name.
+    stand_ins : mapping
+        The same statements on data that stand in for the paper's; the verdict does not depend on them.
     """
 
     parts: Mapping[str, bool | str | None]
     numbers: Mapping[str, float | str] = field(default_factory=dict)
+    stand_ins: Mapping[str, bool | str | None] = field(default_factory=dict)
 
     def __post_init__(self):
-        plain = {part: value if value is None or isinstance(value, str) else bool(value) for part, value in self.parts.items()}
-        object.__setattr__(self, "parts", plain)
+        for name in ("parts", "stand_ins"):
+            object.__setattr__(self, name, {part: _plain(outcome) for part, outcome in getattr(self, name).items()})
 
     @property
     def verdict(self) -> str:
@@ -60,8 +65,19 @@ class Finding:
         """One sentence that explains a verdict other than ``holds``."""
         if self.verdict == HOLDS:
             return ""
-        groups = {word: [part for part, outcome in self.parts.items() if outcome == kind] for kind, word in WORDS.items()}
-        return ". ".join(f"{word}: {'; '.join(parts)}" for word, parts in groups.items() if parts)
+        return told(self.parts)
+
+
+def _plain(outcome) -> bool | str | None:
+    return outcome if outcome is None or isinstance(outcome, str) else bool(outcome)
+
+
+def told(parts: Mapping[str, bool | str | None]) -> str:
+    """Return one sentence per outcome that names its parts; of many parts that hold, how many they are."""
+    groups = {word: [part for part, outcome in parts.items() if outcome == kind] for kind, word in WORDS.items()}
+    if len(held := groups[WORDS[True]]) > MOST_NAMED:
+        groups[WORDS[True]] = [f"{len(held)} of {len(parts)} parts"]
+    return ". ".join(f"{word}: {'; '.join(named)}" for word, named in groups.items() if named)
 
 
 def for_json(value) -> float | int | str | None:

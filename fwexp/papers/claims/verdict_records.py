@@ -15,10 +15,12 @@ from fwexp.methods import method_of
 from fwexp.options import flat
 from fwexp.papers.claims.registry import Claim, all_claims
 from fwexp.papers.claims.runs import Runs
-from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Undecided, for_json
+from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Finding, Undecided, for_json
 from fwexp.papers.declarations import Need, papers_by_id
 
 KIND = "verdicts"
+NOTHING: dict[str, dict] = {"parts": {}, "stand_ins": {}, "numbers": {}, "sensitivity": {}}
+"""What a verdict has where nothing is decided."""
 LARGEST = 2**24  # bytes of a file of verdicts
 
 
@@ -35,9 +37,10 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
     Returns
     -------
     dict
-        ``id``, ``paper``, ``statement``, ``place``, ``criterion``, ``figure``, ``verdict``, ``why`` (one sentence, unless it
-        holds), ``parts``, ``numbers``, ``sensitivity`` (for each threshold that is ours, verdicts by its value), ``runs`` (the
-        keys of all it looked at) and ``missing`` (how many are not stored).
+        ``id``, ``paper``, ``statement``, ``place``, ``criterion``, ``changed``, ``figure``, ``verdict``, ``why`` (one sentence,
+        unless it holds), ``parts``, ``stand_ins``, ``numbers``, ``sensitivity`` (for each threshold that is ours, by its value: the
+        ``verdict``, and the outcomes of all ``parts`` and ``stand_ins`` that differ), ``runs`` (the keys of all it looked at) and
+        ``missing`` (how many are not stored).
     """
     from fwexp import store
 
@@ -49,12 +52,11 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
         "statement": claim.statement,
         "place": claim.place,
         "criterion": claim.criterion,
+        "changed": claim.changed,
         "figure": claim.figure,
         "verdict": UNDECIDED,
         "why": "",
-        "parts": {},
-        "numbers": {},
-        "sensitivity": {},
+        **NOTHING,
         "runs": sorted(wanted),
         "missing": len(missing),
     }
@@ -77,7 +79,7 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
 
 
 def decide(claim: Claim, results) -> dict:
-    """Return verdict, reason, parts, numbers and sensitivity of a claim, given the results of its runs."""
+    """Return verdict, reason, parts, stand-ins, numbers and sensitivity of a claim, given the results of its runs."""
     given = ()
     if claim.needs:  # without options of runs that other claims need
         options = [name for name in results if name.startswith(("solver.", "dataset.", "task"))]
@@ -85,32 +87,44 @@ def decide(claim: Claim, results) -> dict:
     try:
         finding = claim.decide(*given)
     except Undecided as error:
-        return {"verdict": UNDECIDED, "why": str(error), "parts": {}, "numbers": {}, "sensitivity": {}}
+        return {"verdict": UNDECIDED, "why": str(error), **NOTHING}
     numbers = {name: for_json(value) for name, value in finding.numbers.items()}
-    told = {"verdict": finding.verdict, "why": finding.why, "parts": dict(finding.parts), "numbers": numbers}
+    parts = {"parts": dict(finding.parts), "stand_ins": dict(finding.stand_ins)}
     sensitivity = {
-        name: {f"{v:g}": finding.verdict if v == claim.chosen[name] else _verdict(claim, given, {name: v}) for v in values}
+        name: {f"{v:g}": _at(finding if v == claim.chosen[name] else None, claim, given, {name: v}, finding) for v in values}
         for name, values in claim.vary.items()
     }
-    return told | {"sensitivity": sensitivity}
+    return {"verdict": finding.verdict, "why": finding.why, **parts, "numbers": numbers, "sensitivity": sensitivity}
 
 
-def _verdict(claim: Claim, given: tuple, thresholds: Mapping[str, float]) -> str:
+def _at(found: Finding | None, claim: Claim, given: tuple, thresholds: Mapping[str, float], chosen: Finding) -> dict:
+    """Return the verdict at other thresholds, and the outcomes that differ from those at the chosen ones."""
     try:
-        return claim.decide(*given, **thresholds).verdict
+        found = found or claim.decide(*given, **thresholds)
     except Undecided:
-        return UNDECIDED
+        return {"verdict": UNDECIDED, "parts": {}}
+    before, now = ({**finding.parts, **finding.stand_ins} for finding in (chosen, found))
+    return {"verdict": found.verdict, "parts": {part: held for part, held in now.items() if held != before.get(part)}}
 
 
-def check_all(claims: Mapping[str, Claim], results_dir="results", preset: str = "full", results=None) -> dict[str, dict]:
-    """Return the records of several claims, by id; each run is read once, or is among `results` of the whole store."""
+def check_all(
+    claims: Mapping[str, Claim], results_dir="results", preset: str = "full", results=None, archive: Path | None = None
+) -> dict[str, dict]:
+    """Return the records of several claims, by id; each run is read once, or is among `results` of the whole store.
+
+    With an archive, as `fwexp.store.archive` writes it, runs are those in it, and no store is read.
+    """
     from fwexp import store
+    from fwexp.store.archive import read as read_archive
 
     wanted = {key: config for claim in claims.values() for key, config in needed(claim, preset).items()}
-    if results is None:
+    if archive is not None:
+        results = read_archive(archive)
+    elif results is None:
         results = store.load_results(results_dir, key=sorted(wanted))
     text = results.select_dtypes(["object", "string"])
-    results, stored = results.assign(**text.astype(object)), _stored(wanted, results_dir)  # rows are taken faster than of strings
+    stored = _stored(wanted, results_dir) if archive is None else set(results["key"])
+    results = results.assign(**text.astype(object))  # rows are taken faster than of strings
     return {id: check(claim, results_dir, preset, results, stored) for id, claim in claims.items()}
 
 

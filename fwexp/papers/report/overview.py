@@ -26,6 +26,7 @@ IN_THE_PAPERS = {
     "horseseg": "2016: n 147, 6121 or 25438, d 2069",
     "synthetic_horseseg": "2016: HorseSeg, of photos, has these sizes",
     "synthetic_lsp": "2016: LSP, of photos, n 100, d 2677",
+    "slow_lsp": "2016: LSP, of photos, n 100, d 2677, with calls of up to seconds",
 }
 """What the papers say of the size of a data set, or of the one that it stands in for."""
 

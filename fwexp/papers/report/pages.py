@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fwexp.papers.claims import VERDICTS, all_claims, shown_by
-from fwexp.papers.claims.verdict import HOLDS, IN_PART, NOT_REACHED, OPEN, Finding
+from fwexp.papers.claims.verdict import HOLDS, IN_PART, NOT_REACHED, OPEN, Finding, told
 from fwexp.papers.declarations import PAPERS, Figure, Kind, is_ours, papers_by_id
 from fwexp.papers.figure_files import PICTURE
 from fwexp.papers.origin import OF_CODE
@@ -36,7 +36,7 @@ def environment() -> Environment:
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
-    made.globals |= {"verdicts": VERDICTS, "page_of": page_of, "chosen": _chosen}
+    made.globals |= {"verdicts": VERDICTS, "page_of": page_of, "chosen": _chosen, "told": told}
     return made
 
 
@@ -128,11 +128,14 @@ def _on(places: Sequence[str], record: Mapping) -> Mapping:
     """Return a claim with only those parts that name one of some data sets; unchanged if no part or every part does."""
     if not places:
         return record
-    parts = {part: held for part, held in record["parts"].items() if any(place in part for place in places)}
-    if len(parts) in (0, len(record["parts"])):
+    here = {
+        kind: {part: held for part, held in record[kind].items() if any(place in part for place in places)}
+        for kind in ("parts", "stand_ins")
+    }
+    if sum(map(len, here.values())) in (0, len(record["parts"]) + len(record["stand_ins"])):
         return record
-    finding = Finding(parts)
-    return {**record, "parts": parts, "verdict": finding.verdict, "why": finding.why}
+    finding = Finding(here["parts"], stand_ins=here["stand_ins"])
+    return {**record, **here, "verdict": finding.verdict, "why": finding.why}
 
 
 def _looking(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:

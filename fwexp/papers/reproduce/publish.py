@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 
 from fwexp.driver.progress import print_line
-from fwexp.errors import OptionError, unknown
+from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import owned
 from fwexp.papers.claims import all_claims, check_all, shown_by
+from fwexp.papers.claims.verdict import told
 from fwexp.papers.claims.verdict_records import read, tally, verdicts
 from fwexp.papers.declarations import FIGURES, PAPERS, papers_by_id
 from fwexp.papers.figure_files import PICTURE, TABLE, paths, read_file, read_record, sealed
@@ -103,6 +104,34 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
         write_json(temporary / "provenance.json", about)
         (temporary / "README.md").write_text(gallery(temporary), encoding="utf-8")
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def archive_runs(results_dir: Path, target: Path, chosen: Sequence[str] = ()) -> list[str]:
+    """Write the stored runs of figures and claims of the `parts` to an archive; return their keys.
+
+    Raises
+    ------
+    ParameterError
+        The target is no file in a folder that exists, or a run is damaged.
+    """
+    from fwexp import store
+    from fwexp.papers.claims.verdict_records import needed
+    from fwexp.store import archive
+
+    if target.is_dir() or not target.resolve().parent.is_dir():
+        raise ParameterError(f"archive must be a file in a folder that exists, got {str(target)!r}")
+    wanted = set(chosen or parts())
+    drawings = [one for one in drawn(results_dir) if one.preset == "full" and part_of(one.figure.name) in wanted]
+    keys = {key for drawing in drawings for key in drawing.record["runs"]}
+    for claim in all_claims().values():
+        if papers_by_id()[claim.paper].name in wanted:
+            keys |= set(needed(claim))
+    try:
+        return archive.write([run for run in store.find_runs(results_dir) if run.key in keys], target)
+    except Damaged as error:
+        raise ParameterError(
+            f"runs must be as they were stored to be archived, got {error}; fwexp ls names damaged ones"
+        ) from error
 
 
 def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
@@ -271,6 +300,12 @@ def gallery(folder: Path) -> str:
             lines += ["", f"{claim['id']} **{claim['verdict']}**{earlier}: {escaped(claim['statement'])}"]
             lines += [f"In the paper: {escaped(claim['place'])}."] if claim.get("place") else []
             lines += [f"*{escaped(claim['why'])}.*"] if claim["why"] else []
+            lines += (
+                [f"On data that stands in for the paper's: *{escaped(told(claim['stand_ins']))}.*"] if claim["stand_ins"] else []
+            )
+    if changed := {id: record["changed"] for id, record in records.items() if record["changed"]}:
+        lines += ["", "## Criteria that were changed after their result was seen", ""]
+        lines += [f"- {id}: {escaped(reason)}" for id, reason in changed.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -28,8 +28,9 @@ DROPPED = ("keys", "commit", "preset")
 KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
 PEERS_PART = "peers"
 CLAIM = {
-    **dict.fromkeys(("id", "paper", "statement", "place", "criterion", "figure", "verdict", "why"), str),
+    **dict.fromkeys(("id", "paper", "statement", "place", "criterion", "changed", "figure", "verdict", "why"), str),
     "parts": dict,
+    "stand_ins": dict,
     "numbers": dict,
     "sensitivity": dict,
     "runs": list,
