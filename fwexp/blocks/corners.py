@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from fwexp.blocks import active_set
-from fwexp.blocks.block_loop import NO_ROOM, Parts, find_corner
+from fwexp.blocks.block_loop import NO_ROOM, UNSTORED, Parts, find_corner
 from fwexp.blocks.counts import GAPS_KNOWN, MET_GLOBAL, MET_LOCAL
-from fwexp.jit.compilation import dispatched, register_jitable
+from fwexp.jit.compilation import dispatched, inlined, register_jitable
 from fwexp.problems.protocol import dot, loss, max_oracle, scores, set_direction
 
 
@@ -43,35 +43,56 @@ def _(dual, problem, i, slot, y, iterate, work):
 
 @find_corner.register(StoringOracle)
 def _(corner, problem, i, iterate, work):
-    sets = corner.sets
-    if corner.skips_scores:
-        active_set.score_at(problem, i, iterate.w, work, sets)
-    else:
-        scores(problem, i, iterate.w, work.theta)
-        active_set.score_all(problem, i, work.theta, sets)
-    met_local = met_global = False
-    if corner.serves:
-        slot = active_set.best_stored(i, sets)
-        y = active_set.labeling_at(sets, i, slot)
-        gap = corner_gap(iterate.dual, problem, i, slot, y, iterate, work)
-        # No labeling serves while G_i is unknown (infinite), and a gap of 0 would move nothing.
-        met_local = gap > 0.0 and gap >= corner.F * iterate.gaps[i]
-        met_global = gap > 0.0 and gap >= corner.nu * iterate.mean_gap[0]
-        if met_local and met_global:
-            iterate.counts[MET_LOCAL] += 1
-            iterate.counts[MET_GLOBAL] += 1
-            for t in range(len(y)):
-                work.y[t] = y[t]
-            return slot, True
+    score_stored(corner, problem, i, iterate, work)
+    slot, met_local, met_global = find_serving(corner, problem, i, iterate, work)
+    if slot != UNSTORED:
+        iterate.counts[MET_LOCAL] += 1
+        iterate.counts[MET_GLOBAL] += 1
+        return slot, True
     if corner.skips_scores:
         scores(problem, i, iterate.w, work.theta)
-    slot = call_and_store(problem, i, corner.size, sets, work)
+    slot = call_and_store(problem, i, corner.size, corner.sets, work)
     if slot != NO_ROOM:  # Otherwise the step is taken again, with more room.
         iterate.counts[MET_LOCAL] += met_local
         iterate.counts[MET_GLOBAL] += met_global
-    if slot >= 0 and iterate.counts[GAPS_KNOWN] == 0:  # the largest gap at w = 0
-        iterate.mean_gap[0] = max(iterate.mean_gap[0], sets.loss[sets.first[i] + slot])
+        note_loss(corner.sets, i, slot, iterate)
     return slot, False
+
+
+@inlined
+def score_stored(corner, problem, i, iterate, work):
+    """Score the stored labelings of example i at w, and set ``work.theta`` unless that can be left out."""
+    if corner.skips_scores:
+        active_set.score_at(problem, i, iterate.w, work, corner.sets)
+    else:
+        scores(problem, i, iterate.w, work.theta)
+        active_set.score_all(problem, i, work.theta, corner.sets)
+
+
+@inlined
+def find_serving(corner, problem, i, iterate, work):
+    """Return the slot of the scored labeling that replaces an oracle call, else ``UNSTORED``, and which criteria it met."""
+    if not corner.serves:
+        return UNSTORED, False, False
+    sets = corner.sets
+    slot = active_set.best_stored(i, sets)
+    y = active_set.labeling_at(sets, i, slot)
+    gap = corner_gap(iterate.dual, problem, i, slot, y, iterate, work)
+    # No labeling serves while G_i is unknown (infinite), and a gap of 0 would move nothing.
+    met_local = gap > 0.0 and gap >= corner.F * iterate.gaps[i]
+    met_global = gap > 0.0 and gap >= corner.nu * iterate.mean_gap[0]
+    if not (met_local and met_global):
+        return UNSTORED, met_local, met_global
+    for t in range(len(y)):
+        work.y[t] = y[t]
+    return slot, True, True
+
+
+@inlined
+def note_loss(sets, i, slot, iterate):
+    """Record the loss of a labeling that the oracle found, which is its gap at w = 0, until all gaps are known."""
+    if iterate.counts[GAPS_KNOWN] == 0:
+        iterate.mean_gap[0] = max(iterate.mean_gap[0], sets.loss[sets.first[i] + slot])
 
 
 @register_jitable

@@ -14,7 +14,7 @@ import numpy as np
 from fwexp.blocks import gap_tree, shrinking
 from fwexp.blocks.block_loop import InOrder, following_block, has_ended, next_block, note_step
 from fwexp.blocks.centres import NO_CENTRE
-from fwexp.blocks.counts import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN
+from fwexp.blocks.counts import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN, WAITING
 from fwexp.blocks.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
 from fwexp.jit.compilation import inlined
 from fwexp.problems.protocol import radii_sq
@@ -49,7 +49,7 @@ def priority(curvature, i, gap):
 
 @next_block.register(ByGap)
 def _(order, iterate):
-    k = iterate.counts[STEPS_TAKEN]
+    k = iterate.counts[STEPS_TAKEN] + iterate.counts[WAITING]
     if order.planned[0] >= 0:
         return order.planned[0]
     if k < order.ordered_since + len(order.ordered):
@@ -113,8 +113,8 @@ class Order:
     def use_gaps(self, gaps: np.ndarray) -> None:
         """Use block gaps that were computed outside of steps."""
 
-    def note_new_centre(self, step: int) -> None:
-        """Account for a new centre, which has changed w."""
+    def note_new_centre(self, drawn: int) -> None:
+        """Account for a new centre, which has changed w, after so many draws."""
 
     def resume(self, run, target_gap: float) -> bool:
         """Prepare the next series of steps after this order has ended one; return whether the known gap has reached the target."""
@@ -140,18 +140,18 @@ class GapOrder(Order):
     def use_gaps(self, gaps):
         gap_tree.fill(self.tree, gaps**2 / self.curvature if len(self.curvature) else gaps)
 
-    def begin_pass(self, step: int) -> None:
-        """Visit all examples once, regardless of their gaps."""
-        self.ordered, self.ordered_since = self.passes.take(len(self.ordered)), step
+    def begin_pass(self, drawn: int) -> None:
+        """Visit all examples once, regardless of their gaps, after so many draws."""
+        self.ordered, self.ordered_since = self.passes.take(len(self.ordered)), drawn
 
-    def note_new_centre(self, step):
+    def note_new_centre(self, drawn):
         if self.passes.rule == "perm":
-            self.begin_pass(step)
+            self.begin_pass(drawn)
 
     def resume(self, run, target_gap):
         # Visiting all examples costs at most as many calls as a refresh, and takes a step for each.
         if run.state.centre is None:
-            self.begin_pass(run.step)
+            self.begin_pass(run.drawn)
         else:
             run.state.centre.next_step = run.step
         return False

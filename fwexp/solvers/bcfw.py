@@ -22,6 +22,7 @@ from fwexp.blocks import active_set, constrained_search, degraded_oracle, duals,
 from fwexp.blocks.acceleration import Acceleration, image, total_gap
 from fwexp.blocks.active_set import ActiveSets
 from fwexp.blocks.averaging import Averages, averaged, new_averages
+from fwexp.blocks.batches import BatchCalls, Batches, new_batches, run_batches
 from fwexp.blocks.block_loop import (
     BLOCKS_FULL,
     ORDER_ENDED,
@@ -36,7 +37,7 @@ from fwexp.blocks.block_loop import (
 )
 from fwexp.blocks.centres import ProximalCentre
 from fwexp.blocks.corners import StoringOracle
-from fwexp.blocks.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
+from fwexp.blocks.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN, WAITING
 from fwexp.blocks.exact_step import ExactStep, NoCorner
 from fwexp.blocks.gap_refresh import GapRefresh, exact_gaps
 from fwexp.blocks.labeling_steps import KINDS, LabelingFrankWolfe, LabelingStep
@@ -63,6 +64,7 @@ class State:
     averages: Averages
     next_refresh: float  # step of the next exact computation of all gaps
     refreshed: int  # step of the latest one, -1 if there was none
+    batches: Batches | None  # examples that wait for the oracle, if its calls come in batches
     centre: ProximalCentre | None
     first_centre: float  # when acceleration begins, in steps or rounds
     origin: np.ndarray | None  # w_0 if the objective has lam/2 ||w - w_0||^2; then w = w_0 + A a
@@ -109,6 +111,7 @@ class BCFW(Solver):
         self.refresh = GapRefresh(problem, setting.refresh, self.new_work)
         self.acceleration = Acceleration(problem, setting.accelerate, setting.sampling == "shrinking", setting.needs_gaps)
         self.events = (self.acceleration, self.refresh)
+        self._calls = BatchCalls(problem, self.new_work)
 
     def start(self, seed, iterates, order, warm_start):
         problem, setting, losses = self.problem, self.setting, None
@@ -126,6 +129,7 @@ class BCFW(Solver):
             averages=new_averages(problem, iterates),
             next_refresh=self.refresh.period,
             refreshed=-1,
+            batches=new_batches(problem, setting.batch) if setting.batch > 1 else None,
             centre=None,
             first_centre=np.inf,
             origin=None,
@@ -219,7 +223,8 @@ class BCFW(Solver):
     @cached_property
     def _take_steps(self):
         """The loop, compiled for the classes of its values."""
-        return specialise(run_steps, self.problem, *self._values(np.empty(0, dtype=np.int64), NO_BUDGET.target_gap))
+        loop = run_steps if self.state.batches is None else run_batches
+        return specialise(loop, self.problem, *self._values(np.empty(0, dtype=np.int64), NO_BUDGET.target_gap))
 
     def _values(self, draws: np.ndarray, target_gap: float) -> tuple:
         """Return the values of the loop, for at most as many steps as there are ``draws``."""
@@ -247,10 +252,19 @@ class BCFW(Solver):
         state, counts = self.state, self.state.iterate.counts
         end = min(budget.steps, *(event.due_step(self) for event in self.events))
         # With a cache, the steps that a few calls take are not known in advance: a pass of draws avoids very short series.
-        ahead = max(budget.calls - counts[ORACLE_CALLS], self.problem.n * self.has_cache)
-        draws = state.order.draws.peek(int(min(end - counts[STEPS_TAKEN], ahead)))
-        values, last = self._values(draws, budget.target_gap), counts[STEPS_TAKEN] + len(draws)
-        ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last)
+        series = self.problem.n * self.has_cache
+        if state.batches is None:
+            count = min(end - counts[STEPS_TAKEN], max(budget.calls - counts[ORACLE_CALLS], series))
+        else:  # Budgets must not change what is drawn together.
+            count = max(self.setting.batch, series)
+        draws = state.order.draws.peek(int(count))
+        values = self._values(draws, budget.target_gap)
+        if state.batches:
+            bounds = self.work, self.inner_lam, budget.calls, end
+            ended, state.batches = self._calls.run(self._take_steps, values, state.batches, len(draws), *bounds)
+        else:
+            last = counts[STEPS_TAKEN] + len(draws)
+            ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last)
         state.order.draws.drop(int(counts[DRAWS_USED]))
         if ended == SET_FULL:
             self._grow_sets()
@@ -258,12 +272,14 @@ class BCFW(Solver):
             self.grow_blocks()
         elif ended == ORDER_ENDED and state.order.resume(self, budget.target_gap):
             return Reason.ROW
-        return None if len(draws) else Reason.BUDGET
+        return None if len(draws) or counts[WAITING] else Reason.BUDGET
 
     def compile(self):
         self._run(NO_BUDGET)
         if self.setting.refresh or self.setting.needs_gaps:
             specialise(exact_gaps, self.problem, self.state.iterate.dual)(self.problem, 0, 0, self.state.iterate, self.work)
+        if self.state.batches is not None:
+            self._calls.compile(self.state.batches, self.state.iterate)
         if self.sets is not None:
             active_set.copied(self.problem, self.sets)
 
@@ -282,7 +298,7 @@ class BCFW(Solver):
 
     def note_new_centre(self) -> None:
         """Account for a new centre, which has changed w."""
-        self.state.order.note_new_centre(self.step)
+        self.state.order.note_new_centre(self.drawn)
         if self.acceleration.refreshes:
             self.state.next_refresh = self.step
 
@@ -313,6 +329,11 @@ class BCFW(Solver):
     @property
     def step(self):
         return int(self.state.iterate.counts[STEPS_TAKEN])
+
+    @property
+    def drawn(self) -> int:
+        """Examples drawn so far: steps, and examples that wait for theirs."""
+        return self.step + int(self.state.iterate.counts[WAITING])
 
     @property
     def oracle_calls(self):

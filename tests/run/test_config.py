@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
 from fwexp.methods import ALIASES, methods
+from fwexp.options import without_later_defaults
 from fwexp.run import command, hydra_errors, sweep
 from fwexp.run import config as config_module
 from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, quote, run_key
@@ -172,11 +173,11 @@ def test_configurations_that_no_record_can_hold_are_rejected():
 
 
 def test_the_canonical_form_is_plain_and_stays_as_it_is():
-    form = canonical(changed(schedule=(1, 2), time_limit=9))
+    form, options = canonical(changed(schedule=(1, 2), time_limit=9)), SOLVERS["bcfw"].Options
     assert form == canonical(form)
     assert form == {
         "dataset": {"name": "ocr", "split": "ocr2"},
-        "solver": {"name": "bcfw", **dataclasses.asdict(SOLVERS["bcfw"].Options())},
+        "solver": {"name": "bcfw", **without_later_defaults(dataclasses.asdict(options()), options)},
         "lam": 0.01,
         "seed": 3,
         "max_passes": 50.0,
