@@ -109,6 +109,10 @@ class Log:
             self._here, self._written = here, []
         return [name for name in self.iterates if name not in self._written]
 
+    def note_move(self) -> None:
+        """Note that the iteration has moved within a step, so that its place can be logged again."""
+        self._here = None
+
     def write(self, seconds: float) -> None:
         """Evaluate the iterates and append a row for each one that is not logged here yet.
 

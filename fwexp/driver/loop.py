@@ -108,7 +108,9 @@ class Run:
             self._stop = iteration.advance(budget)
         if self._stop.reason is Reason.ROW:
             policy.write()
-        elif (iteration.step, iteration.oracle_calls) == (step, calls) and self._stop.reason is not Reason.PAUSE:
+        elif self._stop.reason is Reason.PAUSE:
+            self._log.note_move()
+        elif (iteration.step, iteration.oracle_calls) == (step, calls):
             return False
         self._calls_per_second = (iteration.oracle_calls - calls) / max(clock.seconds - seconds, 1e-9)
         self._progress.update(iteration.oracle_calls / self._n, self._log.gap, clock.seconds)

@@ -80,13 +80,14 @@ def test_functions_that_look_quadratic_at_the_atoms_are_minimised():
 
 
 def test_time_limit_ends_long_corrections():
-    A, b = ill_conditioned()
-    before = time.perf_counter()
-    fun = log_cosh(A, b, seconds=1e-3)
+    """They took 7 seconds: up to 1000 steps within the hull, of several evaluations each."""
+    rng = np.random.default_rng(0)
+    A, b = 1.0 + 0.01 * rng.standard_normal((40, 60)), 10.0 * rng.standard_normal(40)
+    fun = log_cosh(A, b, seconds=5e-3)
     result = minimize(fun, L1Ball(60, 300.0), method="corrective", gap_tol=1e-12, time_limit=0.3)
     assert result.status == "time_limit"
-    assert result.trace["time"].iloc[-1] < 0.9
-    assert time.perf_counter() - before < 3.0
+    assert 0.3 <= result.trace["time"].iloc[-1] < 2.0  # what was reached within the step is logged
+    assert result.value == pytest.approx(result.trace["primal"].min())
 
 
 def test_corrections_go_on_from_where_they_paused():
