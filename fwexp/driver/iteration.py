@@ -78,6 +78,8 @@ class Terms(NamedTuple):
         Whether oracle calls take most of the time, so that the log must make few of them.
     cheap_passes : bool, default False
         Whether a pass takes little longer than an evaluation, so that the log must evaluate rarely.
+    estimates_gap : bool, default False
+        Whether `Iteration.estimated_gap` follows the gap closely, so that the log evaluates rarely before it is small.
     has_cache : bool, default False
         Whether steps without an oracle call are possible.
     calls_for_extras : int, default 0
@@ -89,6 +91,7 @@ class Terms(NamedTuple):
     certifies: bool = True
     costly_oracle: bool = False
     cheap_passes: bool = False
+    estimates_gap: bool = False
     has_cache: bool = False
     calls_for_extras: int = 0
 

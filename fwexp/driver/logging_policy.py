@@ -5,6 +5,8 @@ Nothing here changes the steps; a row can only end the run. Three cases:
 * A *costly oracle* with the default schedule: evaluation may make a share of the iteration's own oracle calls. Rows that these
   calls give for nothing are logged as well, and so are points at which the estimated gap is small enough.
 * *Cheap passes* with the default schedule: a smaller share, and an evaluation as soon as the estimated gap reaches a target.
+  The same holds for an iteration that *estimates its gap*, if no other sets are evaluated: the log looks at the estimate at the
+  points of the schedule and every `LOOK_PASSES` n steps.
 * Otherwise the schedule is kept, unless there is a time limit and evaluation is behind (`TimeLimit`).
 """
 
@@ -23,6 +25,8 @@ from fwexp.driver.time_limit import TimeLimit
 EVALUATION_SHARE = 0.25  # most oracle calls that the log makes if the oracle is costly, as a share of the iteration's
 CHEAP_PASS_SHARE = 0.1  # the same share if passes are cheap
 FIRST_TARGET = 2.0  # times ``gap_tol``: the first estimate of the gap that is worth an evaluation
+WORTH_A_LOOK = 100  # examples; an evaluation of fewer takes no longer than an estimate of the gap
+LOOK_PASSES = 2  # times n steps, after which the log looks at the estimated gap
 RETRY_FACTOR = 0.9  # times the estimate that was worth the latest evaluation: at most the next one
 
 
@@ -37,13 +41,16 @@ class LoggingState:
     hits, next_hits : int
         Cache hits at that point, and the number of them at which the next row is due.
     target_gap : float
-        Estimate of the gap at which the iteration returns for an evaluation.
+        Estimate of the gap that is worth an evaluation.
+    looked : int
+        Step of the latest look at the estimated gap between points.
     """
 
     reached: int = 0
     hits: int = 0
     next_hits: int = 0
     target_gap: float = NO_TARGET
+    looked: int = 0
 
 
 class LoggingPolicy:
@@ -66,9 +73,13 @@ class LoggingPolicy:
         self.max_calls = settings.max_calls(bounds.max_passes, terms.size)
         self._max_steps = settings.MAX_STEPS_PER_CALL * max(self.max_calls, 1)
         self._is_cheap = terms.cheap_passes and is_default
-        self._share = CHEAP_PASS_SHARE if self._is_cheap else EVALUATION_SHARE if self._until_known else None
+        # The estimate decides if rows show the training objective alone; rows for other sets are wanted along the run.
+        estimates = terms.estimates_gap and is_default and bounds.gap_tol > 0.0 and log.objective.cost() == terms.size
+        self._looks = estimates and terms.size >= WORTH_A_LOOK and not (self._is_cheap or terms.costly_oracle)
+        rarely = self._is_cheap or self._looks
+        self._share = CHEAP_PASS_SHARE if rarely else EVALUATION_SHARE if self._until_known else None
         self.least_calls = terms.size if self._is_cheap else 0
-        self._has_target = self._is_cheap and bounds.gap_tol > 0.0
+        self._has_target = rarely and bounds.gap_tol > 0.0
         target_gap = FIRST_TARGET * self._own_gap_tol if self._has_target else NO_TARGET
         self.state = LoggingState(next_hits=terms.size, target_gap=target_gap)
 
@@ -98,7 +109,9 @@ class LoggingPolicy:
     def budget(self, point: int, calls: int) -> Budget:
         """Return a budget of so many more oracle calls, up to a point of the schedule."""
         iteration, steps = self._iteration, self._max_steps
-        if self._has_cache:  # Rows come after n steps without oracle calls exactly: runs must not depend on the clock.
+        if self._looks:  # Looks and rows come after a number of steps exactly: runs must not depend on the clock.
+            steps = min((iteration.step // self._look_period + 1) * self._look_period, steps)
+        elif self._has_cache:  # The same holds after n steps without oracle calls.
             steps = min(iteration.step + self.state.next_hits - iteration.cache_hits, steps)
         return Budget(min(point, iteration.oracle_calls + calls), steps, self._until_known, self.state.target_gap)
 
@@ -117,11 +130,21 @@ class LoggingPolicy:
         state, hits = self.state, self._iteration.cache_hits
         if self._until_known:
             self._log.write_known(self._limit.solver_seconds)
-        if hits >= state.next_hits:
+        if self._looks:
+            if (step := self._iteration.step) % self._look_period == 0 and step != state.looked:
+                state.looked = step  # An event may follow at the same step: where portions end must not matter.
+                if self._is_affordable() or self._is_promising():
+                    self.write()
+        elif hits >= state.next_hits:
             if self._is_affordable():
                 self.write()
             # Such a row costs n oracle calls: between points that were given one by one, the number of hits doubles each time.
             state.next_hits = hits + (hits - state.hits if isinstance(self._schedule, tuple) else self._n)
+
+    @property
+    def _look_period(self) -> int:
+        """Steps between two looks at the estimated gap."""
+        return LOOK_PASSES * self._n
 
     def write_at(self, point: int, has_ended: Callable[[], Any]) -> None:
         """Log a point of the schedule if that is affordable, worth it, or the end."""
@@ -134,8 +157,10 @@ class LoggingPolicy:
         self.state.reached, self.state.hits, self.state.next_hits = point, hits, hits + self._n
 
     def _is_promising(self) -> bool:
-        """Return whether the estimated gap of an iteration with a costly oracle is small enough."""
-        return self._until_known and self._iteration.estimated_gap() <= self._own_gap_tol
+        """Return whether the estimated gap is small enough; an iteration with cheap passes stops there by itself."""
+        if self._until_known:
+            return self._iteration.estimated_gap() <= self._own_gap_tol
+        return self._looks and self._iteration.estimated_gap() <= self.state.target_gap
 
     def _next_affordable(self) -> int:
         """Return the first point of the schedule that can be affordable: to stop at others would cost calls of kernels."""

@@ -50,6 +50,7 @@ from fwexp.solvers.base import NO_BUDGET, Budget, Point, Reason, Solver, Stop
 from fwexp.solvers.bcfw_options import OF_PARTS, STEPS, CacheOptions, Options
 
 FIRST_ROOM = 8  # labelings that an active set has room for at first
+DRAWN_PASSES = 4  # of draws that a kernel gets at least if there is a cache
 NO_CACHE = CacheOptions()  # criteria that are not used
 
 
@@ -251,8 +252,8 @@ class BCFW(Solver):
         """Take steps up to the next event; return why the run pauses after them, None if it does not."""
         state, counts = self.state, self.state.iterate.counts
         end = min(budget.steps, *(event.due_step(self) for event in self.events))
-        # With a cache, the steps that a few calls take are not known in advance: a pass of draws avoids very short series.
-        series = self.problem.n * self.has_cache
+        # With a cache, the steps that a few calls take are not known in advance: some passes of draws avoid very short series.
+        series = DRAWN_PASSES * self.problem.n * self.has_cache
         if state.batches is None:
             count = min(end - counts[STEPS_TAKEN], max(budget.calls - counts[ORACLE_CALLS], series))
         else:  # Budgets must not change what is drawn together.
@@ -341,7 +342,11 @@ class BCFW(Solver):
 
     @cached_property
     def terms(self):
-        return super().terms._replace(has_cache=self.has_cache, cheap_passes=self.acceleration.by_rounds)
+        return super().terms._replace(
+            has_cache=self.has_cache,
+            cheap_passes=self.acceleration.by_rounds,
+            estimates_gap=self.setting.needs_gaps and self.setting.accelerate is not None,
+        )
 
     @property
     def has_cache(self) -> bool:
@@ -363,7 +368,7 @@ class BCFW(Solver):
         return total_gap(self, self.state.iterate.gaps)
 
     def estimated_gap(self):
-        return self.known_gap if self.terms.cheap_passes else np.nan
+        return self.known_gap if self.terms.cheap_passes or self.terms.estimates_gap else np.nan
 
     @property
     def known_hinge(self):

@@ -11,7 +11,7 @@ from fwexp.driver.iteration import Budget
 from fwexp.problems.protocol import radii_sq, to_public, workspace
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
-from tests.small_problems import steps_before_a_tie
+from tests.small_problems import chain, steps_before_a_tie
 
 BIG = 10**9
 LAM = 0.2
@@ -348,3 +348,15 @@ def test_tree_draws_like_the_cumulative_sum_and_finds_the_largest():
                 assert values[drawn] > 0
                 assert drawn == np.searchsorted(np.cumsum(values), uniform * values.sum(), side="right")
         assert values[gap_tree.argmax(tree)] == values.max()
+
+
+def test_auto_evaluates_rarely_unless_other_sets_or_a_schedule_are_given():
+    problem = chain("dense", 0, n=120)[1]
+    rare, often = fwexp.solve(problem, lam=1e-3, gap_tol=1e-4), fwexp.solve(problem, lam=1e-3, gap_tol=1e-4, test=problem)
+    assert rare.status == often.status == "converged"
+    assert rare.gap <= 1e-4
+    calls = rare.trace.evaluation_calls.iloc[-1] - problem.n
+    assert calls <= 0.1 * rare.trace.oracle_calls.iloc[-1] + 3 * problem.n
+    assert len(often.trace) > 2 * len(rare.trace)
+    again = fwexp.solve(problem, lam=1e-3, gap_tol=1e-4)
+    assert again.trace.drop(columns="time").equals(rare.trace.drop(columns="time"))
