@@ -293,13 +293,6 @@ def _allowed(problem, i, unary, transitions, scratch):
     return scratch[: len(transitions)]
 
 
-@protocol.oracle_work.register(ChainProblem)
-def _(problem):
-    K, positions = problem.num_states, len(problem.labels)
-    entries = len(problem.x.indices) if hasattr(problem.x, "indices") else problem.x.values.size
-    return 2.0 * K * (entries + positions * K) / problem.n
-
-
 @protocol.max_oracle.register(ChainProblem, calls=[viterbi])
 def _(problem, i, theta, y, scratch):
     width = problem.width

@@ -15,12 +15,6 @@ from fwexp.problems.pose import UNKNOWN, PoseProblem, check_joints
 dense_parts.register(PoseProblem)
 
 
-@protocol.oracle_work.register(PoseProblem)
-def _(problem):
-    """Scores of all features at every cell, and a distance transform of some twenty operations for every part."""
-    return 2.0 * (len(problem.features) + 10 * problem.num_labels) * problem.cell_ptr[-1] / problem.n
-
-
 # All examples share all parts: a vector of parts is psi itself, which is short, and there are no rows.
 
 

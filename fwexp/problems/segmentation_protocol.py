@@ -41,11 +41,6 @@ def _(problem):
     )
 
 
-@protocol.oracle_work.register(SegmentationProblem)
-def _(problem):
-    return 1e3 * (problem.label_ptr[-1] + problem.edge_ptr[-1]) / problem.n
-
-
 @protocol.scores.register(SegmentationProblem)
 def _(problem, i, w, theta):
     p, start = problem.num_features, problem.label_ptr[i]

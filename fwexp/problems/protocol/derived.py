@@ -95,16 +95,6 @@ def _(problem):
 
 
 @dispatched
-def oracle_work(problem):
-    """Return about how many operations an oracle call takes in the mean; 0 if the shapes do not tell (plain Python)."""
-
-
-@oracle_work.register(object)
-def _(problem):
-    return 0.0
-
-
-@dispatched
 def exact_oracle(problem):
     """Return whether ``max_oracle`` finds the maximum, up to rounding (plain Python).
 
