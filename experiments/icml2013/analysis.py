@@ -74,6 +74,8 @@ def _phases():
     "Theorem C.4: with line search the error is at most xi^k h0 + C/2 in the first k0 steps, xi = 1 - 1/n, and 2n C/(k - k0 + 2n) "
     "after them.",
     place="appendix C.4.1, theorem C.4 with equation (24)",
+    changed="the mean over 20 seeds came to 1.054 of the first bound, which is tight and holds for the expectation; now 40 seeds, "
+    "less two standard errors.",
 )
 def both_phases():
     """Computed, on a small problem, and on one whose psi are so short that h0 is 1000 times the product curvature C, after every

@@ -509,16 +509,17 @@ def ways(test):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("solver", "options"), [("auto", {}), ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}), ("one_slack", {})]
+    ("solver", "options", "rows"),
+    [("auto", {}, 4), ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}, 11), ("one_slack", {}, 11)],
 )
-def test_a_slow_machine_logs_the_same_rows(solver, options, monkeypatch):
+def test_a_slow_machine_logs_the_same_rows(solver, options, rows, monkeypatch):
     """Where the loop looks at the clock depends on the machine; where it logs, and so where a run ends, does not."""
     train, _ = fwexp.load_dataset("digits")
     traces = []
     for seconds in (1e-4, 0.02, 10.0):
         monkeypatch.setattr("fwexp.driver.loop.CHUNK_SECONDS", seconds)
         traces.append(fwexp.solve(train, solver, lam=0.01, max_passes=12, gap_tol=0.01, **options).trace.drop(columns="time"))
-    assert len(traces[0]) > 10
+    assert len(traces[0]) >= rows
     for trace in traces[1:]:
         pd.testing.assert_frame_equal(traces[0], trace, check_exact=True)
 
