@@ -6,7 +6,7 @@
 ## make figures-<paper>     those of one paper: make figures-icml2013, figures-icml2016, figures-review
 ## make fig-<paper>-<k>     one figure: make fig-icml2013-1
 ## make table-<paper>-<k>   one table: make table-icml2013-1
-## make auto-icml2016       the solver auto beside the methods of that paper
+## make auto-icml2016       the solver auto next to the methods of that paper; also orders-icml2016
 ## make overlays-horses     what was learned, drawn over test images; also overlays-pose
 ## make claims              what stored runs say of the papers' claims
 ## make report              figures, claims and runs as pages: results/report/index.html
@@ -102,6 +102,9 @@ overlays-%: $(INSTALLED) FORCE
 
 auto-%: $(INSTALLED) FORCE
 	$(BIN)/fwexp figure $*/auto $(ARGS)
+
+orders-%: $(INSTALLED) FORCE
+	$(BIN)/fwexp figure $*/orders $(ARGS)
 
 claims report reproduce publish: $(INSTALLED)
 	$(BIN)/fwexp $@ $(ARGS)

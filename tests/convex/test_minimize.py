@@ -592,7 +592,7 @@ PAIR = Simplex(2)
         (lambda: minimize(never, 3), "set must be a convex set of fwexp.convex, got 3"),
         (lambda: minimize(never, PAIR, x0=[2.0, 2.0]), "x0 must lie in the set, got [2.0, 2.0]"),
         (lambda: minimize(never, PAIR, x0=[1.0]), "x0 must be a vector of length 2, got an array of shape (1,)"),
-        (lambda: minimize(never, PAIR, method="pairwis"), "unknown method 'pairwis' .did you mean 'pairwise'..; accepted: "),
+        (lambda: minimize(never, PAIR, method="pairwis"), "unknown method 'pairwis' (did you mean 'pairwise'?); accepted: "),
         (lambda: minimize(never, PAIR, max_iter=0), "max_iter must be a positive finite number, got 0"),
         (lambda: minimize(never, PAIR, gap_tol=-1), "gap_tol must be a finite number >= 0, got -1"),
         (lambda: minimize(never, PAIR, step="big"), "method pairwise: step must be one of auto, line_search, adaptive; got 'big'"),

@@ -15,7 +15,7 @@ def test_defaults():
 @pytest.mark.parametrize(
     ("name", "options", "kind", "message"),
     [
-        ("orc", {}, ParameterError, "unknown dataset 'orc' (did you mean 'ocr'?); accepted: blocks, conll2000, "),
+        ("orc", {}, ParameterError, "unknown dataset 'orc' (did you mean 'ocr'?); accepted: blocks, "),
         (None, {}, ParameterError, "unknown dataset 'None'; accepted: blocks, chain_game, "),
         ("ocr", {"split": "ocr3"}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got 'ocr3' (did you mean 'ocr'?)"),
         ("ocr", {"split": None}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got None"),

@@ -410,7 +410,9 @@ def test_methods_of_a_folder_of_ones_own_and_of_what_is_stored_are_compared(tmp_
     assert main(["compare", long, "bcfw", where]) == 0
     capsys.readouterr()
     assert main(["compare", "mine", "bcfw", where]) == 2
-    assert f", {long}, " in capsys.readouterr().err
+    assert "unknown method 'mine'; accepted: " in capsys.readouterr().err
+    assert main(["compare", long.replace("perm", "perms"), "bcfw", where]) == 2
+    assert f"(did you mean {long!r}?)" in capsys.readouterr().err
     assert main(["compare", "mine", "bcfw", "--config-dir", "nowhere", where]) == 2
     assert capsys.readouterr().err == "fwexp: --config-dir must be a folder, got 'nowhere'\n"
 

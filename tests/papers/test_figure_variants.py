@@ -37,7 +37,7 @@ def test_a_figure_is_drawn_on_other_data():
 def test_options_of_replaced_data_are_dropped_from_grids():
     figure, configs = on_other_data(FIGURES["icml2016/fig3"], {"dataset": "digits"}, "smoke")
     assert {str(one["dataset"]) for one in configs} == {"{'name': 'digits'}"}
-    assert [panel.lam for panel in figure.chart.panels[:3]] == [1.0, 0.001, 0.1]
+    assert [panel.lam for panel in figure.chart.panels[:3]] == [0.001, 1.0, 0.1]
     (one,) = sweep.expand(["+experiment=icml2016/fig3", "dataset=ocr", "dataset.split=ocr", "lam=1", "seed=0", "solver=bcfw"])[:1]
     assert one["dataset"]["split"] == "ocr"  # what is given stays
 

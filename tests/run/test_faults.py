@@ -209,7 +209,9 @@ def test_runs_on_other_data_than_the_published_ones_are_marked(tmp_path, numbers
     assert (" other" in capsys.readouterr().out) == (data == "other")
     notes = ["the data of numbers are not the published ones"] * (data == "other")
     assert reservations([facts(store.read_run(outcome.path))]) == notes
-    claim = SimpleNamespace(**dict.fromkeys(("id", "paper", "statement", "place", "criterion", "figure", "split_by"), ""))
+    claim = SimpleNamespace(
+        **dict.fromkeys(("id", "paper", "statement", "place", "criterion", "changed", "figure", "split_by"), "")
+    )
     claim.needs, claim.decide, claim.vary = (Preset("quickstart").runs(),), lambda runs: Finding({"it": True}), {}
     monkeypatch.setitem(check_claim.__globals__, "needed", lambda *_: {outcome.path.name: numbers.config})
     said = {"data that are not the published ones": "numbers"} if data == "other" else {}
