@@ -86,6 +86,7 @@ METHODS = {
     "bccfw_gap_cache_accelerated": Method("accelerated corrective + gap + cache", "#760626", "D", _CACHED),
     "bcfw_accelerated": Method("accelerated BCFW", "#8A4115", "H"),
     "kernel_bcfw": Method("kernelized BCFW", "#6992C2", "d"),
+    "kernel_fw": Method("kernelized FW", "#44CB63", "X", _OWN_DASHES),
     "auto": Method("auto", "#AA292F", "X"),
     "ssg": Method("SSG", "#D55E00", "s"),
     "online_eg": Method("online-EG", "#CC79A7", "D"),
@@ -127,7 +128,7 @@ LINES = {
 # Our line search under constraints, next to the paper's.
 LINES |= {
     f"{name}_longest": Line(f"{METHODS[name].label}, our step", METHODS[name].color, METHODS[name].marker, (0, (2, 1)), False)
-    for name in ("bcfw_gap", "bcpfw_gap_cache")
+    for name in ("bcfw_gap", "bcpfw_gap_cache", "bccfw_accelerated")
 }
 
 # What runs do in addition to training at one lam.
@@ -150,6 +151,7 @@ LINES |= {
     "random_away[eta=0.5]": Line("random, η = 0.5", "#56B4E9", "p", "-", True),
     "random_away[eta=1.0]": Line("random, η = 1", "#3C0F52", "h", (0, (1, 1.1)), True),
     "block": Line("block-coordinate FW", "#CC79A7", "d", "-", True),
+    "block_descent": Line("projected block descent", "#332288", "s", (0, (2, 1)), True),
     "block_pairwise": Line("block-coordinate pairwise", "#882255", "P", (0, (4, 1.4)), True),
     "dual_extragradient": Line("extragradient", "#0072B2", "o", (0, (1, 1.1)), True),
     "dual_extragradient_entropic": Line("extragradient, entropic", "#56B4E9", "D", (0, (4, 1.4)), True),

@@ -111,7 +111,7 @@ def test_what_another_package_adds_is_run_swept_and_drawn(place):
         'id="E-1"',
         "From 1 to 8 passes",
         "Reproduced</strong>",
-        "Yours: not of fwexp",
+        "These figures are yours: ",
     ):
         assert shown in page
     first = (place.folder / "results/report/index.html").read_text()

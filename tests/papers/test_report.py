@@ -209,8 +209,12 @@ def test_text_of_configurations_and_data_is_escaped(tmp_path):
         "verdict": "fails",
         "runs": [EVIL],
         "missing": 0,
+        "changed": EVIL,
+        "stand_ins": {EVIL: False},
     }
-    page += pages.part("claim", record | {"numbers": {EVIL: EVIL}, "sensitivity": {EVIL: {EVIL: "fails"}}})
+    page += pages.part(
+        "claim", record | {"numbers": {EVIL: EVIL}, "sensitivity": {EVIL: {EVIL: {"verdict": "fails", "parts": {EVIL: False}}}}}
+    )
     page += pages.part("texts", EVIL, [EVIL], [[EVIL]])
     page += pages.part("content", {"id": "x", "title": EVIL, "described": EVIL, "table": None, "curves": {"a": EVIL}})
     assert page.count("alert") > 20
@@ -308,13 +312,20 @@ def test_what_is_wrong_is_one_line(argument, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-NOTHING = {"numbers": {}, "sensitivity": {}, "runs": [], "missing": 0}
+NOTHING = {"stand_ins": {}, "changed": "", "numbers": {}, "sensitivity": {}, "runs": [], "missing": 0}
 
 
 def test_a_claim_shows_the_sentence_the_criterion_and_the_thresholds():
     claim = all_claims()["B13-9"]
     record = {"id": "B13-9", "verdict": "fails", "statement": "S.", "place": claim.place, "criterion": claim.criterion, "why": "W"}
-    page = Page(pages.part("claim", record | NOTHING | {"sensitivity": {"factor": {"1.5": "holds", "2": "fails"}}}))
+    page = Page(
+        pages.part(
+            "claim",
+            record
+            | NOTHING
+            | {"sensitivity": {"factor": {"1.5": {"verdict": "holds", "parts": {}}, "2": {"verdict": "fails", "parts": {}}}}},
+        )
+    )
     assert f"In the paper: {claim.place}" in page.words
     assert f"Criterion: {claim.criterion}" in page.words
     assert "factor1.5 holds, 2 (chosen) fails" in page.words
@@ -431,6 +442,7 @@ def test_a_figure_says_what_holds_on_its_own_data():
         "why": "holds: OCR-large, passes. does not hold: Weizmann horses, passes",
         "paper": "G16",
         "parts": {"OCR-large, passes": True, "Weizmann horses, passes": False, "OCR-small, time": None, "at all": False},
+        "stand_ins": {},
     }
     on = pages._on(("OCR-large", "OCR-small"), record)
     assert (on["verdict"], on["why"]) == ("holds in part", "holds: OCR-large, passes. is not measured: OCR-small, time")
@@ -440,7 +452,7 @@ def test_a_figure_says_what_holds_on_its_own_data():
     named = {part for place in DATA_SETTINGS for part in record["parts"] if place in part}
     assert named == {*record["parts"]} - {"at all"}
     for name, state, said in [
-        ("icml2016/fig5", "Reproduced in part", "On OCR-large, OCR-small, CoNLL alone:"),
+        ("icml2016/fig5", "Reproduced in part", "On OCR-large, CoNLL, OCR-small alone:"),
         ("icml2016/fig6", "Not reproduced", "Weizmann horses, synth. LSP alone:"),
     ]:
         found = figures.Drawn(FIGURES.find(name), None, "full", {"runs": {}})
