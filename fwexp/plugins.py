@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Definition(NamedTuple):
-    """Where something was found: its module, its name in messages, and how to get it."""
+    """The place of a registered object: its module, its name in messages, and how to load it."""
 
     module: str
     described: str

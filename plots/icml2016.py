@@ -56,7 +56,7 @@ WALKERS = ("bcfw_gap", "bcpfw_gap_cache")
 WALKED = ("synth. HorseSeg-small", "OCR-small", "synth. HorseSeg-medium", "OCR-large")
 """The data sets of paths and grids."""
 LAM_MIN = 2.0**-15
-"""Where paths and grids end: the last of the paper's 31 values."""
+"""The last of the paper's 31 values of lam, at which paths and grids end."""
 
 
 def steps(results: "pd.DataFrame") -> "pd.Series":

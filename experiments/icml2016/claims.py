@@ -20,7 +20,7 @@ END = {
     "synth. LSP": 10.0,
     SLOW: 2.0,
 }
-"""How many passes every run makes at least, by the names of `DATA_SETTINGS`: shorter ones leave claims undecided."""
+"""Least number of passes of a run, by the names of `DATA_SETTINGS`: shorter ones leave claims undecided."""
 CHEAP, EXPENSIVE = ("OCR-large", "CoNLL", "OCR-small"), ("synth. LSP", SLOW)
 """Oracles of some microseconds and of some milliseconds and more; minimum cuts lie between."""
 PAIRS = (("bcfw", "bcfw_gap"), ("bcpfw", "bcpfw_gap"))

@@ -68,7 +68,7 @@ class Trial(NamedTuple):
 
     @property
     def is_measured(self) -> bool:
-        """Whether the run reached the wanted gap."""
+        """True if the run reached the wanted gap."""
         return self.passes <= self.ended
 
 
@@ -94,7 +94,7 @@ class Prediction(NamedTuple):
 
 @dataclass
 class Advice:
-    """What the trials showed.
+    """Results of the trials.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from fwexp.papers.declarations import Need, papers_by_id
 
 KIND = "verdicts"
 NOTHING: dict[str, dict] = {"parts": {}, "stand_ins": {}, "numbers": {}, "sensitivity": {}}
-"""What a verdict has where nothing is decided."""
+"""Fields of a verdict if nothing is decided."""
 LARGEST = 2**24  # bytes of a file of verdicts
 
 

@@ -149,7 +149,7 @@ def _of_its_paper(figure: str, records: Mapping[str, Mapping]) -> list[Mapping]:
 
 
 class State(NamedTuple):
-    """Whether a figure was reproduced: a short answer, a sentence, and the claims behind it."""
+    """The state of a figure: whether it was reproduced as a short answer, a sentence, and the claims behind it."""
 
     answer: str
     words: str
