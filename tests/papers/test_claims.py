@@ -334,7 +334,7 @@ COMPUTED = {
 }
 SAME = {"B13-12": "L-2", "B13-13": "L-1", "B13-15": "R-5"}
 FALSE = {"B13-15": {PRINTED_EQUALITY}, "B13-18": {"n per iteration of the cutting plane"}}
-"""What the papers print and computations contradict, by claim."""
+"""Claims of the papers that computations contradict, with the contradicted parts."""
 
 
 def fallen(id, decided, monkeypatch):
