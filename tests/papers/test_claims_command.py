@@ -24,7 +24,7 @@ def test_verdicts_are_printed_and_kept(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "R-1     undecided" in out
     assert "runs are not stored" in out
-    assert "9 claims: 1 holds, 1 holds in part; 7 undecided" in out
+    assert "16 claims: 4 holds, 4 holds in part; 8 undecided" in out
     stored = json.loads(claims_path(tmp_path, "R").read_text())
     assert list(stored) == list(of_paper("review"))
     assert {"statement", "place", "criterion", "sensitivity", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(

@@ -4,7 +4,7 @@ A problem is n examples with m outputs each, the first of which is true. Solvers
 compilation; further numbers of the theory, curvatures and optimum, are found by trying everything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -97,6 +97,16 @@ def subgradients(outputs: Outputs, lam: float, steps: Sequence[float], start=0.0
     return np.array(ws)
 
 
+def stochastic_subgradients(outputs: Outputs, lam: float, steps: Sequence[float], seeds: int) -> np.ndarray:
+    """Return the last iterates of the stochastic subgradient method on P, with the given steps, one for each seed."""
+    ws = np.zeros((seeds, outputs.psi.shape[2]))
+    orders = np.array([np.random.default_rng(seed).integers(outputs.n, size=len(steps)) for seed in range(seeds)])
+    for i, step in zip(orders.T, steps, strict=True):
+        y = (outputs.losses[i] - np.einsum("kmd,kd->km", outputs.psi[i], ws)).argmax(axis=1)
+        ws = ws - step * (lam * ws - outputs.psi[i, y])
+    return ws
+
+
 def coordinate_descent(X: np.ndarray, y: np.ndarray, C: float, order: Sequence[int]) -> np.ndarray:
     """Return the iterates of dual coordinate descent on a binary SVM (Hsieh et al. 2008, algorithm 1)."""
     a, ws = np.zeros(len(y)), [np.zeros(X.shape[1])]
@@ -128,17 +138,20 @@ def prox_sdca(outputs: Outputs, lam: float, order: Sequence[int]) -> np.ndarray:
     return np.array(ws)
 
 
-def cutting_plane(outputs: Outputs, lam: float, most: int, eps: float, corners: Sequence[np.ndarray] | None = None):
+def cutting_plane(outputs: Outputs, lam: float, most: int, eps: float, corners: Sequence[np.ndarray] | Callable | None = None):
     """Return weights and minima of the 1-slack cutting plane after 0, 1, ... planes, and the outputs that make each plane.
 
-    It ends at a violation of eps, or takes the planes of the given outputs. The quadratic program is solved over w and xi >= 0, by
-    scipy and not by the package's solver.
+    It ends at a violation of eps, or takes the planes of the given outputs, which may be a function of the step, w and xi. The
+    quadratic program is solved over w and xi >= 0, by scipy and not by the package's solver.
     """
     d, everyone = outputs.psi.shape[2], np.arange(outputs.n)
     x, planes, chosen = np.zeros(d + 1), [], []
     ws, values = [x[:d]], [0.0]
-    for step in range(most if corners is None else len(corners)):
-        worst = outputs.worst(ws[-1]) if corners is None else corners[step]
+    for step in range(len(corners) if isinstance(corners, Sequence) else most):
+        if callable(corners):
+            worst = corners(step, x[:d], x[d])
+        else:
+            worst = outputs.worst(ws[-1]) if corners is None else corners[step]
         plane = outputs.psi[everyone, worst].mean(axis=0), outputs.losses[everyone, worst].mean()
         if corners is None and plane[1] - plane[0] @ ws[-1] - x[d] <= eps:
             break
@@ -221,6 +234,18 @@ def degraded_batch(outputs: Outputs, lam: float, steps: int, nu: float, error: f
         a = a + (np.clip(slope / length, 0.0, 1.0) if length else float(slope > 0)) * direction
         found.append(negative_dual(outputs, lam, a))
     return np.array(found)
+
+
+def degraded_planes(outputs: Outputs, lam: float, planes: int, nu: float, error: float) -> np.ndarray:
+    """Return -D after 1, 2, ... planes of a 1-slack cutting plane with the worst planes that errors allow, as `degraded_batch`."""
+
+    def worst(step: int, w: np.ndarray, slack: float) -> np.ndarray:
+        values = augmented(outputs, w)
+        highest = values.max(axis=1, keepdims=True)
+        missed = (1.0 - nu) * max(highest.mean() - slack, 0.0) + error / (step + 2)
+        return np.where(values >= highest - missed - 1e-12, values, np.inf).argmin(axis=1)
+
+    return -cutting_plane(outputs, lam, planes, -np.inf, worst)[1][1:]
 
 
 def block_curvatures(outputs: Outputs, lam: float) -> np.ndarray:
