@@ -80,9 +80,13 @@ def _skip_sklearn(app, what, name, value, skip, options):
     return True if (getattr(value, "__module__", None) or "").startswith("sklearn") else None
 
 
+# The pages and pictures of the publication, where the site has them.
+PUBLISHED = {"README.md": "/index.md", "reproduced.md": "/reproduced.md", "figures": ""}
+
+
 def _find_published(app, name, text):
-    gallery = text[0].replace("../results/published/README.md", "generated/figures/index.md")
-    text[0] = gallery.replace("../results/published/figures", "generated/figures")
+    for published, generated in PUBLISHED.items():
+        text[0] = text[0].replace(f"../results/published/{published}", f"generated/figures{generated}")
 
 
 def setup(app):

@@ -11,6 +11,8 @@ import reference
 
 from fwexp.experiments import FIGURES, PAPERS, TABLE, Figure, Paper
 from fwexp.papers.claims import VERDICTS
+from fwexp.papers.reproduce import departures
+from fwexp.papers.reproduce.published_faults import DIFFERENCES
 
 PEERS = {"liblinear": "LIBLINEAR and fwexp", "dlib": "dlib and fwexp", "crfsuite": "CRFsuite and fwexp"}
 ABOUT_SHOWN = {"reproduced": "What the paper's figure shows", "announced": "What the paper announces"}
@@ -18,7 +20,7 @@ COLUMNS = "| claim | verdict | statement | place in the paper |\n| --- | --- | -
 
 
 def pages(published: Path, folder: Path) -> None:
-    """Write a page per published figure, one per comparison with another tool, and the gallery below ``folder``."""
+    """Write a page per published figure and per comparison, the gallery, and how our runs differ, below ``folder``."""
     claims = {}
     for path in sorted((published / "claims").glob("*.json")):
         claims |= json.loads(path.read_text(encoding="utf-8"))
@@ -34,6 +36,7 @@ def pages(published: Path, folder: Path) -> None:
         text = (published / "peers" / f"{name}.md").read_text(encoding="utf-8")
         (folder / f"{name}.md").write_text(f"{reference.LEAF}# {title}\n\n{text}", encoding="utf-8")
     (folder / "index.md").write_text("\n".join(_gallery(figures, claims)), encoding="utf-8")
+    (folder / DIFFERENCES).write_text(departures.page(published), encoding="utf-8")
 
 
 def paper_of(figure: Figure) -> Paper | None:
@@ -84,7 +87,8 @@ def _gallery(figures: list[Figure], claims: dict[str, dict]) -> Iterator[str]:
     """Yield the lines of the gallery: verdicts and figures by paper."""
     yield "# Gallery: figures and verdicts\n"
     yield "This page shows, for every paper, what our runs confirm, what they do not confirm, and the figures. Each figure has"
-    yield "a page with the claims, the verdicts and the command. [Figures and claims](../../figures.md) explains verdicts.\n"
+    yield "a page with the claims, the verdicts and the command. [Figures and claims](../../figures.md) explains verdicts;"
+    yield f"[What is reproduced, and how it differs]({DIFFERENCES}) lists data, sizes, seeds and budgets.\n"
     tools = ", ".join(f"[{title}]({name}.md)" for name, title in PEERS.items())
     yield f"There are also measurements against other tools: {tools}.\n"
     for paper in [*PAPERS.values(), None]:

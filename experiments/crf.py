@@ -11,7 +11,7 @@ PROBABILITIES = Figure.declared(
     "point of L-BFGS is the best mixture of the marginals that it has met.",
     chart=Chart(
         panels=[
-            Panel(key, f"{title}, λ = 1/n", dataset, "1/n", "gap", axis, left)
+            Panel(key, f"{title}, λ = 1/n", dataset, "1/n", "gap", axis, left, full=left)
             for keys, title, dataset, seconds in (("ab", "OCR", "ocr", 0.05), ("cd", "CoNLL", "conll2000", 0.2))
             for key, axis, left in zip(keys, ("passes", "time"), (1.0, seconds))
         ],

@@ -64,6 +64,8 @@ class Chart:
         From results to results with the columns that panels show in addition to those of a trace.
     budgeted : bool
         Whether all runs have the same time limit on a data set: where it ends them, they were not stopped early.
+    own_legends : bool
+        Whether each panel has a legend below it, because panels compare different methods; otherwise one legend serves all.
     columns : int
         Panels to a row.
     height, width : float
@@ -77,6 +79,7 @@ class Chart:
     variants: "Callable[[pd.DataFrame], pd.Series] | None" = None
     derive: "Callable[[pd.DataFrame], pd.DataFrame] | None" = None
     budgeted: bool = False
+    own_legends: bool = False
     columns: int = 3
     height: float = 1.75
     width: float = style.TEXT
@@ -124,7 +127,7 @@ class Chart:
         return frames.joined(frame for panel in self.panels for frame in frames.curves_of(results, panel))
 
     def draw(self, frame: "pd.DataFrame") -> "Figure":
-        """Draw all panels with one legend for all; return the matplotlib Figure."""
+        """Draw all panels with their legend, or legends; return the matplotlib Figure."""
         from matplotlib.figure import Figure
 
         rows = -(-len(self.panels) // self.columns)
@@ -135,8 +138,11 @@ class Chart:
                 drawing.draw_panel(frame, panel, ax)
             for ax in grid.flat[len(self.panels) :]:
                 ax.set_axis_off()
-            drawing.share_labels(grid)
-            drawing.legend(figure, frame, self.width)
+            if self.own_legends:
+                drawing.legends(figure, grid, self.panels, frame, self.width / self.columns)
+            else:
+                drawing.share_labels(grid)
+                drawing.legend(figure, frame, self.width)
         return figure
 
 

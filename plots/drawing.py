@@ -1,5 +1,6 @@
 """Drawing tidy frames of curves, as `fwexp.plots.frames` makes them: panels, their log axes, and one legend for all."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -164,21 +165,34 @@ def _halo():
 
 def legend(figure: "Figure", frame: "pd.DataFrame", width: float, lines: "dict[str, style.Line] | None" = None) -> None:
     """Add one legend below a figure `width` inches wide, in the order of the table; it explains line and band."""
+    lines = lines or style.lines(frame["variant"])
+    if len(frame):
+        figure.legend(**_entries(frame, width, lines), title=_title(frame), loc="outside lower center", borderaxespad=0.2)
+
+
+def legends(figure: "Figure", grid: "np.ndarray", panels: Sequence[Panel], frame: "pd.DataFrame", width: float) -> None:
+    """Add a legend below each panel, `width` inches wide, for its curves, and one line for the figure that explains bands."""
+    lines = style.lines(frame["variant"])
+    for panel, ax in zip(panels, grid.flat):
+        shown = frame[frame["panel"] == panel.key]
+        if len(shown):
+            ax.legend(**_entries(shown, width, lines, handle=3.0), loc="upper center", bbox_to_anchor=(0.45, -0.22))
+    if title := len(frame) and _title(frame):
+        figure.supxlabel(title, fontsize=7)
+
+
+def _title(frame):
+    """Return the line that explains bands, if there are any."""
+    runs = int(frame["runs"].max())
+    return f"random methods: median of {runs} runs, band from best to worst" if runs > 1 else None
+
+
+def _entries(frame, width, lines, handle=4.2):
+    """Return the arguments of a legend for the curves of a frame; a long handle shows the dashes on both sides of the marker."""
     from matplotlib.lines import Line2D
 
-    looks = lines or style.lines(frame["variant"])
-    entries = [looks[variant] for variant in style.in_table_order(frame["variant"])]
-    if not entries:
-        return
-    widest = 0.062 * max(len(line.label) for line in entries) + 0.72  # inches: letters, the line before, space behind
+    entries = [lines[variant] for variant in style.in_table_order(frame["variant"])]
+    widest = 0.06 * max(len(line.label) for line in entries) + 0.13 * handle + 0.17  # inches: letters, handle, space
     rows = -(-len(entries) // max(1, int((width + 0.15) / widest)))
-    runs = int(frame["runs"].max())
-    figure.legend(
-        handles=[Line2D([], [], label=line.label, **line.properties()) for line in entries],
-        title=f"random methods: median of {runs} runs, band from best to worst" if runs > 1 else None,
-        loc="outside lower center",
-        ncols=-(-len(entries) // rows),
-        handlelength=4.2,  # shows the dashes on both sides of the marker
-        columnspacing=1.4,
-        borderaxespad=0.2,
-    )
+    handles = [Line2D([], [], label=line.label, **line.properties()) for line in entries]
+    return {"handles": handles, "ncols": -(-len(entries) // rows), "handlelength": handle, "columnspacing": 1.4}

@@ -33,6 +33,8 @@ MEASURES = {
     "share": ("share of problems solved", "linear"),
     "rank": ("mean rank", "linear"),
     "rate": ("oracle calls per second", "log"),
+    "objective": ("primal and dual objective", "log"),
+    "difference": ("|ours - published code|", "log"),
 }
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
 AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected", "factor": "factor over the fastest"}

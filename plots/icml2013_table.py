@@ -30,12 +30,16 @@ METHODS = {
     "bcfw": ("block-coordinate Frank-Wolfe", "yes", "primal-dual", "expected duality gap", "maximization", "O(R² / (λε))"),
 }
 
+WITHOUT_DUAL, UNCERTIFIED = ("ssg",), " †"
+"""Methods whose numbers are of another quantity than those of the others, and the mark of these numbers."""
+
 _NOTES = """\
 Columns up to *{theory}*: Table 1 of Lacoste-Julien et al. (2013), and its Theorem 1 for batch Frank-Wolfe; R bounds the psi
 vectors, ε is the accuracy in the method's own sense.
 Calls (in brackets: passes) were measured on OCR{n}, λ = {lam}: median over the seeds until the lowest primal minus the highest dual
-of the run is below that part of P(0), the objective at w = 0. The stochastic subgradient method has no dual: for it the highest
-one of all runs counts. Between logged points a power law is assumed.
+of the run is below that part of P(0), the objective at w = 0. Between logged points a power law is assumed.
+{mark}: the stochastic subgradient method has no dual. Its numbers are those of its distance to the highest dual of all runs, which
+is smaller than a gap: they are no certificate, and no run could stop by them.
 Growth: exponent fitted to random samples of the training words. A dash: not run, or fewer than three sizes got there.
 """
 
@@ -74,11 +78,12 @@ def draw(frame: "pd.DataFrame") -> str:
     for row in frame.to_dict("records"):
         calls = [_calls(row[f"calls {level}"], row["longest"], row["n"]) for level in LEVELS]
         growth = [f"n^{row[f'growth {level}']:.2f}" if np.isfinite(row[f"growth {level}"]) else "-" for level in LEVELS]
+        mark = UNCERTIFIED * (row["method"] in WITHOUT_DUAL)
         facts = [row[fact].replace("|", r"\|") for fact in FACTS]
-        lines.append("| " + " | ".join([*facts, *calls, *growth]) + " |")
+        lines.append("| " + " | ".join([*facts, *(cell + mark if cell != "-" else cell for cell in (*calls, *growth))]) + " |")
     sizes = frame["n"].dropna()
     n = f", n = {int(sizes.max())}" if len(sizes) else ""
-    return "\n".join([*lines, "", *_NOTES.format(theory=FACTS[-1], n=n, lam=LAM).splitlines()]) + "\n"
+    return "\n".join([*lines, "", *_NOTES.format(theory=FACTS[-1], n=n, lam=LAM, mark=UNCERTIFIED.strip()).splitlines()]) + "\n"
 
 
 def _with_bound(results):

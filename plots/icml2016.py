@@ -44,8 +44,8 @@ DATA_SETTINGS = {
     "Weizmann horses": DataSetting("horses", (10.0, 1.0, 0.1)),
     "synth. LSP": DataSetting("synthetic_lsp", (1.0, 0.1, 0.01)),
 }
-"""By what panels call them. The lam are the paper's; for horses those of its larger HorseSeg, for LSP smaller ones, as fit features
-about as long as 1."""
+"""By what panels call them. The lam are those of the published code, because the paper's appendix is not at hand: for horses those
+of the larger HorseSeg, for LSP smaller ones, as fit features about as long as 1."""
 
 SLOW, SLOW_SETTING = "slow LSP", DataSetting("slow_lsp", (1.0, 0.1, 0.01))
 """Poses with an oracle of more than 50 ms, at the middle lam only."""

@@ -35,14 +35,15 @@ FACTS = {
     SLOW: Facts("n 100, d 2677", "max-product on a tree, all pairs of cells"),
 }
 
-_NOTES = """*synth.*: drawn to the size of the paper's data set, which is not at hand; the horses are images of another set. A call:
-         scores of the example's parts, loss-augmented decoding and loss, in CPU time of one thread, at the weights with which the
-         run of BCFW ended (middle lam of figures 5 and 6, seed 0). Least, mean and most are of up to {sampled} examples spread
-         evenly, each the shortest of {repeats} calls in a row, less the shortest that decodes nothing. In the paper calls cost 0.1
-         ms to 2 s (section 5). Share: mean cost times the oracle calls of a run, over its solver time, which is wall time of one
-         thread. Calls of a run cost more or less at its earlier weights and find less in the processor's caches, so this is an
-         estimate, from below. Measured after the runs, on the machine that made the table. A dash: not run, or not in the paper.
-         """
+_NOTES = """\
+*synth.*: drawn to the size of the paper's data set, which is not at hand; the horses are images of another set. A call:
+scores of the example's parts, loss-augmented decoding and loss, in CPU time of one thread, at the weights with which the
+run of BCFW ended (middle lam of figures 5 and 6, seed 0). Least, mean and most are of up to {sampled} examples spread
+evenly, each the shortest of {repeats} calls in a row, less the shortest that decodes nothing. In the paper calls cost 0.1
+ms to 2 s (section 5). Share: mean cost times the oracle calls of a run, over its solver time, which is wall time of one
+thread. Calls of a run cost more or less at its earlier weights and find less in the processor's caches, so this is an
+estimate, from below. Measured after the runs, on the machine that made the table. A dash: not run, or not in the paper.
+"""
 SAMPLED, REPEATS = 500, 5
 
 

@@ -53,7 +53,9 @@ def command_lines(program: str) -> list[str]:
 
 def figure_target(name: str) -> str:
     """Return the make target of a figure: ``icml2013/fig1`` is ``fig-icml2013-1``."""
-    return re.sub(r"(\w+)/(fig|table|overlays|auto|orders)(\d*)$", lambda m: "-".join(filter(None, (m[2], m[1], m[3]))), name)
+    return re.sub(
+        r"(\w+)/(fig|table|overlays|auto|orders|original)(\d*)$", lambda m: "-".join(filter(None, (m[2], m[1], m[3]))), name
+    )
 
 
 def files(page: Path) -> dict[str, str]:

@@ -177,8 +177,9 @@ ORDERS = Figure.declared(
             Panel("d", "chain SVM, dual: projections", "chain_dual", "", "gap", "calls", 1.0, task="convex", early=False),
         ],
         derive=certified_gaps.measured,
+        own_legends=True,
         columns=2,
-        height=2.3,
+        height=2.9,
     ),
 )
 TABLE1 = Figure.declared(

@@ -8,7 +8,7 @@ KIND = {"kind": Kind.ANNOUNCED, "seconds": 5.0}  # problems are small
 
 
 def _panel(key: str, title: str, dataset: str, measure: str = "gap", axis: str = "calls", left: float = 1.0, **options) -> Panel:
-    return Panel(key, title, dataset, "", measure, axis, left, options=options, task="convex", early=False)
+    return Panel(key, title, dataset, "", measure, axis, left, full=left, options=options, task="convex", early=False)
 
 
 def _chart(*panels: Panel, **size) -> Chart:

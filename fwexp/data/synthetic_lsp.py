@@ -3,7 +3,7 @@
 n = 100 images for training and 50 for test, 14 joints in a tree, d = 2677: 187 or 188 features of every joint, and 4 weights of
 13 deformations. An oracle call scores 14 joints at 32 x 32 cells, a hundred times the cost of the step around it.
 
-``slow_lsp`` has the same n and d, images of 44 x 44 cells, and an oracle that tries all pairs of cells: a call takes more than
+``slow_lsp`` has the same n and d, images of 56 x 56 cells, and an oracle that tries all pairs of cells: a call takes more than
 50 ms, as costly ones of the paper do (section 5: up to 2 seconds).
 
 An image is noise. At the cell of every joint its template, a vector of numbers, is added to the features; at two other cells,
@@ -23,7 +23,7 @@ from fwexp.options import NoOptions
 
 NUM_TRAIN, NUM_TEST = 100, 50
 SEED = 2016
-SIDE, SLOW_SIDE = 32, 44  # cells
+SIDE, SLOW_SIDE = 32, 56  # cells
 WIDEST = 188  # features of the second half of the joints; the first half has one less
 SIGNAL, DISTRACTION, NOISE = 24, 18, 128  # before the division by SCALE
 SPREAD, DISTRACTORS = 2, 2

@@ -13,7 +13,7 @@ import functools
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,6 +25,7 @@ from fwexp.papers.figure_files import PICTURE
 
 NAME = re.compile(r"[A-Za-z][\w-]*(/[A-Za-z][\w-]*)*")
 EXPERIMENTS = "fwexp.experiments"
+STAND_IN = "stand-in: "
 
 
 class Kind(StrEnum):
@@ -89,6 +90,12 @@ class Paper(Declared):
         0 where it has none.
     advance : Advance, optional
         Comes first in the report, with the measured numbers.
+    budget : str
+        Seeds, passes and time that the paper states for its experiments, with the place of each.
+    data : mapping
+        For each data set of its figures, by name, how it relates to the paper's; `STAND_IN` begins what is said of a stand-in.
+    choices : tuple of str
+        What the paper leaves open, and what is done here instead; a sentence each.
     """
 
     id: str
@@ -98,6 +105,9 @@ class Paper(Declared):
     year: int = 0
     url: str = ""
     advance: Advance | None = None
+    budget: str = ""
+    data: Mapping[str, str] = field(default_factory=dict)
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

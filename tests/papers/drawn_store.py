@@ -15,7 +15,7 @@ from fwexp.papers.claims import of_paper
 from fwexp.papers.figure_pipeline import save_figure
 from fwexp.papers.origin import Origin
 from fwexp.papers.peers import peer_table as peers
-from fwexp.papers.reproduce import publish
+from fwexp.papers.reproduce import departures, publish
 from fwexp.run import sweep
 from fwexp.store.provenance import provenance
 from tests.plots.synthetic_results import make_results
@@ -82,6 +82,7 @@ def published(drawn, tmp_path_factory):
     results, folder = drawn, tmp_path_factory.mktemp("published") / "there"
     patch = pytest.MonkeyPatch()
     patch.setattr(publish, "all_claims", lambda: CLAIMS)
+    patch.setattr(departures, "_configs", lambda name: [])  # which takes seconds; tests/papers/test_departures.py has them
     before = sorted(results.rglob("*"))
     written = publish.publish(results, folder)
     patch.undo()

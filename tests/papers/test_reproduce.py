@@ -191,7 +191,9 @@ def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path):
     assert faults(folder) == []
     changed = {path.relative_to(folder).as_posix() for path in written if path.read_bytes() != before[path]}
     assert {"figures/quickstart.csv", "provenance.json", "README.md"} <= changed
-    assert not [name for name in changed if not name.startswith(("figures/quickstart", "provenance", "README", RECORD))]
+    assert not [
+        name for name in changed if not name.startswith(("figures/quickstart", "provenance", "README", "reproduced", RECORD))
+    ]
     about = json.loads((folder / "provenance.json").read_text())
     assert [(each["parts"], each["command"]) for each in about["since"]] == [(["quickstart"], "fwexp publish quickstart")]
     assert "Of it, quickstart: written again by `fwexp publish quickstart` on" in (folder / "README.md").read_text()

@@ -268,6 +268,16 @@ def test_all_panels_and_the_legend_agree_on_methods_that_the_table_does_not_know
     assert alone.items() <= expected.items()
 
 
+def test_panels_may_have_legends_of_their_own():
+    panels = [PANEL, dataclasses.replace(PANEL, key="b", without=["bcfw"])]
+    frame = data(make_figure(), panels, hidden=[REFERENCE])
+    figure = Chart(panels, own_legends=True).draw(frame)
+    assert figure.legends == []
+    for ax in figure.axes[:2]:
+        assert {text.get_text() for text in ax.get_legend().get_texts()} == set(_lines(ax))
+    assert figure.get_supxlabel() == "random methods: median of 10 runs, band from best to worst"
+
+
 def test_the_panel_shows_all_curves_from_its_start_on():
     frame = data(make_figure(), [PANEL], hidden=[REFERENCE])
     bottom, top = drawing.draw_panel(frame, PANEL).get_ylim()

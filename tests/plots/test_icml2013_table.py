@@ -76,3 +76,11 @@ def test_markdown_has_a_row_per_method_and_says_what_was_not_reached(tmp_path):
     assert [path.name for path in paths] == ["table1.md", "table1.csv", "table1.json"]
     assert paths[0].read_text().endswith("**smoke preset**\n")
     pd.testing.assert_frame_equal(pd.read_csv(paths[1]), frame, check_dtype=False)
+
+
+def test_the_row_of_another_quantity_is_marked():
+    frame = rows(make_run("ssg", lambda calls: 100 / calls, dual=False), make_run("bcfw", lambda calls: 100 / calls)).reset_index()
+    lines = {line.split(" | ")[0].strip("| "): line for line in table.draw(frame).splitlines() if line.startswith("| ")}
+    assert lines["stochastic subgradient"].count("†") == 2  # too few sizes for growth
+    assert "†" not in lines["block-coordinate Frank-Wolfe"]
+    assert "†: the stochastic subgradient method has no dual." in table.draw(frame)

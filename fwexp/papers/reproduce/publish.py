@@ -8,6 +8,7 @@ have the first 12 digits of keys, which ``fwexp ls key=...`` takes.
 import datetime
 import io
 import json
+import os
 import re
 import shutil
 from collections import Counter
@@ -28,7 +29,18 @@ from fwexp.papers.figure_files import PICTURE, TABLE, paths, read_file, read_rec
 from fwexp.papers.origin import commit_of
 from fwexp.papers.peers.contests import CONTESTS
 from fwexp.papers.report.figures import Drawn, drawn
-from fwexp.papers.reproduce.published_faults import DIGITS, DROPPED, KEPT, PEERS_PART, commits, faults_of, is_current, read_json
+from fwexp.papers.reproduce import departures
+from fwexp.papers.reproduce.published_faults import (
+    DIFFERENCES,
+    DIGITS,
+    DROPPED,
+    KEPT,
+    PEERS_PART,
+    commits,
+    faults_of,
+    is_current,
+    read_json,
+)
 from fwexp.store.records import Damaged
 
 KIND = "published results"
@@ -103,6 +115,7 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
             about["since"] = []
         write_json(temporary / "provenance.json", about)
         (temporary / "README.md").write_text(gallery(temporary), encoding="utf-8")
+        (temporary / DIFFERENCES).write_text(departures.page(temporary), encoding="utf-8")
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
@@ -158,7 +171,7 @@ def _keep(folder: Path, temporary: Path, wanted: Sequence[str]) -> dict | None:
         place = path.relative_to(folder)
         stem = place.with_suffix("")
         part = next((name for name in stem.parts if name not in ("figures", "claims")), "")
-        if part in wanted or stem in left_out or place.name in ("README.md", owned.RECORD):
+        if part in wanted or stem in left_out or place.name in ("README.md", DIFFERENCES, owned.RECORD):
             continue
         if fault := next(faults_of(path, folder), None):
             print_line(f"{path}: {fault}; left out")
@@ -237,6 +250,8 @@ def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str
     now, runs = here(), [run for run in store.find_runs(results_dir) if run.key in looked_at]
     made = [run.record.get("provenance", {}) for run in runs]
     dates = sorted(run.record["created"] for run in runs if run.record.get("created"))
+    seconds = {run.key: run.record.get("time") or 0.0 for run in runs}
+    by_figure = {drawing.figure.name: [seconds[key] for key in drawing.record["runs"] if key in seconds] for drawing in figures}
     return {
         "command": " ".join(["fwexp publish", *chosen]),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -245,15 +260,27 @@ def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str
         "system": now["system"],
         "cpu": now["cpu"],
         "cpu_kind": now["cpu_kind"],
+        "memory_gb": memory_gb(),
         "runs": {
             "stored": len(runs),
-            "solver_hours": round(sum(run.record.get("time") or 0.0 for run in runs) / 3600, 2),
+            "solver_hours": round(sum(seconds.values()) / 3600, 2),
             "first": dates[0] if dates else None,
             "last": dates[-1] if dates else None,
             "commits": dict(Counter(commit_of(origin) for origin in made)),
             "cpus": dict(Counter(origin.get("cpu", "unknown") for origin in made)),
+            "cores": sorted({origin["cpu_count"] for origin in made if origin.get("cpu_count")}),
+            "threads": sorted({origin["threads"] for origin in made if origin.get("threads")}),
+            "figures": {name: {"runs": len(times), "solver_seconds": round(sum(times), 1)} for name, times in by_figure.items()},
         },
     }
+
+
+def memory_gb() -> float | None:
+    """Return the memory of this machine in gigabytes, where the system tells it."""
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def gallery(folder: Path) -> str:
@@ -271,6 +298,7 @@ def gallery(folder: Path) -> str:
             f" at commit {later['commit'][:12]}, on {later['cpu']}, from {later['runs']['stored']} runs."
         )
     lines += [
+        f"[What is reproduced, and how it differs]({DIFFERENCES}) has data, sizes, seeds and budgets;",
         "[provenance.json](provenance.json) has versions and runs. All is smaller than in the store:",
         f"pictures by half, tables at most {POINTS} positions per curve and four digits, records {DIGITS} digits of keys.",
         "",

@@ -27,6 +27,8 @@ DIGITS = 12
 DROPPED = ("keys", "commit", "preset")
 KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
 PEERS_PART = "peers"
+DIFFERENCES = "reproduced.md"
+"""The page that `fwexp.papers.reproduce.departures` writes."""
 CLAIM = {
     **dict.fromkeys(("id", "paper", "statement", "place", "criterion", "changed", "figure", "verdict", "why"), str),
     "parts": dict,
@@ -39,9 +41,11 @@ CLAIM = {
 PROVENANCE = {
     **dict.fromkeys(("command", "date", "commit", "system", "cpu"), str),
     **dict.fromkeys(("versions", "cpu_kind", "runs"), dict),
+    "memory_gb": float | None,
 }
 VERDICT_PART = {"parts": list, **PROVENANCE}
 RUNS = {"stored": int, "solver_hours": float, "first": str | None, "last": str | None, "commits": dict, "cpus": dict}
+RUNS |= {"cores": list, "threads": list, "figures": dict}
 FIGURE = {**dict.fromkeys(KEPT, str), **dict.fromkeys(("versions", "runs", "files"), dict), "format": int}
 SMALL = (".png", ".md", ".csv", ".json")
 
@@ -65,7 +69,7 @@ def faults(folder: Path) -> list[str]:
     size = sum(path.stat().st_size for path in files)
     if size > MEGABYTES * 1e6:
         lines.append(f"{size / 1e6:.2f} MB in all, at most {MEGABYTES:g} MB")
-    for name in ("provenance.json", "README.md"):
+    for name in ("provenance.json", "README.md", DIFFERENCES):
         if not (folder / name).is_file():
             lines.append(f"{name} is missing")
     return lines + of_several_commits(folder)
@@ -108,7 +112,7 @@ def faults_of(path: Path, folder: Path) -> Iterator[str]:
     match place.parts:
         case (owned.RECORD,):
             pass
-        case ("README.md",):
+        case (name,) if name in ("README.md", DIFFERENCES):
             yield from _links(path)
         case ("provenance.json",):
             yield from _provenance(read_json(path))
@@ -167,7 +171,7 @@ def _figure(path: Path, name: str) -> Iterator[str]:
     elif record and path.suffix == ".json":
         if fault := _misfits(record, FIGURE):
             yield fault
-        elif not record["runs"] or any(len(key) != DIGITS for key in record["runs"]):
+        elif bool(record["runs"]) != FIGURES.find(name).has_runs or any(len(key) != DIGITS for key in record["runs"]):
             yield f"runs must be named by {DIGITS} digits of their keys"
 
 

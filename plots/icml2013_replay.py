@@ -1,0 +1,73 @@
+"""The trajectories of the published code of the ICML 2013 paper and of ours on the same index sequence, and their difference."""
+
+from typing import TYPE_CHECKING
+
+from fwexp.plots import style
+from fwexp.plots.drawing import label_log
+from fwexp.plots.frames import AXES, MEASURES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+COLUMNS = ["panel", "variant", "axis", "measure", "x", "median", "keys"]
+TITLES = {"a": "BCFW on OCR-small, λ = 0.01", "b": "batch FW", "c": "difference of (a) and (b)"}
+OBJECTIVES = ("primal", "dual")
+PUBLISHED = ", published code"
+RING = {"linestyle": "", "marker": "o", "markersize": 3.4, "markerfacecolor": "white"}
+SMALLEST = 1e-15
+"""Least difference that is drawn: equal values, too, have a place on the log axis."""
+
+
+def data(_: object, replayed: "pd.DataFrame") -> "pd.DataFrame":
+    """Return primal and dual of both codes (a, b), and the larger of their two differences (c), as a tidy frame."""
+    import pandas as pd
+
+    frames = []
+    for variant, of_one in replayed.groupby("variant", sort=False):
+        rows = of_one[of_one["measure"].isin(OBJECTIVES)]
+        difference = (
+            (rows["ours"] - rows["published"]).abs().groupby(rows["passes"]).max().clip(lower=SMALLEST).reset_index(name="d")
+        )
+        series = [("c", "difference", variant, difference["passes"], difference["d"])]
+        for measure in OBJECTIVES:
+            one, name, panel = rows[rows["measure"] == measure], f"{variant}, {measure}", "b" if variant == "fw" else "a"
+            series += [(panel, "objective", name, one["passes"], one["ours"])]
+            series += [(panel, "objective", name + PUBLISHED, one["passes"], one["published"])]
+        for panel, measure, label, x, values in series:
+            facts = {"panel": panel, "variant": label, "axis": "passes", "measure": measure, "keys": ""}
+            frames.append(pd.DataFrame({**facts, "x": x, "median": values}))
+    return pd.concat(frames, ignore_index=True)[COLUMNS].sort_values("panel", kind="stable", ignore_index=True)
+
+
+def draw(frame: "pd.DataFrame", _: object) -> "Figure":
+    """Draw lines for ours, rings for the published code, and the differences on a log axis."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    with style.context():
+        figure = Figure(figsize=(style.TEXT, 2.5), layout="constrained")
+        for (panel, rows), ax in zip(frame.groupby("panel"), figure.subplots(1, 3), strict=True):
+            label, scale = MEASURES[rows["measure"].iloc[0]]
+            ax.set(title=f"({panel}) {TITLES[panel]}", xlabel=AXES["passes"], ylabel=label, yscale=scale)
+            for name, curve in rows.groupby("variant", sort=False):
+                _draw_curve(ax, name, curve)
+            low, high = rows["median"].min(), rows["median"].max()
+            ax.set_ylim(low / 3, 3 * high)
+            label_log(ax.yaxis)
+            for measure in OBJECTIVES if panel != "c" else ():
+                end = rows[rows["variant"].str.endswith(measure)].groupby("variant")["median"].last().max()
+                ax.annotate(measure, (rows["x"].max(), end), (0, 5), textcoords="offset points", ha="right", va="bottom")
+        lines = [style.line(name) for name in ("bcfw", "bcfw-wavg", "fw")]
+        handles = [Line2D([], [], color=line.color, linestyle=line.dashes, label=line.label) for line in lines]
+        handles.append(Line2D([], [], color="#444444", label="published code", **RING))
+        figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=4.2)
+    return figure
+
+
+def _draw_curve(ax, name, curve):
+    line = style.line(name.partition(",")[0])
+    if name.endswith(PUBLISHED):
+        ax.plot(curve["x"][2::3], curve["median"][2::3], color=line.color, **RING)
+    else:
+        ax.plot(curve["x"], curve["median"], color=line.color, linestyle=line.dashes)
