@@ -91,7 +91,7 @@ def answer(problem, start, end, batches, iterate, work):
 
 
 @njit
-def run_batches(problem, iterate, order, corner, step, averages, batches, draws, work, lam, max_calls, max_steps):
+def run_batches(problem, iterate, order, corner, step, averages, batches, draws, work, lam, max_calls, max_steps, max_hits):
     """Take steps as `block_loop.run_steps` does, of examples that were answered and of those that need no answer.
 
     Returns ``BATCH_FULL`` where the batch behind has all examples that it gets, also if there are no ``draws`` any more.
@@ -99,7 +99,7 @@ def run_batches(problem, iterate, order, corner, step, averages, batches, draws,
     n, counts, places = problem.n, iterate.counts, batches.counts
     lam_n = lam * n
     counts[DRAWS_USED] = 0
-    while counts[ORACLE_CALLS] < max_calls and counts[STEPS_TAKEN] < max_steps:
+    while counts[ORACLE_CALLS] < max_calls and counts[STEPS_TAKEN] < max_steps and counts[CACHE_HITS] < max_hits:
         is_answered = places[STEPPED] < places[ANSWERED]
         if is_answered:
             i = batches.answered[places[STEPPED]]

@@ -76,8 +76,8 @@ class Iterate(NamedTuple):
 
 
 @njit
-def run_steps(problem, iterate, order, corner, step, averages, work, lam, max_calls, max_steps):
-    """Take steps until the next one would exceed ``max_calls`` or ``max_steps``; modify all arrays in place.
+def run_steps(problem, iterate, order, corner, step, averages, work, lam, max_calls, max_steps, max_hits):
+    """Take steps until the next one would exceed a bound, ``max_hits`` on those without a call; modify all arrays in place.
 
     Returns ``SET_FULL`` before a step whose labeling might not fit into its active set, ``BLOCKS_FULL`` before a step that might
     not fit into the blocks, ``ORDER_ENDED`` after a step with which the order ends the series, and otherwise ``DONE``.
@@ -86,7 +86,7 @@ def run_steps(problem, iterate, order, corner, step, averages, work, lam, max_ca
     lam_n = lam * n
     counts[DRAWS_USED] = 0
     # 2: for k
-    while counts[ORACLE_CALLS] < max_calls and counts[STEPS_TAKEN] < max_steps:
+    while counts[ORACLE_CALLS] < max_calls and counts[STEPS_TAKEN] < max_steps and counts[CACHE_HITS] < max_hits:
         # 3: the example i
         i = next_block(order, iterate)
         if not block_has_room(iterate.dual, problem, i):
@@ -123,7 +123,7 @@ def first_paper(problem, lam: float, examples: np.ndarray, line_search: bool = T
     while ended == BLOCKS_FULL:
         iterate = iterate._replace(dual=Parts(copy_blocks(problem, iterate.dual.blocks)))  # with room for a step of every example
         values = iterate, InOrder(examples[iterate.counts[STEPS_TAKEN] :]), corner, step, averages
-        ended = specialise(run_steps, problem, *values)(problem, *values, workspace(problem), lam, last, last)
+        ended = specialise(run_steps, problem, *values)(problem, *values, workspace(problem), lam, last, last, last)
     return iterate, averages
 
 

@@ -6,6 +6,7 @@ game. Driver and iteration exchange three values: the `Terms`, which the iterati
 """
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -105,6 +106,8 @@ class Budget(NamedTuple):
         Bound on ``oracle_calls``, counted from the start of the run.
     steps : int
         Bound on ``step``, counted from the start of the run.
+    hits : int, optional
+        Bound on ``cache_hits``, counted from the start of the run, which an iteration without a cache ignores.
     until_known : bool, default False
         Whether to return as soon as the iteration's own oracle calls show its objective.
     target_gap : float, optional
@@ -113,6 +116,7 @@ class Budget(NamedTuple):
 
     calls: int
     steps: int
+    hits: int = sys.maxsize
     until_known: bool = False
     target_gap: float = NO_TARGET
 
@@ -205,7 +209,7 @@ class Iteration(ABC):
         Parameters
         ----------
         budget : Budget
-            Neither ``oracle_calls`` nor ``step`` may exceed it. `NO_BUDGET` allows no step.
+            None of ``oracle_calls``, ``step`` and ``cache_hits`` may exceed it. `NO_BUDGET` allows no step.
 
         Returns
         -------

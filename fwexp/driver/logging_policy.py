@@ -11,6 +11,7 @@ Nothing here changes the steps; a row can only end the run. Three cases:
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -108,12 +109,12 @@ class LoggingPolicy:
 
     def budget(self, point: int, calls: int) -> Budget:
         """Return a budget of so many more oracle calls, up to a point of the schedule."""
-        iteration, steps = self._iteration, self._max_steps
+        iteration, steps, hits = self._iteration, self._max_steps, sys.maxsize
         if self._looks:  # Looks and rows come after a number of steps exactly: runs must not depend on the clock.
             steps = min((iteration.step // self._look_period + 1) * self._look_period, steps)
         elif self._has_cache:  # The same holds after n steps without oracle calls.
-            steps = min(iteration.step + self.state.next_hits - iteration.cache_hits, steps)
-        return Budget(min(point, iteration.oracle_calls + calls), steps, self._until_known, self.state.target_gap)
+            hits = self.state.next_hits
+        return Budget(min(point, iteration.oracle_calls + calls), steps, hits, self._until_known, self.state.target_gap)
 
     def write(self) -> None:
         """Log the point where the iteration is, and set the next target if the gap is still too large."""

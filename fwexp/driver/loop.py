@@ -17,6 +17,7 @@ from fwexp.jit.compilation import warn_if_interpreted
 from fwexp.jit.threads import for_steps
 
 CHUNK_SECONDS = 0.1  # about how often the loop looks at the clock and for Ctrl-C
+SHORT = 0.1 * CHUNK_SECONDS
 
 
 def drive(
@@ -112,7 +113,10 @@ class Run:
             self._log.note_move()
         elif (iteration.step, iteration.oracle_calls) == (step, calls):
             return False
-        self._calls_per_second = (iteration.oracle_calls - calls) / max(clock.seconds - seconds, 1e-9)
+        taken = max(clock.seconds - seconds, 1e-9)
+        rate = (iteration.oracle_calls - calls) / taken
+        # A short portion may happen to have few calls: it alone must not make the next ones short.
+        self._calls_per_second = rate if taken > SHORT else max(rate, self._calls_per_second)
         self._progress.update(iteration.oracle_calls / self._n, self._log.gap, clock.seconds)
         policy.write_between_points()
         self._saver.save_if_due()

@@ -236,7 +236,7 @@ class BCFW(Solver):
 
     def advance(self, budget):
         counts, reason = self.state.iterate.counts, None
-        while reason is None and counts[ORACLE_CALLS] < budget.calls and counts[STEPS_TAKEN] < budget.steps:
+        while reason is None and self._has_room(budget):
             event = next((event for event in self.events if event.is_due(self)), None)
             if event is None:
                 reason = self._run(budget)
@@ -247,6 +247,11 @@ class BCFW(Solver):
                 reason = Reason.KNOWN if budget.until_known and event is self.refresh else None
         ahead = [event.calls_ahead(self) for event in self.events if event.is_due(self)]
         return Stop(reason or Reason.BUDGET, max([*ahead, 1]))
+
+    def _has_room(self, budget: Budget) -> bool:
+        """Return whether the budget allows a step."""
+        counts = self.state.iterate.counts
+        return counts[ORACLE_CALLS] < budget.calls and counts[STEPS_TAKEN] < budget.steps and counts[CACHE_HITS] < budget.hits
 
     def _run(self, budget: Budget) -> Reason | None:
         """Take steps up to the next event; return why the run pauses after them, None if it does not."""
@@ -261,11 +266,11 @@ class BCFW(Solver):
         draws = state.order.draws.peek(int(count))
         values = self._values(draws, budget.target_gap)
         if state.batches:
-            bounds = self.work, self.inner_lam, budget.calls, end
+            bounds = self.work, self.inner_lam, budget.calls, end, budget.hits
             ended, state.batches = self._calls.run(self._take_steps, values, state.batches, len(draws), *bounds)
         else:
             last = counts[STEPS_TAKEN] + len(draws)
-            ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last)
+            ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last, budget.hits)
         state.order.draws.drop(int(counts[DRAWS_USED]))
         if ended == SET_FULL:
             self._grow_sets()

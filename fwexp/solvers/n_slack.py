@@ -246,7 +246,7 @@ class NSlack(Solver):
         self._radii_sq()
 
     def advance(self, budget):
-        while self._visit(budget) if self._state.tol is None else self._solve(budget.steps):
+        while self._visit(budget) if self._state.tol is None else self._solve(budget):
             pass
         return Stop()
 
@@ -323,12 +323,13 @@ class NSlack(Solver):
                     w[:] = state.centre.image(w)
                 state.centre, state.passes = new_centre(kap, self.lam, PERIOD, 0, w, w, watch=False), 0
 
-    def _solve(self, max_steps: int) -> bool:
+    def _solve(self, budget: Budget) -> bool:
         """Continue the QP; return whether there is more to do."""
         state, counts = self._state, self._state.working.counts
-        if self.step >= max_steps:
+        most = min(budget.steps - self.step, budget.hits - self.cache_hits)
+        if most <= 0:
             return False
-        self._correct(min(max_steps - self.step, int(np.ceil(self._visits_left))))
+        self._correct(min(most, int(np.ceil(self._visits_left))))
         if counts[QP_POSITION] == self.problem.n:
             self._end_pass()
         if state.tol is not None and self._visits_left <= 0.0:

@@ -138,7 +138,7 @@ class OneSlack(Solver):
     def advance(self, budget):
         state, hull, cache, n = self.state, self.hull, self.cache, self.problem.n
         reason = Reason.BUDGET
-        while reason is Reason.BUDGET and state.step < budget.steps:
+        while reason is Reason.BUDGET and state.step < budget.steps and state.cache_hits < budget.hits:
             # 5-7: the most violated plane, of stored labelings or of all
             corner, w = None, self._query()
             if cache is not None:

@@ -156,8 +156,9 @@ class LamSequence(Iteration):
                 self._target = None
                 self.arrive()
             return True
-        steps = min(budget.steps - int(self._before[0]), self._next_check)
-        solver.advance(Budget(budget.calls - int(self._before[1]), steps))
+        before_steps, before_calls, before_hits = map(int, self._before)
+        steps = min(budget.steps - before_steps, self._next_check)
+        solver.advance(Budget(budget.calls - before_calls, steps, budget.hits - before_hits))
         return (self.step, self.oracle_calls) != before
 
     @property

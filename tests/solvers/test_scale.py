@@ -99,3 +99,21 @@ def test_an_order_lasts_although_cache_hits_use_it_up():
     assert result.status == "max_passes"
     # A refresh takes n calls at once, and is left out where there is no room for it any more.
     assert 29 * problem.n < result.trace.oracle_calls.iloc[-1] <= 30 * problem.n
+
+
+@pytest.mark.parametrize(("name", "options"), SETTINGS[5:7])
+def test_a_budget_bounds_steps_without_a_call(name, options):
+    solver = SOLVERS[name](problem_of(1.0), 0.05, check_options(SOLVERS[name], options), 0)
+    solver.compile()
+    solver.advance(Budget(100 * 12, BIG, hits=5))
+    assert solver.cache_hits == 5
+
+
+def test_rows_after_steps_without_a_call_take_few_calls_of_kernels(monkeypatch):
+    from fwexp.solvers.bcfw import BCFW
+
+    series, run = [], BCFW._run
+    monkeypatch.setattr(BCFW, "_run", lambda self, budget: [series.append(budget), run(self, budget)][1])
+    result = fwexp.solve(problem_of(1.0, n=40), "bcfw", lam=0.005, schedule=1, max_passes=30, gap_tol=0, **SETTINGS[5][1])
+    assert result.trace.cache_hits.iloc[-1] > 20 * 40
+    assert len(series) <= 2 * len(result.trace)
