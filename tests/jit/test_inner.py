@@ -10,7 +10,7 @@ import pytest
 from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import _nrt_python, rtsys
 
-from fwexp.jit import compilation
+from fwexp.jit import compilation, inner
 
 
 @compilation.register_jitable
@@ -144,3 +144,66 @@ def test_what_is_lent_is_neither_freed_nor_kept():
     after = rtsys.get_allocation_stats()
     assert sys.getrefcount(values) == before
     assert after.alloc - made.alloc == after.free - made.free > 0
+
+
+class Named(NamedTuple):
+    first: np.ndarray
+    second: tuple
+    nothing: tuple
+    flag: bool
+
+
+@compilation.register_jitable
+def _of_all(named, scale, flag):
+    return (named.first.sum() + named.second[1][0]) * scale if flag and named.flag else -1.0
+
+
+@compilation.njit
+def _pass_on(named, scale, flag):
+    return _of_all(named, scale, flag) + _of_all(named, -scale, not flag)
+
+
+def test_parts_take_tuples_and_arrays_whole(monkeypatch):
+    numbers = []
+    monkeypatch.setattr(inner._Whole, "as_arguments", lambda self, builder, values: numbers.append(len(values)) or values)
+    for flag in (True, False):
+        named = Named(np.arange(3.0), (1, np.arange(4.0)[2:]), (), flag)
+        assert compilation._uncached(_pass_on)(named, 2.0, flag) == _pass_on.py_func(named, 2.0, flag)
+    assert numbers == [3, 3]
+
+
+@compilation.dispatched
+def _of_class(first, scale):
+    """Return a number that depends on the class."""
+
+
+@_of_class.register(Named)
+def _(named, scale):
+    return named.first.sum() * scale
+
+
+@compilation.register_jitable
+def _exactly(named):
+    return _of_class(named, 2.0)
+
+
+@compilation.njit(fastmath=True)
+def _from_both(named):
+    return _of_class(named, 2.0) + _exactly(named)
+
+
+@compilation.njit
+def _from_another(named):
+    return _exactly(named) + _of_class(named, 2.0)
+
+
+def test_a_part_that_states_its_options_is_compiled_once_for_all_callers(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(inner, "_compiled", {})
+    run = inner._PartLowering.run_pass
+    monkeypatch.setattr(
+        inner._PartLowering, "run_pass", lambda self, state: compiled.append(state.func_id.func) or run(self, state)
+    )
+    named = Named(np.arange(3.0), (), (), True)
+    assert compilation._uncached(_from_both)(named) == compilation._uncached(_from_another)(named) == 12.0
+    assert (compiled.count(_of_class.find(Named)), compiled.count(_exactly)) == (1, 2)
