@@ -20,8 +20,8 @@ PAPER = Paper.declared(
     choices=(
         "The weighted average begins with the first iterate, and ties of the oracle go to the smallest label: published code.",
         "Line search divides by the squared length of the step; the published code adds the precision of numbers to it.",
-        "The cutting plane has neither the cache nor the removal of planes that SVM-struct has by default (appendix F names the "
-        "defaults): `one_slack_published`.",
+        "The cutting plane has neither the cache nor the removal of planes, both of which the published solver has as options "
+        "(`one_slack_published`). The paper ran version 1.1 of svm-struct-matlab with its default options (appendix F).",
         "The exponent of online-EG is the step size times the loss-augmented scores, not that over n. Appendix F has the step "
         "sizes, not the scale.",
         "A long run of another method, which is not drawn, bounds the optimum from below. The text does not say how the paper "

@@ -174,6 +174,7 @@ def test_what_is_published_is_small_and_whole(published):
     assert list(json.loads((published / "claims/lecture.json").read_text())) == list(CLAIMS)
     page = (published / "README.md").read_text()
     assert "![BCFW, SSG and batch FW on handwritten dates](figures/quickstart.png)" in page
+    assert publish.escaped(FIGURES["quickstart"].caption) in page
     assert "[dlib](peers/dlib.md)" in page
 
 

@@ -26,7 +26,9 @@ def page(folder: Path) -> str:
     about = read_json(folder / "provenance.json") or {}
     lines = ["# What is reproduced, and how it differs", ""]
     lines += ["This page lists data, sizes, seeds and budgets of every figure, next to those that the papers state."]
-    lines += ["It is generated from the declarations of the figures and from the published runs.", "", *_machine(about)]
+    lines += ["It is generated from the declarations of the figures and from the published runs. Where the runs of a figure end at"]
+    lines += ["different points, the most frequent one comes first. Of 2013 the longest runs bound the optimum and are not drawn."]
+    lines += ["", *_machine(about)]
     lines += ["", "| paper | claims | verdicts |", "| --- | ---: | --- |"]
     for name, paper in PAPERS.items():
         if records := read(folder / "claims" / f"{name}.json"):
@@ -58,7 +60,7 @@ def _machine(about: Mapping) -> Iterator[str]:
         ", ".join(runs["cpus"]) or about["cpu"],
         f"{_values(runs['cores'])} cores" if runs["cores"] else "number of cores not recorded",
         f"{about['memory_gb']:g} GB" if about["memory_gb"] else "memory not recorded",
-        f"{_values(runs['threads'])} threads" if runs["threads"] else "number of threads not recorded",
+        f"threads: {_values(runs['threads'])}" if runs["threads"] else "number of threads not recorded",
     ]
     yield f"The {runs['stored']} published runs took {runs['solver_hours']:g} solver hours in all, on {'; '.join(facts)}."
     yield "Solver time is that of the method alone, without evaluation for the log. Seconds are those of this machine."

@@ -323,6 +323,7 @@ def gallery(folder: Path) -> str:
             lines += ["", f"![{escaped(record['title'])}](figures/{name}.png)"]
         else:
             lines += ["", f"[The table](figures/{name}.md)."]
+        lines += ["", escaped(figure.caption)] if figure.caption else []
         for claim in (records[id] for id in shown_by(name) if id in records):
             earlier = "" if is_current(claim) else " (by an earlier criterion)"
             lines += ["", f"{claim['id']} **{claim['verdict']}**{earlier}: {escaped(claim['statement'])}"]
