@@ -192,6 +192,7 @@ def fenchel_duality():
     "errors, and 2 (C_f/nu + h0)/(nu k + 2) with multiplicative ones.",
     place="section 7, last paragraph before the discussion; theorem C.1 with the paragraph on n = 1 behind its proof; section "
     "4, end of the paragraph on cutting plane algorithms",
+    changed="the cutting plane, which the sentence names, has parts of its own.",
 )
 def approximate_batch():
     """Computed, on three small problems at lam = 1 and 0.1, after every step up to 60, with line search, and after every plane up
