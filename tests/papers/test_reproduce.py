@@ -300,6 +300,18 @@ def first_claim(**changes):
     return lambda records: {id: record | (changes if id == "L-3" else {}) for id, record in records.items()}
 
 
+def test_a_figure_without_runs_is_whole_and_one_with_runs_needs_them(published, tmp_path):
+    folder = shutil.copytree(published, tmp_path / "there")
+    record = figure_files.read_record(folder / "figures/quickstart", (".png", ".csv", ".json"), "quickstart")
+    contents = {suffix: (folder / f"figures/quickstart{suffix}").read_bytes() for suffix in (".png", ".csv")}
+    (folder / "figures/icml2013").mkdir(exist_ok=True)
+    for name, expected in (("icml2013/original", []), ("icml2013/fig2", ["runs must be named by 12 digits of their keys"])):
+        sealed = figure_files.sealed(folder / "figures" / name, contents, record | {"figure": name, "runs": {}})
+        for path, content in sealed.items():
+            path.write_bytes(content)
+        assert list(faults_of(folder / f"figures/{name}.json", folder)) == expected
+
+
 BROKEN = [
     (lambda folder: (folder / "figures/quickstart.csv").unlink(), r"quickstart.json: is damaged: quickstart.csv is missing"),
     (edit("figures/quickstart.csv", lambda text: text[: len(text) // 2]), "is damaged: quickstart.csv is not as it was written"),
