@@ -17,7 +17,7 @@ NEWER = (0, 69)  # The first version that was not tested; pyproject.toml has the
 _CACHE = "Machine code in files of one kernel each, which are verified and which processes can write at once."
 _PARTS = "Parts of kernels become no machine code of their own, a third of the time that kernels take to compile."
 _WHOLE = "Tuples and arrays are not taken apart for calls of parts, hundreds of numbers each, a tenth of the time."
-_PASSES = "Passes are not followed by what only debuggers and Python's own mode need, a twentieth of the time."
+_PASSES = "Passes are not followed by what only debuggers and Python's own mode need."
 _LENDING = "Arrays in arguments are not counted, a third of the code that LLVM compiles and a fifth of a short step."
 _ENVIRONMENTS = "Kernels name the environments of their parts; without them, an exception in a part ends in a deadlock."
 
