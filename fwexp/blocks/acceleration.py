@@ -16,6 +16,10 @@ plus lam/2 ||w - A a||^2.
 Safeguard: the period doubles if the certificate, computed from the known block gaps, fell by less than a factor 0.7 over ten
 new centres. The safeguard uses numbers of the run only, never of the log.
 
+If ||A a|| stops growing in the first part of a pass (`stopped_growing`), few blocks determine w, and without a centre w jumps from
+example to example. Matchings with few weights are such problems. Acceleration can then begin early (`EarlyBegin`), with z = 0,
+`EARLY_FACTOR` times the strength, and `EARLY_PERIOD`, because w follows a centre sooner.
+
 A new centre makes the known block gaps stale. Either all gaps are computed anew, which costs one more pass of oracle calls for
 each centre, or (``refresh`` false) they stay until a step or the next regular refresh corrects them: fewer calls to the same gap.
 """
@@ -34,6 +38,10 @@ from fwexp.problems.protocol import product, radii_sq
 
 POSITIVE = "a positive number"
 OBSERVED = "observed"
+LARGEST = 10.0  # kap that the strengths below choose at most
+EARLY_FACTOR, EARLY_PERIOD = 3.0, 2.0  # of kap at an early begin, and passes between its centres
+GROWTH = 1.2  # factor by which ||A a||^2 grows at least in twice the steps if it has not stopped
+FEWEST_STEPS = 8  # before the first look at it
 LATE_PASSES, LATE_STRENGTH = 10, 2.0  # where `acceleration_strength` is None: passes before acceleration begins, and its kap
 
 
@@ -56,6 +64,8 @@ class AccelerateOptions:
         Passes between new centres; null takes `period_for` of kap.
     start : float
         Passes before the first centre, which is A a.
+    early : float
+        Passes after which acceleration begins already if ||A a|| stops growing; 0 for never.
     refresh : bool
         Whether a new centre refreshes all known gaps.
     """
@@ -63,6 +73,7 @@ class AccelerateOptions:
     kap: float | str | None = option(None, _check_strength, optional=True)
     period: float | None = option(3.0, check_number, POSITIVE, above=0.0, optional=True)
     start: float = option(0.0, check_number, "a number >= 0", least=0.0, added_later=True)
+    early: float = option(0.0, check_number, "a number >= 0", least=0.0, added_later=True)
     refresh: bool = option(True, check_flag, added_later=True)
 
 
@@ -75,7 +86,7 @@ def acceleration_strength(radii_sq: np.ndarray, lam: float) -> float | None:
     or close to it, for lam n from 0.1 to 1000 on handwriting, digits and Gaussian classes.
     """
     kap = float(np.sqrt(np.mean(radii_sq) / (2.0 * lam * len(radii_sq))))
-    return min(kap, 10.0) if kap >= 1.0 else None
+    return min(kap, LARGEST) if kap >= 1.0 else None
 
 
 def observed_strength(norm_sq: float, n: int, lam: float) -> float:
@@ -84,7 +95,15 @@ def observed_strength(norm_sq: float, n: int, lam: float) -> float:
     The bounds of `acceleration_strength` are 5 times r^2 on handwriting, 35 times on text and 100 times on images. kap = 1 costs
     little on a well conditioned problem.
     """
-    return float(np.clip(1.5 * np.sqrt(norm_sq / (lam * n)), 1.0, 10.0))
+    return float(np.clip(1.5 * np.sqrt(norm_sq / (lam * n)), 1.0, LARGEST))
+
+
+def stopped_growing(norm_sq: float, earlier: float) -> bool:
+    """Return whether ||A a||^2 has stopped growing, given its value after half of the steps.
+
+    It doubles in twice the steps if the blocks share no weights, and still grows by a half on text, images and poses.
+    """
+    return norm_sq < GROWTH * earlier
 
 
 def period_for(kap: float) -> float:
@@ -166,15 +185,19 @@ class Acceleration(Event):
         projections.set_weights(state.iterate.constraint, v, state.iterate.w)
         run.note_new_centre()
 
-    def begin(self, run) -> None:
-        """Make A a the first centre."""
+    def begin(self, run, early: bool = False) -> None:
+        """Make A a the first centre, or 0 if the run begins ``early``."""
         state, v = run.state, image(run.state)
         kap, period = self.strength(run) or LATE_STRENGTH, self.options.period
         if self.by_rounds:
             kap = max(kap, LATE_STRENGTH)
+        if early:
+            kap, period = max(kap, min(EARLY_FACTOR * kap, LARGEST)), period or EARLY_PERIOD
+            v = v / (1.0 + kap)
         period = max(1, steps_of(period_for(kap) if period is None else period, 1 if self.by_rounds else self.problem.n))
         projections.set_weights(state.iterate.constraint, v, state.iterate.w)
-        state.centre = new_centre(kap, run.lam, period, self.clock(run), v, state.iterate.w)
+        z, w_old = (np.zeros_like(v),) * 2 if early else (v, state.iterate.w)
+        state.centre = new_centre(kap, run.lam, period, self.clock(run), z, w_old)
         state.first_centre = np.inf
 
     def strength(self, run) -> float | None:
@@ -187,6 +210,33 @@ class Acceleration(Event):
             self._radii_sq = radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
             kap = acceleration_strength(self._radii_sq, run.lam)
         return kap
+
+
+class EarlyBegin(Event):
+    """The event that looks whether ||A a|| has stopped growing, once and after twice the steps, and then begins acceleration."""
+
+    def __init__(self, acceleration: Acceleration) -> None:
+        self.acceleration = acceleration
+
+    def first_look(self) -> float:
+        """Return the step of the first look of a run from w = 0, inf if there is none."""
+        options = self.acceleration.options
+        if options is None or options.early == 0.0 or self.acceleration.by_rounds:
+            return np.inf
+        return max(steps_of(options.early / 2.0, self.acceleration.problem.n), FEWEST_STEPS)
+
+    def due_step(self, run):
+        return run.state.next_look
+
+    def is_due(self, run):
+        return run.step >= run.state.next_look
+
+    def apply(self, run):
+        state, v = run.state, image(run.state)
+        norm_sq, earlier = product(v, v), state.norm_seen
+        state.norm_seen, state.next_look = norm_sq, np.inf if earlier else 2 * state.next_look
+        if earlier and state.centre is None and stopped_growing(norm_sq, earlier):
+            self.acceleration.begin(run, early=True)
 
 
 def image(state) -> np.ndarray:

@@ -6,7 +6,7 @@ from fwexp.blocks import active_set
 from fwexp.blocks.block_loop import NO_ROOM, UNSTORED, Parts, find_corner
 from fwexp.blocks.counts import GAPS_KNOWN, MET_GLOBAL, MET_LOCAL
 from fwexp.jit.compilation import dispatched, inlined, register_jitable
-from fwexp.problems.protocol import dot, loss, max_oracle, scores, set_direction
+from fwexp.problems.protocol import complete_scores, dot, loss, max_oracle, scores, set_direction
 
 
 class StoringOracle(NamedTuple):
@@ -21,7 +21,7 @@ class StoringOracle(NamedTuple):
     nu: float
     size: int  # labelings that are stored per example
     sets: active_set.ActiveSets  # the stored labelings: the dual variables themselves if those are active sets
-    skips_scores: bool = False  # whether only the oracle needs part scores; stored labelings are then scored directly
+    skips_scores: bool = False  # whether only the oracle needs all part scores; stored labelings are then scored directly
 
 
 @dispatched(fastmath=False)
@@ -50,7 +50,7 @@ def _(corner, problem, i, iterate, work):
         iterate.counts[MET_GLOBAL] += 1
         return slot, True
     if corner.skips_scores:
-        scores(problem, i, iterate.w, work.theta)
+        complete_scores(problem, i, iterate.w, work)
     slot = call_and_store(problem, i, corner.size, corner.sets, work)
     if slot != NO_ROOM:  # Otherwise the step is taken again, with more room.
         iterate.counts[MET_LOCAL] += met_local

@@ -209,7 +209,6 @@ def _fit(name: str, config: Mapping, problem) -> _Fit:
         The method has no dual, does not fit, or needs more memory than there is.
     """
     from fwexp.memory import check_room, nbytes
-    from fwexp.methods import method_of
     from fwexp.solvers import get_solver
     from fwexp.solvers.bcfw import BCFW
     from fwexp.store.keys import GROUPS, TRAIN, task_of
@@ -224,10 +223,21 @@ def _fit(name: str, config: Mapping, problem) -> _Fit:
     options = {key: value for key, value in config["solver"].items() if key != "name"}
     settings = Settings(problem=problem, solver=own, options=options, **given)
     check_room(f"training on {problem!r}", settings.memory)
-    runs = method_of(settings.method.name, vars(settings.options)).partition("[")[0]
     setting = f"{settings.method.name} {settings.options}"
     is_block = issubclass(settings.method, BCFW)
-    return _Fit(config, name if runs in (name, own) else f"{name} ({runs})", setting, settings.memory + nbytes(problem), is_block)
+    return _Fit(config, _title(name, own, settings), setting, settings.memory + nbytes(problem), is_block)
+
+
+def _title(name: str, solver: str, settings) -> str:
+    """Return the name of a method and the method that it chooses, after "like" if its choice has other options."""
+    from fwexp.methods import method_of, methods
+    from fwexp.solvers.base import check_options
+
+    runs = method_of(settings.method.name, vars(settings.options)).partition("[")[0]
+    if runs in (name, solver):
+        return name
+    stated = check_options(settings.method, methods()[runs].options) if runs in methods() else None
+    return f"{name} ({runs})" if stated == settings.options else f"{name} (like {runs})"
 
 
 def _task(config: Mapping, problem):

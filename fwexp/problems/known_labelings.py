@@ -232,6 +232,11 @@ def _(problem, i, storage, places, w, work, out):
         out[a] = _score(problem, storage[places[a]], w)
 
 
+@protocol.complete_scores.register(StoredRows)
+def _(problem, i, w, work):
+    protocol.scores(problem, i, w, work.theta)
+
+
 @protocol.prefetch_labelings.register(StoredRows)
 def _(problem, i, storage, places):
     for a in range(len(places)):

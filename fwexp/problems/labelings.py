@@ -69,6 +69,11 @@ def _(problem, i, storage, places, w, work, out):
         out[a] = protocol.psi_score(problem, i, y, work.theta)
 
 
+@protocol.complete_scores.register(object)
+def _(problem, i, w, work):
+    pass
+
+
 @protocol.same_labeling.register(object)
 def _(problem, i, y, storage, start):
     ptr, t = protocol.labeling_ptr(problem), 0

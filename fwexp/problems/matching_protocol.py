@@ -12,6 +12,13 @@ from fwexp.problems.rows import row_scatter_label
 
 dense_parts.register(MatchingProblem)
 
+SHORT = 40.0  # Up to so many words in the mean, an assignment takes less time than the scores of its edges, which all steps need.
+
+
+@protocol.cheap_oracle.register(MatchingProblem)
+def _(problem):
+    return bool(problem.label_ptr[-1] <= SHORT * problem.n)
+
 
 # An edge is a row of one label.
 

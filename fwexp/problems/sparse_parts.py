@@ -104,6 +104,7 @@ def _(problem):
             rows=np.zeros(rows, dtype=np.int32),
             num_rows=np.zeros(1, dtype=np.int64),
             touched=np.zeros(rows, dtype=np.int64),
+            scored=np.zeros(rows, dtype=np.int64),
             sums=np.zeros(num_shared(problem)),
         ),
         image=np.zeros(size),
@@ -284,14 +285,26 @@ def _(problem, i, storage, places, c, factor, direction, w):
 
 @of_entries(protocol.score_labelings)
 def _(problem, i, storage, places, w, work, out):
-    length, touched = problem.label_ptr[i + 1] - problem.label_ptr[i], work.direction.touched
+    length, touched, scored = problem.label_ptr[i + 1] - problem.label_ptr[i], work.direction.touched, work.direction.scored
     for a in range(len(places)):
         parts(problem, i, storage[places[a] : places[a] + length], 1.0, Marks(touched))
     rows = work.theta[num_shared(problem) :]
     for r in range(num_rows(problem, i)):
+        scored[r] = touched[r]
         if touched[r] != 0:  # Otherwise nothing depends on the scores.
             touched[r] = 0
             scores_at(problem, i, r, w, row_of(rows, problem, r))
     visitor = Scores(shared_of(problem, w), rows, row_width(problem))
     for a in range(len(places)):
         out[a] = parts(problem, i, storage[places[a] : places[a] + length], 1.0, visitor)
+
+
+@of_entries(protocol.complete_scores)
+def _(problem, i, w, work):
+    size, shared = num_shared(problem), shared_of(problem, w)
+    for k in range(size):
+        work.theta[k] = shared[k]
+    rows = work.theta[size:]
+    for r in range(num_rows(problem, i)):
+        if work.direction.scored[r] == 0:
+            scores_at(problem, i, r, w, row_of(rows, problem, r))

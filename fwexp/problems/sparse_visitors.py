@@ -22,6 +22,7 @@ class SparseParts(NamedTuple):
     rows: np.ndarray  # int32 (most rows,), ascending: which rows are not 0
     num_rows: np.ndarray  # int64 (1,), their number
     touched: np.ndarray  # int64 (most rows,): 1 for such rows while a vector is built, else 0
+    scored: np.ndarray  # int64 (most rows,): 1 for rows whose part scores `score_labelings` has computed, else 0
     sums: np.ndarray  # float64 (num_shared,): shared parts while labelings are added, else 0
 
 

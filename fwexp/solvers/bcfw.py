@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from fwexp.blocks import active_set, constrained_search, degraded_oracle, duals, projections  # noqa: F401  (two only register)
-from fwexp.blocks.acceleration import Acceleration, image, total_gap
+from fwexp.blocks.acceleration import Acceleration, EarlyBegin, image, total_gap
 from fwexp.blocks.active_set import ActiveSets
 from fwexp.blocks.averaging import Averages, averaged, new_averages
 from fwexp.blocks.batches import BatchCalls, Batches, new_batches, run_batches
@@ -68,6 +68,8 @@ class State:
     batches: Batches | None  # examples that wait for the oracle, if its calls come in batches
     centre: ProximalCentre | None
     first_centre: float  # when acceleration begins, in steps or rounds
+    next_look: float  # step at which the run looks whether acceleration begins early, inf if it does not look
+    norm_seen: float  # ||A a||^2 at the look before, 0 if there was none
     origin: np.ndarray | None  # w_0 if the objective has lam/2 ||w - w_0||^2; then w = w_0 + A a
 
 
@@ -111,7 +113,8 @@ class BCFW(Solver):
         self.setting, self.work = setting, self.new_work(problem)
         self.refresh = GapRefresh(problem, setting.refresh, self.new_work)
         self.acceleration = Acceleration(problem, setting.accelerate, setting.sampling == "shrinking", setting.needs_gaps)
-        self.events = (self.acceleration, self.refresh)
+        self.early = EarlyBegin(self.acceleration)
+        self.events = (self.early, self.acceleration, self.refresh)
         self._calls = BatchCalls(problem, self.new_work)
 
     def start(self, seed, iterates, order, warm_start):
@@ -133,6 +136,8 @@ class BCFW(Solver):
             batches=new_batches(problem, setting.batch) if setting.batch > 1 else None,
             centre=None,
             first_centre=np.inf,
+            next_look=self.early.first_look() if warm_start is None else np.inf,
+            norm_seen=0.0,
             origin=None,
         )
         if warm_start is not None:
@@ -156,7 +161,7 @@ class BCFW(Solver):
     def _restart(self) -> None:
         """Continue from the dual variables as from a start."""
         self._set_weights()
-        self.state.centre, self.state.first_centre = None, np.inf
+        self.state.centre, self.state.first_centre, self.state.next_look = None, np.inf, np.inf
         self.acceleration.schedule(self)
 
     @property

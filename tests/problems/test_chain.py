@@ -186,7 +186,9 @@ def test_labelings_add_up_as_they_do_one_by_one(K, length):
         np.testing.assert_allclose(straight, image, atol=1e-12)
         work.theta[:] = np.nan  # of a former example
         protocol.score_labelings(problem, 0, storage.ravel(), places, w, work, scores)
-        protocol.scores(problem, 0, w, work.theta)
+        protocol.complete_scores(problem, 0, w, work)
+        protocol.scores(problem, 0, w, all_scores := np.zeros_like(work.theta))
+        np.testing.assert_array_equal(work.theta, all_scores)
         np.testing.assert_allclose(scores, [protocol.psi_score(problem, 0, y, work.theta) for y in storage], atol=1e-12)
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], atol=1e-12)

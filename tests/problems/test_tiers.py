@@ -372,6 +372,7 @@ def call_all(problem, w, labelings, blocks, total, storage, work, out):
         protocol.scatter_labelings(problem, i, storage, np.zeros(1, dtype=np.int64), np.ones(1), 0.5, direction, w)
         protocol.prefetch_labelings(problem, i, storage, np.zeros(1, dtype=np.int64))
         protocol.score_labelings(problem, i, storage, np.zeros(1, dtype=np.int64), w, work, out[i, 12:])
+        protocol.complete_scores(problem, i, w, work)
     protocol.scatter_sum(problem, total, 0.01, w)
 
 

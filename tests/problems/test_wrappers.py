@@ -655,6 +655,8 @@ def sets_of_labelings(case):
         c, out = np.arange(1.0, len(places) + 1), np.empty(len(places))
         protocol.score_labelings(case.problem, i, storage, places, case.internal(w), work, out)
         same(out, case.d.psi[i] @ w)
+        protocol.complete_scores(case.problem, i, case.internal(w), work)
+        same([protocol.psi_score(case.problem, i, case.raw(i, k), work.theta) for k in range(len(places))], case.d.psi[i] @ w)
         protocol.clear(case.problem, i, work.direction)
         protocol.add_labelings(case.problem, i, storage, places, c, work.direction)
         protocol.close(case.problem, i, work.direction)
@@ -687,7 +689,7 @@ EXPECTED = {  # of every function of the protocol
     **dict.fromkeys(("prefetch_example", "prefetch_vector", "prefetch_labelings"), prefetch),
     **{
         name: as_of_the_problem(name)
-        for name in ("costly_oracle", "exact_oracle", "has_best_block", "has_marginals", "costly_block")
+        for name in ("costly_oracle", "cheap_oracle", "exact_oracle", "has_best_block", "has_marginals", "costly_block")
     },
     "order_of_weights": as_of_the_problem("order_of_weights"),
     "counted_positions": counted_positions,
@@ -715,7 +717,7 @@ EXPECTED = {  # of every function of the protocol
     **dict.fromkeys(("as_labeling", "public_labeling"), labelings_in_both_forms),
     "joint_feature": joint_feature,
     **dict.fromkeys(("labeling_ptr", "new_storage", "same_labeling"), labelings_are_told_apart),
-    **dict.fromkeys(("add_labelings", "scatter_labelings", "score_labelings"), sets_of_labelings),
+    **dict.fromkeys(("add_labelings", "scatter_labelings", "score_labelings", "complete_scores"), sets_of_labelings),
     **dict.fromkeys(("to_public", "from_public"), weights_in_both_forms),
     "check_weights": check_weights,
 }

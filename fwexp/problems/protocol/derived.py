@@ -95,6 +95,16 @@ def _(problem):
 
 
 @dispatched
+def cheap_oracle(problem):
+    """Return whether oracle calls cost no more than steps on stored labelings, which then save nothing (plain Python)."""
+
+
+@cheap_oracle.register(object)
+def _(problem):
+    return False
+
+
+@dispatched
 def exact_oracle(problem):
     """Return whether ``max_oracle`` finds the maximum, up to rounding (plain Python).
 

@@ -41,7 +41,15 @@ def scatter_labelings(problem, i, storage, places, c, factor, direction, w):
 def score_labelings(problem, i, storage, places, w, work, out):
     """Set ``out[a]`` to <w, psi_i(y_a)>, for the y_a at ``places`` of the ``storage``, as in `add_labelings`.
 
-    It leaves only some part scores in ``work.theta``.
+    It leaves only some part scores in ``work.theta``; `complete_scores` sets the others.
+    """
+
+
+@dispatched
+def complete_scores(problem, i, w, work):
+    """Set the part scores in ``work.theta`` that `score_labelings`, just called with the same w, has left out.
+
+    By default it leaves out none; a family that registers it registers this function, too.
     """
 
 
