@@ -8,6 +8,7 @@ from fwexp.blocks import active_set, gap_tree, orders
 from fwexp.blocks.acceleration import LATE_PASSES, LATE_STRENGTH
 from fwexp.blocks.centres import PIECE, new_centre
 from fwexp.driver.iteration import Budget
+from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import radii_sq, to_public, workspace
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
@@ -176,6 +177,63 @@ def test_strength_is_observed_of_labelings_that_are_stored():
     sets = start(problem, lam=1e-3, accelerate={"kap": "observed", "start": 1}, step="pairwise")
     sets.advance(Budget(BIG, 2 * problem.n))
     assert sets.state.centre.kap == 10.0
+
+
+def contrary(n, shared):
+    """Return classes whose labels are noise; all examples have the same feature (``shared``), or each has its own."""
+    X = np.ones((n, 1)) if shared else np.eye(n)
+    return fwexp.multiclass_problem(X, np.random.default_rng(1).integers(2, size=n), 2)
+
+
+EARLY = {"kap": "observed", "period": None, "start": 1, "early": 0.25, "refresh": False}
+
+
+def test_acceleration_begins_early_if_few_blocks_determine_the_weights():
+    problem, lam = contrary(80, shared=True), 1e-3
+    solver = start(problem, lam=lam, sampling="perm", step="corrective", accelerate=EARLY)
+    solver.advance(Budget(BIG, 20))
+    assert (solver.state.centre, solver.state.next_look) == (None, 20)
+    w, dual = solver.state.iterate.w.copy(), solver.point("last").dual
+    solver.events[0].apply(solver)
+    centre = solver.state.centre
+    assert centre.kap == 10.0  # at most
+    assert centre.times[0] == 2 * problem.n
+    assert not centre.z.any()
+    np.testing.assert_allclose(solver.state.iterate.w, w / 11.0)
+    assert solver.point("last").dual == pytest.approx(dual, abs=1e-12)
+    assert np.isinf(solver.state.next_look)
+    known = solver.exact_gap()
+    value = Evaluator(problem)(solver.point("last").w, error=False)
+    assert known == pytest.approx(0.5 * lam * value.norm_sq + value.hinge - dual, abs=1e-10)
+
+
+@pytest.mark.parametrize(("shared", "early", "begins"), [(True, 0.25, 20), (False, 0.25, 80), (True, 0.0, 80)])
+def test_when_acceleration_begins(shared, early, begins):
+    solver = start(contrary(80, shared), lam=1e-3, sampling="perm", step="corrective", accelerate=EARLY | {"early": early})
+    solver.advance(Budget(BIG, begins))
+    assert solver.state.centre is None
+    solver.advance(Budget(BIG, begins + 1))
+    assert solver.state.centre is not None
+
+
+def test_looks_are_of_steps_and_not_of_budgets():
+    whole, pieces = (
+        start(contrary(80, shared=True), lam=1e-3, sampling="gap_perm", step="corrective", cache=True, accelerate=EARLY)
+        for _ in range(2)
+    )
+    whole.advance(Budget(BIG, 240))
+    for steps in range(1, 241):
+        pieces.advance(Budget(BIG, steps))
+    np.testing.assert_array_equal(whole.state.iterate.w, pieces.state.iterate.w)
+
+
+def test_a_run_that_does_not_start_from_zero_does_not_look():
+    first = start(contrary(80, shared=True), lam=1e-3, sampling="perm", step="corrective")
+    first.advance(Budget(BIG, 80))
+    then = SOLVERS["bcfw"](
+        first.problem, 1e-3, check_options(SOLVERS["bcfw"], {"step": "corrective", "accelerate": EARLY}), 0, ("last",), None, first
+    )
+    assert np.isinf(then.state.next_look)
 
 
 def test_passes_may_be_more_than_anyone_takes():

@@ -3,7 +3,8 @@ import pytest
 
 import fwexp
 from fwexp.errors import OptionError, ParameterError
-from fwexp.solvers.auto import Auto
+from fwexp.solvers import auto
+from fwexp.solvers.auto import EARLY, Auto, best_options
 from fwexp.testing import small_chains
 
 RUN = {"lam": 0.01, "max_passes": 6, "gap_tol": 0}
@@ -43,3 +44,18 @@ def test_what_does_not_go_together_is_refused():
     with pytest.raises(OptionError, match=r"line_search=false"):
         fwexp.solve(small_chains(), "auto", **RUN, line_search=False)
     assert Auto.needs(Auto.Options()) == ()
+
+
+@pytest.mark.parametrize(("words", "cached"), [(3, False), (41, True)])
+def test_matchings_of_few_words_are_solved_without_a_cache(words, cached):
+    problem = fwexp.matching_problem([np.ones((words, 2, 1))], [[(0, 1)]])
+    options = best_options(problem, 0.1)
+    assert ("cache" in options, options["sampling"]) == (cached, "gap_perm" if cached else "perm")
+    assert options["step"] == "corrective"
+    assert options["accelerate"]["early"] == EARLY
+
+
+@pytest.mark.parametrize("cheap", [False, True])
+def test_the_cache_depends_on_the_cost_of_the_oracle(monkeypatch, cheap):
+    monkeypatch.setattr(auto, "cheap_oracle", lambda problem: cheap)
+    assert ("cache" in best_options(small_chains(), 0.1)) == (not cheap)
