@@ -133,18 +133,15 @@ def again(problem, lam: float, setting: str, found: Run) -> None:
 
 
 def share_times(runs: dict[str, Run]) -> None:
-    """Give ``auto`` and a fixed setting that took the same steps the shorter times of both, as if each had run twice."""
-    auto = runs["auto"]
+    """Merge the runs of ``auto`` and of a fixed setting that takes the same steps: the longer one, with the shorter times."""
     for setting, found in runs.items():
-        looks = min(len(found.gaps), len(auto.gaps))
-        if (
-            setting != "auto"
-            and found is not auto
-            and found.gaps[:looks] == auto.gaps[:looks]
-            and found.steps[:looks] == auto.steps[:looks]
-        ):
-            for k in range(looks):
-                found.seconds[k] = auto.seconds[k] = min(found.seconds[k], auto.seconds[k])
+        looks = min(len(found.gaps), len(runs["auto"].gaps))
+        if setting == "auto" or any(mine[:looks] != its[:looks] for mine, its in zip(runs["auto"][:3], found[:3], strict=True)):
+            continue
+        times = np.minimum(found.seconds[:looks], runs["auto"].seconds[:looks]).tolist()
+        longer = max(found, runs["auto"], key=lambda run: len(run.gaps))
+        runs[setting] = runs["auto"] = longer._replace(seconds=times + longer.seconds[looks:])
+        return
 
 
 def reached(found: Run, gap: float) -> tuple[float, float]:

@@ -32,6 +32,17 @@ def test_a_run_stops_at_the_last_gap_or_where_it_falls_behind():
     assert len({len(column) for column in found}) == 1
 
 
+def test_settings_that_take_the_same_steps_share_their_runs():
+    auto = rule.Run([0, 5], [0.0, 1.0], [1.0, 0.1], [0.0, 3.0])
+    same = rule.Run([0, 5, 9], [0.0, 1.0, 2.0], [1.0, 0.1, 0.01], [0.0, 2.0, 4.0])
+    other = same._replace(gaps=[1.0, 0.2, 0.01])
+    runs = {"other": other, "same": same, "auto": auto}
+    rule.share_times(runs)
+    assert runs == {"other": other, "same": same, "auto": same}
+    rule.share_times(runs := {"other": other, "auto": auto})
+    assert runs == {"other": other, "auto": auto}
+
+
 def test_all_settings_are_measured_and_kept(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(rule, "LEAST", 100.0)
     monkeypatch.setattr(rule, "LONGEST", 100.0)
