@@ -209,9 +209,9 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True, on_reques
 
     @wraps(stub)
     def dispatch(first, *args):
-        for cls in type(first).__mro__:
-            if cls in implementations:
-                return implementations[cls](first, *args)
+        function = implementations.get(type(first)) or find(type(first))
+        if function is not None:
+            return function(first, *args)
         raise TypeError(f"{stub.__name__} is not available for {type(first).__name__}")
 
     # fastmath is inherited from the caller in neither direction: sums over parts may be reordered inside an oracle.

@@ -31,6 +31,8 @@ from fwexp.types import Weights
 # single precision.
 ROUNDING = 1e-6
 
+NUMBERS = (int, float, np.integer, np.floating)
+
 EXAMPLES, OTHERS, SEEN = 5, 5, 50  # whose answers at w = 0 are compared; with so many labelings, out of so many
 
 
@@ -308,7 +310,7 @@ class CallbackProblem(Oracles, Examples):
     def _checked_loss(self, i: int, y: Any) -> float:
         value = self.loss(i, snapshot(y))
         try:
-            number = float(value) if np.ndim(value) == 0 else np.nan
+            number = float(value) if isinstance(value, NUMBERS) or np.ndim(value) == 0 else np.nan
         except (TypeError, ValueError):
             number = np.nan
         if not 0.0 <= number < np.inf:

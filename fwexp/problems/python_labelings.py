@@ -36,7 +36,7 @@ def key_of(y: Any) -> Hashable | None:
 
 def _key(y: Any) -> Hashable:
     if isinstance(y, np.ndarray) and not y.dtype.hasobject:
-        return np.ndarray, y.dtype.str, y.shape, y.tobytes()
+        return np.ndarray, y.dtype, y.shape, y.tobytes()
     key = (list, tuple(y)) if isinstance(y, list) else y
     if _has_hash(key):
         return key

@@ -76,7 +76,7 @@ class Oracles:
 
     def _answer(self, name: str, i: int, w: np.ndarray) -> Any:
         """Return the answer of the function called ``name`` at w, which may change afterwards."""
-        y = self._ahead.pop((get_ident(), name, i), NOT_ASKED)
+        y = self._ahead.pop((get_ident(), name, i), NOT_ASKED) if self._ahead else NOT_ASKED
         if y is NOT_ASKED:
             function, w = getattr(self, name), read_only(w)
             y = self._batch(i, i + 1, w)[0] if function is None else self._asked(name, i, function, i, w)

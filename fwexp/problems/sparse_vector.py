@@ -5,8 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.jit.compilation import njit
-from fwexp.jit.vectors import EIGHT, full8, load8, sum8
+from fwexp.jit.vectors import EIGHT, above8, first_bit, full8, load8, sum8
 from fwexp.problems import lazy_sparse as sp
+
+LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 
 @dataclass(slots=True, eq=False)  # so a state that holds some is a record
@@ -55,8 +57,15 @@ def values_of(vector) -> np.ndarray:
 
 def fits_single(values: np.ndarray) -> bool:
     """Return whether numbers are equal in single precision, as counts are."""
-    with np.errstate(over="ignore", under="ignore"):
-        return bool((values.astype(np.float32) == values).all())
+    return _fits_single(values.ravel())
+
+
+@njit
+def _fits_single(values):
+    fits = True
+    for value in values:
+        fits &= abs(value) <= LARGEST_SINGLE and np.float64(np.float32(value)) == value
+    return fits
 
 
 def add_to(w: np.ndarray, c: float, vector) -> None:
@@ -71,15 +80,19 @@ def add_to(w: np.ndarray, c: float, vector) -> None:
 def _entries(a, b, indices, values):
     """Write the entries of a - b that are not 0; return how many they are, and ||b||^2."""
     count, squares, end = 0, full8(0.0), len(b) // EIGHT * EIGHT
-    for k in range(len(b)):
-        indices[count], values[count] = k, a[k] - b[k]
-        count += values[count] != 0.0
-    for k in range(0, end, EIGHT):
-        eight = load8(b, k)
-        squares = squares + eight * eight
+    for start in range(0, end, EIGHT):
+        left, right = load8(a, start), load8(b, start)
+        squares = squares + right * right
+        differ = above8(left, right) | above8(right, left)
+        while differ:
+            k = start + first_bit(differ)
+            indices[count], values[count] = k, a[k] - b[k]
+            count, differ = count + 1, differ & (differ - 1)
     size_sq = sum8(squares)
     for k in range(end, len(b)):
         size_sq += b[k] * b[k]
+        indices[count], values[count] = k, a[k] - b[k]
+        count += values[count] != 0.0
     return count, size_sq
 
 

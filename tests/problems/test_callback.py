@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp.errors import CertificateError, ParameterError
-from fwexp.problems import known_labelings
+from fwexp.problems import known_labelings, sparse_vector
 from fwexp.problems.python_labelings import equal_labelings, key_of, snapshot
-from fwexp.problems.sparse_vector import SparseVector
+from fwexp.problems.sparse_vector import SparseVector, difference, fits_single
 from fwexp.testing import CheckFailed, check_problem
 from tests import reference as ref
 from tests.small_problems import FUNCTIONS, chain, run_in_plain_python
@@ -76,6 +76,31 @@ def test_sparse_features_of_the_caller_are_not_touched():
     vector = SparseVector.from_row(row)
     assert (vector.indices.tolist(), vector.values.tolist()) == ([0, 1], [4.0, 3.0])
     assert (row.data.tolist(), row.indices.tolist()) == ([1.0, 2.0, 4.0], [1, 1, 0])
+
+
+@pytest.mark.parametrize("length", [1, 7, 8, 9, 40, 43])
+@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e150])
+def test_differences_of_any_length_have_all_entries(length, scale):
+    rng = np.random.default_rng(length)
+    a = scale * rng.normal(size=length)
+    places = np.arange(length)
+    for changed in (places < 0, places == 0, places == length - 1, rng.random(length) < 0.2, places >= 0):
+        b = np.where(changed, 2.0 * a, a)
+        found, size_sq = difference(a, b)
+        assert isinstance(found, SparseVector) == (4 * np.count_nonzero(a != b) < length)
+        np.testing.assert_array_equal(found.dense(length) if isinstance(found, SparseVector) else found, a - b)
+        assert size_sq == pytest.approx(b @ b, rel=1e-14)
+
+
+@pytest.mark.parametrize("kernel", [sparse_vector._fits_single, sparse_vector._fits_single.py_func])
+def test_numbers_that_single_precision_changes_are_told_from_others(kernel, monkeypatch):
+    monkeypatch.setattr(sparse_vector, "_fits_single", kernel)
+    largest = float(np.finfo(np.float32).max)
+    with np.errstate(all="raise"):
+        for fits in ([], [0.0, -0.0, 1.0, 2.0**24, -largest]):
+            assert fits_single(np.array(fits))
+            for changed in (0.1, 2.0**24 + 1, 1e300, -np.nextafter(largest, np.inf)):
+                assert not fits_single(np.array([*fits, changed, 1.0]))
 
 
 def test_sparse_vectors_do_the_arithmetic_of_dense_ones():
