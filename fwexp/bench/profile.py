@@ -1,4 +1,4 @@
-"""Where the time of a pass goes, for every family and the solvers that matter, and how near oracles are to what the machine can do.
+"""Where the time of a pass goes, for every family and the solvers that matter.
 
 A solver runs on a problem whose functions are timed (``fwexp.problems.timed``), under Python's profiler, which knows compiled
 kernels; with functions in Python it would take most of the time itself, so there "Python" is all that is not timed. The parts are
@@ -11,19 +11,17 @@ is given as a share of it.
 import cProfile
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
-import fwexp
-from fwexp.bench.families import FAMILIES, chain_work, problem_of
-from fwexp.bench.yardstick import Measured, best, peaks, summary, wall
+from fwexp.bench.families import problems
+from fwexp.bench.yardstick import Measured, best, summary, wall
 from fwexp.blocks import gap_tree
 from fwexp.driver.iteration import Budget
 from fwexp.errors import UserError
 from fwexp.jit.compilation import njit
 from fwexp.problems.evaluation import Evaluator
-from fwexp.problems.protocol import from_public
 from fwexp.problems.timed import FUNCTIONS, cycles_per_second, timed
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.base import check_needs
@@ -103,26 +101,11 @@ def _is_kernel(code) -> bool:
     return hasattr(getattr(home, code.co_name, None), "py_func")
 
 
-def problems() -> Iterator[tuple[str, object, tuple]]:
-    """Return names and problems, those on real data where there are any, and the work of an oracle call by its shapes."""
-    for dataset in ("ocr", "conll2000"):
-        try:
-            train = fwexp.load_dataset(dataset)[0]
-        except UserError as error:
-            print(error)
-            continue
-        T, nonzeros = len(train.labels) / train.n, len(train.x.indices) / len(train.labels)
-        yield dataset, train, chain_work(T, train.num_states, nonzeros, 1, 4)
-    for name, family in FAMILIES.items():
-        yield name, problem_of(name), family.work(**family.sizes)
-
-
 def where_passes_go(unit: str, floor: Callable[[], float]) -> list[Measured]:
-    """Print the shares of every family and solver, and the roofline of every oracle; return their times."""
-    rate, (flops, cached, streamed) = cycles_per_second(), peaks()
+    """Print the shares of every family and solver; return the times of their passes."""
+    rate, measured = cycles_per_second(), []
     print(f"\n{'a pass, and per cent of it':28}{unit:>8}" + "".join(f"{part:>11}" for part in COLUMNS))
-    measured, rooflines = [], []
-    for name, problem, (operations, data, weights) in problems():
+    for name, problem, *_ in problems():
         base = floor()
         for solver in PROFILED:
             try:
@@ -133,23 +116,4 @@ def where_passes_go(unit: str, floor: Callable[[], float]) -> list[Measured]:
             measured.append(summary(f"pass, {name}, {solver}", unit, [total / base for total in totals]))
             numbers = "".join(f"{100 * parts[part]:11.1f}" for part in COLUMNS)
             print(f"{name + ', ' + solver:28}{measured[-1].median:8.3f}{numbers}", flush=True)
-        times = [oracle_seconds(problem) for _ in range(PASSES)]
-        measured.append(summary(f"oracle pass, {name}", unit, [time / base for time in times]))
-        call = statistics.median(times) / problem.n
-        limits = {"operations": operations / flops, "bytes": weights / cached + data / streamed}
-        bound = max(limits, key=limits.get)
-        numbers = f"{call * 1e6:9.2f}{operations / 1e3:9.2f}{weights / 1e3:10.2f}{data / 1e3:11.2f}{limits[bound] * 1e6:10.2f}"
-        rooflines.append(f"{name:18}{numbers}{bound:>12}{100 * limits[bound] / call:8.0f}%")
-    rates = f"{flops / 1e9:.1f} Gop/s, {cached / 1e9:.1f} GB/s from cache, {streamed / 1e9:.1f} GB/s from memory"
-    print(f"\nan oracle call by its shapes; peaks of one core, measured: {rates}")
-    print(f"{'':18}{'us':>9}{'kop':>9}{'kB cache':>10}{'kB memory':>11}{'limit us':>10}{'of':>12}{'reached':>9}")
-    print(*rooflines, sep="\n")
     return measured
-
-
-def oracle_seconds(problem) -> float:
-    """Return the seconds of one call of the oracle for every example at random weights, scores included."""
-    evaluate = Evaluator(problem)
-    w = from_public(problem, np.random.default_rng(0).normal(size=problem.d) / np.sqrt(problem.d))
-    evaluate.oracles(w)
-    return best(lambda: evaluate.oracles(w), 5)

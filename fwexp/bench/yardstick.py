@@ -22,6 +22,8 @@ from fwexp.jit.compilation import njit
 ROUNDS = 7
 DEGREE, BLOCK = 32, 1024  # of a polynomial, and at how many places it is evaluated at once, within the smallest cache
 UNITS = 2000  # of these evaluations in a unit: about as long as F
+LINE = 8  # numbers in a line of the cache
+STREAMED = 1 << 27  # bytes, at least, in a measurement of their rate
 
 
 class Measured(NamedTuple):
@@ -109,10 +111,11 @@ def _polynomials(x, coefficients, times):
 
 
 @njit(fastmath=True)
-def _stream(a, b, c):
-    """Set a to b + 0.5 c."""
-    for j in range(len(a)):
-        a[j] = b[j] + 0.5 * c[j]
+def _stream(a, b, c, times):
+    """Set a to b + 0.5 c, again and again."""
+    for _ in range(times):
+        for j in range(len(a)):
+            a[j] = b[j] + 0.5 * c[j]
 
 
 def unit_pass() -> Callable[[], float]:
@@ -122,17 +125,17 @@ def unit_pass() -> Callable[[], float]:
     return lambda: best(lambda: _polynomials(x, coefficients, UNITS), 9)
 
 
-def peaks() -> tuple[float, float, float]:
-    """Return operations per second of this core, and bytes per second from its cache and from memory."""
-    flops = UNITS * BLOCK * (2 * DEGREE + 1) / unit_pass()()
-    rates = []
-    for size, times in ((1 << 12, 2000), (1 << 23, 2)):  # of doubles: 100 kB and 200 MB in all
-        a, b, c = np.zeros(size), np.ones(size), np.ones(size)
-        _stream(a, b, c)
+def operations_per_second() -> float:
+    """Return how many additions and multiplications this core does in a second."""
+    return UNITS * BLOCK * (2 * DEGREE + 1) / unit_pass()()
 
-        def run(a=a, b=b, c=c, times=times):
-            for _ in range(times):
-                _stream(a, b, c)
 
-        rates.append(24.0 * size * times / best(run, 5))
-    return flops, *rates
+def bytes_per_second(size: float) -> float:
+    """Return how many bytes this core reads and writes in a second, of arrays of so many bytes in all."""
+    entries = max(BLOCK // 2, int(size) // 24)
+    row = entries - entries % LINE + 9 * LINE  # lines of the arrays do not differ by whole pages, which slows some processors down
+    buffer, times = np.ones(3 * row + LINE), 1 + STREAMED // (24 * entries)
+    first = -(buffer.ctypes.data // 8) % LINE
+    a, b, c = (buffer[first + k * row : first + k * row + entries] for k in range(3))
+    _stream(a, b, c, 1)
+    return 24.0 * entries * times / best(lambda: _stream(a, b, c, times), 9)
