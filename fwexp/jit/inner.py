@@ -9,9 +9,10 @@ every call, hundreds of numbers for a problem and an iterate; here they are pass
 from collections import Counter
 from copy import copy
 
+from llvmlite import ir as llvm
 from numba import types
 from numba._dynfunc import make_function
-from numba.core import ir
+from numba.core import cgutils, ir
 from numba.core.callconv import CPUCallConv
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
@@ -82,6 +83,13 @@ class LendingLower(Lower):
             super().delvar(name)
 
 
+def _as_array(builder, value, kind):
+    """Return a struct as an array if it should be one."""
+    if value.type == kind or not isinstance(kind, llvm.ArrayType):
+        return value
+    return cgutils.pack_array(builder, [builder.extract_value(value, k) for k in range(kind.count)])
+
+
 class _Whole:
     """Arguments of these types as a function takes them: one value each, not taken apart."""
 
@@ -89,8 +97,8 @@ class _Whole:
         self.argument_types = tuple(context.get_value_type(kind) for kind in kinds)
 
     def as_arguments(self, builder, values):
-        """Return what a caller passes."""
-        return values
+        """Return what a caller passes; numba packs variable arguments of one type as a struct, although they are an array."""
+        return [_as_array(builder, value, kind) for value, kind in zip(values, self.argument_types, strict=True)]
 
     def from_arguments(self, builder, args) -> list:
         """Return the values in the function."""

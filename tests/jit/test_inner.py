@@ -207,3 +207,17 @@ def test_a_part_that_states_its_options_is_compiled_once_for_all_callers(monkeyp
     named = Named(np.arange(3.0), (), (), True)
     assert compilation._uncached(_from_both)(named) == compilation._uncached(_from_another)(named) == 12.0
     assert (compiled.count(_of_class.find(Named)), compiled.count(_exactly)) == (1, 2)
+
+
+@compilation.register_jitable
+def _spread(first, *others):
+    return first * len(others) + others[0]
+
+
+@compilation.njit
+def _spreads(k, x):
+    return _spread(x, k) + _spread(x, k, k) + _spread(x, k, x) + _spread(x, k, x, x)
+
+
+def test_parts_take_any_number_of_arguments():
+    assert _spreads(3, 2.0) == _spreads.py_func(3, 2.0)
