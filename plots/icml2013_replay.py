@@ -1,6 +1,6 @@
 """The trajectories of the published code of the ICML 2013 paper and of ours on the same index sequence, and their difference."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fwexp.plots import style
 from fwexp.plots.drawing import label_log
@@ -14,7 +14,7 @@ COLUMNS = ["panel", "variant", "axis", "measure", "x", "median", "keys"]
 TITLES = {"a": "BCFW on OCR-small, λ = 0.01", "b": "batch FW", "c": "difference of (a) and (b)"}
 OBJECTIVES = ("primal", "dual")
 PUBLISHED = ", published code"
-RING = {"linestyle": "", "marker": "o", "markersize": 3.4, "markerfacecolor": "white"}
+RING: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3.4, "markerfacecolor": "white"}
 SMALLEST = 1e-15
 """Least difference that is drawn: equal values, too, have a place on the log axis."""
 

@@ -246,7 +246,7 @@ class NSlack(Solver):
         self._radii_sq()
 
     def advance(self, budget):
-        while self._visit(budget) if self._state.tol is None else self._solve(budget):
+        while self.cache_hits < budget.hits and (self._visit(budget) if self._state.tol is None else self._solve(budget)):
             pass
         return Stop()
 

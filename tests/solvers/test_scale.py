@@ -103,10 +103,13 @@ def test_an_order_lasts_although_cache_hits_use_it_up():
 
 @pytest.mark.parametrize(("name", "options"), SETTINGS[5:7])
 def test_a_budget_bounds_steps_without_a_call(name, options):
-    solver = SOLVERS[name](problem_of(1.0), 0.05, check_options(SOLVERS[name], options), 0)
-    solver.compile()
-    solver.advance(Budget(100 * 12, BIG, hits=5))
-    assert solver.cache_hits == 5
+    whole, cut = (SOLVERS[name](problem_of(1.0), 0.05, check_options(SOLVERS[name], options), 0) for _ in range(2))
+    for hits in range(1, 40):
+        whole.advance(Budget(100 * 12, BIG, hits=hits))
+        while cut.cache_hits < hits:
+            cut.advance(Budget(cut.oracle_calls + 1, BIG, hits=hits))
+        assert whole.cache_hits == cut.cache_hits == hits
+        assert whole.oracle_calls == cut.oracle_calls  # where a row comes must not depend on how a run is cut into portions
 
 
 def test_rows_after_steps_without_a_call_take_few_calls_of_kernels(monkeypatch):
