@@ -12,7 +12,7 @@ from copy import copy
 from llvmlite import ir as llvm
 from numba import types
 from numba._dynfunc import make_function
-from numba.core import cgutils, ir
+from numba.core import ir
 from numba.core.callconv import CPUCallConv
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
@@ -87,7 +87,10 @@ def _as_array(builder, value, kind):
     """Return a struct as an array if it should be one."""
     if value.type == kind or not isinstance(kind, llvm.ArrayType):
         return value
-    return cgutils.pack_array(builder, [builder.extract_value(value, k) for k in range(kind.count)])
+    array = llvm.Constant(kind, llvm.Undefined)
+    for k in range(kind.count):
+        array = builder.insert_value(array, builder.extract_value(value, k), k)
+    return array
 
 
 class _Whole:
