@@ -76,7 +76,7 @@ def test_what_another_package_adds_is_listed(place):
     (row,) = (line for line in place.fwexp("data", "list").splitlines() if line.startswith("tags "))
     assert "words and their tags" in row
     assert f"present  {place.folder / 'data' / 'tags'}" in row
-    assert "elsewhere/fig1   Subgradient descent" in place.fwexp("figure")
+    assert re.search("^elsewhere/fig1 +Subgradient descent", place.fwexp("figure"), re.MULTILINE)
     done = place.python("import sys; from fwexp.cli import main; sys.exit(main())", "run", "solver=subgradeint")
     assert done.returncode == 2
     assert "unknown solver 'subgradeint' (did you mean 'subgradient'?); accepted: " in done.stderr

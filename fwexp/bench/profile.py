@@ -30,7 +30,7 @@ PASSES, WARM = 5, 8
 PROFILED = ("bcfw", "auto", "one_slack")
 KINDS = {
     "oracle": ("max_oracle", "best_block", "loss", "decode"),
-    "scores": ("scores", "rescale"),
+    "scores": ("scores", "complete_scores", "rescale"),
     "products": ("dot", "norm_sq", "gram_scores", "psi_score", "inner"),
 }
 COLUMNS = (*KINDS, "steps", "sampling", "rest", "Python", "evaluation")
