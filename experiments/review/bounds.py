@@ -1,5 +1,6 @@
 """Claims of the review of Frank-Wolfe variants: curvature, diameters and errors of linear minimisation."""
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,12 @@ from fwexp.papers.claims.verdict import Finding
 BETA = 27 / 8
 WITH_N = "it grows with n"
 CONSTANT_ERROR = "with a constant error of delta"
+
+
+def within(ratios: Mapping[str, Sequence[float]], ratio: str, rounding: float = 0.0) -> Finding:
+    """Return a part for each name: all its ratios of a value to its bound are at most 1, up to rounding."""
+    parts = {name: max(found) <= 1 + rounding for name, found in ratios.items()}
+    return Finding(parts, {f"{name}: {ratio}, most": max(found) for name, found in ratios.items()})
 
 
 @claim(
@@ -28,8 +35,7 @@ def curvature_by_diameter():
         for p, found in ratios.items():
             bound = quadratics.lipschitz(f.Q, p) * quadratics.diameter(f.corners, p) ** 2
             found.append(quadratics.curvature(f.Q, f.corners) / bound)
-    parts = {f"p = {p}": max(found) <= 1 + 1e-9 for p, found in ratios.items()}
-    return Finding(parts, {f"p = {p}: C_f over the bound, most": max(found) for p, found in ratios.items()})
+    return within({f"p = {p}": found for p, found in ratios.items()}, "C_f over the bound", 1e-9)
 
 
 @claim(
@@ -95,5 +101,4 @@ def errors_of_minimisation():
             for error, found in zip(errors, ratios.values(), strict=True):
                 gaps = np.minimum.accumulate(quadratics.gaps_with_errors(f, 1001, error)[1:])
                 found.append((gaps * np.arange(3, 1003) / (2 * BETA * C * (1 + delta))).max())
-    parts = {kind: max(found) <= 1 for kind, found in ratios.items()}
-    return Finding(parts, {f"{kind}: best gap over the bound, most": max(found) for kind, found in ratios.items()})
+    return within(ratios, "best gap over the bound")

@@ -14,7 +14,7 @@ from fwexp.papers.claims.verdict import Finding
     "decoding, against (2)",
 )
 def misprints():
-    """What is printed is computed, and is not what it should be, while that with the misprint mended is: (a) the gradient of f at a
+    """Computed as printed, each differs from its definition; with the misprint mended, it agrees: (a) the gradient of f at a
     random dual point of a small problem, by differences; (b) on a random matrix game, 1000 steps of 2/(t+2) to the corner that
     minimises r_t: the gap falls below a tenth with the sign of algorithm 7, and not with that of section 4.1; (c) the s_t of ten
     steps of algorithm 6 on a random game, from the mean of their points; (d) the hinge loss bounds the loss of the prediction, with

@@ -96,7 +96,7 @@ def _graphs(n, T, K, p, rng):
 
 
 class Work(NamedTuple):
-    """How much an oracle call does at least, scores included, by its shapes."""
+    """The least work of an oracle call, including scores, by its shapes."""
 
     operations: float  # additions, multiplications, maxima
     data: float  # bytes that belong to the example, once each
@@ -104,7 +104,7 @@ class Work(NamedTuple):
 
 
 class Family(NamedTuple):
-    """How problems are generated, and of which sizes; what an oracle call does, and why it takes longer than its roofline."""
+    """A generator of problems, its sizes, the work of an oracle call, and why a call takes longer than its roofline."""
 
     make: Callable
     sizes: dict[str, int]

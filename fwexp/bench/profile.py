@@ -1,4 +1,4 @@
-"""Where the time of a pass goes, for every family and the solvers that matter.
+"""Shares of the time of a pass, for every family and three solvers.
 
 A solver runs on a problem whose functions are timed (``fwexp.problems.timed``), under Python's profiler, which knows compiled
 kernels; with functions in Python it would take most of the time itself, so there "Python" is all that is not timed. The parts are

@@ -1,7 +1,7 @@
-"""How near every oracle is to what one core can do: ``make bench ARGS=roofline``.
+"""The time of every oracle next to its roofline, the least time on one core: ``make bench ARGS=roofline``.
 
-The roofline is the least time in which one core can do the counted operations and can move the counted bytes (``families``), at
-rates that are measured first. Data of examples move at the rate of arrays as large as the data of all examples. Weights and scores
+The roofline is the time for the counted operations or for the counted bytes (``families``), whichever is longer, at rates that are
+measured in the same turns. Data of examples move at the rate of arrays as large as the data of all examples. Weights and scores
 move at the rate of the first cache even if they are larger, so that the roofline is a lower bound.
 """
 

@@ -114,7 +114,7 @@ class _Whole:
 
 
 class _PartConvention(CPUCallConv):
-    """How parts are called."""
+    """The calling convention of parts: arguments are passed whole."""
 
     def _get_arg_packer(self, kinds) -> _Whole:
         return _Whole(self.context, kinds)

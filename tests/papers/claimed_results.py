@@ -121,7 +121,7 @@ def test_error(variant: str, config, passes):
 
 
 def is_beside(config) -> bool:
-    """Whether a run of figures 5 and 6 of the 2016 paper has another than the middle lam of its data set."""
+    """Return True for runs of figures 5 and 6 of the 2016 paper at the smallest or largest lam of their data set."""
     options = {name: value for name, value in config["dataset"].items() if name != "name"}
     for place in DATA_SETTINGS.values():
         if place.dataset == config["dataset"]["name"] and place.options.items() <= options.items():

@@ -67,7 +67,7 @@ def task_of(config):
 
 
 def kinds(config):
-    """Whether a configuration is a grid with warm starts, or a path."""
+    """Return two values: True for grids with warm starts, and True for paths."""
     return task_of(config) == "grid" and config["task"].get("warm", True), task_of(config) == "path"
 
 
@@ -298,4 +298,4 @@ COMPUTED = {
     ],
 }
 MODULES = {"quadratics": quadratics, "small_paths": small_paths, "misprints": misprints}
-"""Where these functions are, if not in `small`."""
+"""Modules of these functions, if they are not in `small`."""
