@@ -94,7 +94,8 @@ HORSES = Figure.declared(
     title="Horses found on test images, with edges between superpixels and without",
     caption="Left the true figure, cut out, and right what was found, on six test images at equal ranks from the best to the "
     "worst; with the scores of all test images, with edges between superpixels and without. Scores in pictures are those of the "
-    "run that is drawn, scores in words medians over the runs. The paper's HorseSeg has other images and features.",
+    "run that is drawn, scores in words medians over the runs. The ICML 2016 paper has HorseSeg (section 5, paragraph 2), other "
+    "images with other features.",
     data=image_overlays.data,
     draw=image_overlays.draw_segmentations,
     shows=horses,
@@ -105,8 +106,8 @@ POSES = Figure.declared(
     caption="Left the true pose and right the one found, on six test images of synthetic_lsp at equal ranks from the best to the "
     "worst, drawn over the score of the most likely joint at every cell. Photos are not shown: the part scores of our own in "
     "the data set lsp are too weak to learn poses from; no run there was better than weights of 0. Scores in pictures are "
-    "those of the run that is drawn, scores in words medians over the runs. The paper's poses are in photos, with part scores of "
-    "a convolutional network.",
+    "those of the run that is drawn, scores in words medians over the runs. The ICML 2016 paper has the poses of LSP, in photos, "
+    "and builds on the model of Chen and Yuille (section 5, paragraph 2).",
     data=image_overlays.data,
     draw=image_overlays.draw_poses,
     shows=poses,

@@ -2,7 +2,7 @@
 
 The first columns are the paper's. The measured ones are oracle calls on OCR until the gap is a tenth, a hundredth of the
 objective at w = 0, and the exponent p of the growth of these calls with the number of examples, calls ~ n^p: that of the
-bounds is 1, and 0 for the two methods whose bounds are free of n.
+bounds is 1, and 0 for the two methods whose bounds are free of n (caption of table 1).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ LAM = 0.01
 LEVELS = (0.1, 0.01)  # of the gap, relative to P(0)
 
 FACTS = ["algorithm", "online", "variables", "guarantee", "oracle", "oracle calls"]
-# Methods without runs have no key; the batch method is that of the paper's Theorem 1 and section 4.
+# Methods without runs have no key; the batch method is that of the paper's Theorem 1 in section 4.
 METHODS = {
     "extragradient": ("dual extragradient", "no", "primal-dual", "saddle point gap", "Bregman projection", "O(n R log|Y| / (λε))"),
     "online_eg": ("online-EG", "yes", "dual", "expected dual error", "expectation", "O((n + log|Y|) R² / (λε))"),
@@ -35,7 +35,7 @@ WITHOUT_DUAL, UNCERTIFIED = ("ssg",), " †"
 
 _NOTES = """\
 Columns up to *{theory}*: Table 1 of Lacoste-Julien et al. (2013), and its Theorem 1 for batch Frank-Wolfe; R bounds the psi
-vectors, ε is the accuracy in the method's own sense.
+vectors, ε is the accuracy in the method's own sense. For dual extragradient the paper puts *dual* in quotation marks.
 Calls (in brackets: passes) were measured on OCR{n}, λ = {lam}: median over the seeds until the lowest primal minus the highest dual
 of the run is below that part of P(0), the objective at w = 0. Between logged points a power law is assumed.
 {mark}: the stochastic subgradient method has no dual. Its numbers are those of its distance to the highest dual of all runs, which

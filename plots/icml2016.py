@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LAM = 0.001
-"""Of the figures at one lam: the paper's middle one on OCR."""
+"""Of the figures at one lam: the middle one of the published code on OCR. The text of the paper names no lam for them."""
 
 
 class DataSetting(NamedTuple):
@@ -44,8 +44,8 @@ DATA_SETTINGS = {
     "Weizmann horses": DataSetting("horses", (10.0, 1.0, 0.1)),
     "synth. LSP": DataSetting("synthetic_lsp", (1.0, 0.1, 0.01)),
 }
-"""By what panels call them. The lam are those of the published code, because the paper's appendix is not at hand: for horses those
-of the larger HorseSeg, for LSP smaller ones, as fit features about as long as 1."""
+"""By what panels call them. The lam are those of the published code, because the paper's appendix J is not at hand: for horses
+those of the larger HorseSeg, for LSP smaller ones, as fit features about as long as 1."""
 
 SLOW, SLOW_SETTING = "slow LSP", DataSetting("slow_lsp", (1.0, 0.1, 0.01))
 """Poses with an oracle of more than 50 ms, at the middle lam only."""
@@ -56,7 +56,7 @@ WALKERS = ("bcfw_gap", "bcpfw_gap_cache")
 WALKED = ("synth. HorseSeg-small", "OCR-small", "synth. HorseSeg-medium", "OCR-large")
 """The data sets of paths and grids."""
 LAM_MIN = 2.0**-15
-"""The last of the paper's 31 values of lam, at which paths and grids end."""
+"""The last of the paper's 31 values of lam (section 5.2, paragraph 1), at which paths and grids end."""
 
 
 def steps(results: "pd.DataFrame") -> "pd.Series":
@@ -83,7 +83,7 @@ def ways(results: "pd.DataFrame") -> "pd.Series":
 def with_gap_ratio(results: "pd.DataFrame") -> "pd.DataFrame":
     """Return `results` with true over estimated gap, both totals over all examples, without training that checks no gap.
 
-    The caption of the paper's figure 1 has the ratio upside down; this is the way of its section 3.1.
+    The caption of the paper's figure 1 names the inverse ratio; this one is that of section 3.1, on exploitation versus staleness.
     """
     uncharged = (results["task"].fillna("train") == "train") & (of_results(results, ("refresh",)) == "bcfw")
     results = results[~uncharged]

@@ -15,7 +15,7 @@ METHODS = ("bcfw", "bcpfw_gap_cache")  # whose runs are looked at
 
 
 class Facts(NamedTuple):
-    """What the paper says of a data set, and what its oracle is."""
+    """What is known of a data set of the paper, and what its oracle is (section 5, paragraph 2)."""
 
     paper: str
     oracle: str
@@ -40,9 +40,11 @@ _NOTES = """\
 scores of the example's parts, loss-augmented decoding and loss, in CPU time of one thread, at the weights with which the
 run of BCFW ended (middle lam of figures 5 and 6, seed 0). Least, mean and most are of up to {sampled} examples spread
 evenly, each the shortest of {repeats} calls in a row, less the shortest that decodes nothing. In the paper calls cost 0.1
-ms to 2 s (section 5). Share: mean cost times the oracle calls of a run, over its solver time, which is wall time of one
-thread. Calls of a run cost more or less at its earlier weights and find less in the processor's caches, so this is an
-estimate, from below. Measured after the runs, on the machine that made the table. A dash: not run, or not in the paper.
+ms to 2 s (section 5, paragraph 3, which also has the ranges of n and d; its table with both is in an appendix that is not
+at hand, so n and d come from other sources, such as the published code). Share: mean cost times the oracle calls of a run,
+over its solver time, which is wall time of one thread. Calls of a run cost more or less at its earlier weights and find
+less in the processor's caches, so this is an estimate, from below. Measured after the runs, on the machine that made the
+table. A dash: not run, or not in the paper.
 """
 SAMPLED, REPEATS = 500, 5
 

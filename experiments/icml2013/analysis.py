@@ -124,7 +124,7 @@ def gap_without_start():
     "B13-26",
     "The average of the last part 1 - mu of the iterates has a gap of at most beta_mu 2n (C + h0)/(K + 1), beta_mu = (0.5 - log "
     "mu)/(1 - mu); that of all of them O(log K/K); and line search makes weighted averages forget h0 like (n/K)^2.",
-    place="appendix C.4.2, last three paragraphs before appendix D",
+    place="appendix C.4.2, last two paragraphs before appendix D",
     vary={"slope": (-1.75, -1.5, -1.25)},
 )
 def other_averages(*, slope=-1.5):

@@ -151,7 +151,7 @@ def _competitors(runs, where):
 
 @claim(
     "B13-4",
-    "On CoNLL BCFW has a low objective after few datapoints, where the other solvers do not.",
+    "On CoNLL BCFW has a low objective after few datapoints.",
     FIG1.runs("bcfw", "ssg", "fw", "one_slack", dataset=CONLL, lam="1/n"),
     place="caption of figure 1, on panel (d)",
     vary={"few": (0.03, 0.1, 0.3, 1.0), **SHARES_AND_SEEDS},

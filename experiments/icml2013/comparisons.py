@@ -81,7 +81,7 @@ def _slope(points):
 @claim(
     "B13-31",
     "The performance of stochastic subgradient methods is very sensitive to the step sizes.",
-    place="section 1, paragraph 2",
+    place="section 1, paragraph 1, last sentence",
     vary={"factor": FACTORS},
 )
 def sensitive_to_steps(*, factor=FACTOR):

@@ -14,7 +14,7 @@ from fwexp.papers.claims.verdict import NOT_REACHED, Finding
     "B13-20",
     "The gap of BCFW-wavg and the primal error of SSG-wavg fall like 1/k, that of SSG-avg like log k/k.",
     FIG3.runs("bcfw", "ssg", dataset=OCR, lam=LAMS),
-    place="section 6, paragraph 2; theorem C.3",
+    place="section 6, paragraph 2; theorem C.3; appendix C.4.2, last paragraph, for uniform averages",
     vary={"slope": (0.8, 0.9, 1.0)},
     changed="a fit alone no longer contradicts a rate. The bounds stay above the objective at w = 0 for 500 passes and more, at "
     "lam = 1/n for 39,000: a slow start is within them. Before, a curve that did not get steeper contradicted its rate, which "
@@ -97,11 +97,11 @@ def line_search_helps_first(runs, *, first=5.0, factor=FACTOR, share=ALWAYS, see
 
 @claim(
     "B13-22",
-    "At small lam the overfitting after the early low persists over thousands of passes; SSG-wavg does surprisingly well in test "
-    "error on CoNLL.",
+    "At small lam the overfitting after the early low persists over thousands of iterations; SSG-wavg does surprisingly well in "
+    "test error on CoNLL.",
     OWN.runs("bcfw", dataset=OCR),
     FIG1.runs(dataset=CONLL),
-    place="captions of figure 3, on thousands of iterations, and of figure 1, on panel (e)",
+    place="captions of figure 3, on thousands of iterations, here read as passes, and of figure 1, on panel (e)",
     vary={"early": (20.0, 40.0, 80.0), "share": SHARES},
     shown_by=FIG3,
 )

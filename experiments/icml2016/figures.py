@@ -65,7 +65,7 @@ FIG1 = Figure.declared(
     "passes, all charged for that: the gap, how far the estimate of it is off (true over estimated gap), and the improvement that "
     "theory predicts along runs of uniform and of gap sampling.",
     paper="Section 3.1, on exploitation versus staleness: without refreshes gap sampling stalls, with one in each pass it wastes"
-    " calls, and 5 to 50 passes make little difference. The caption of figure 1 has the ratio of panel (b) upside down.",
+    " calls, and 5 to 50 passes make little difference. The section and the caption of figure 1 name inverse ratios for panel (b).",
     chart=Chart(
         panels=[
             Panel("a", f"OCR, λ = {LAM}", "ocr", LAM, "gap"),
@@ -95,8 +95,8 @@ FIG3 = Figure.declared(
     "real images. Where weights must not be negative, the step is the paper's; two methods are drawn with our line "
     "search, too. Gaps of gap sampling stand still between refreshes, each 10 passes, once it has spent what it knows of"
     " them.",
-    paper="Section 5.1: gap sampling is always faster, caching saves passes and is free where the oracle is slow, pairwise steps"
-    " reach smaller gaps. The paper shows three data sets.",
+    paper="Section 5.1, paragraph 3: gap sampling is always faster, caching saves passes and is free where the oracle is slow, "
+    "pairwise steps reach smaller gaps. Figure 3 has three data sets.",
     chart=_gaps(
         [
             [
@@ -124,7 +124,8 @@ FIG5 = Figure.declared(
     caption="The eight block methods on OCR and CoNLL-2000 at three strengths of the regularisation each, with equal solver time"
     " on each data set; every method checks its gap each 10 passes. The last row, OCR-small, is not in the paper's "
     "figure.",
-    paper="The appendix with the paper's figure is not at hand. Section 5.1 sums it up: gap sampling gains more the larger n is.",
+    paper="Appendix J with the paper's figure (section 5.1, paragraph 2) is not at hand. Section 5.1, paragraph 3, sums it up: gap "
+    "sampling gains more the larger n is.",
     chart=_at_all_lam(*IN_FIG5),
     places=IN_FIG5,
     note=_SMALL,
@@ -136,8 +137,8 @@ FIG6 = Figure.declared(
     " regularisation each, with equal solver time on each data set. Gaps are computed anew each 10 passes: where gap "
     "sampling has spent what it knows of them, it stands still until then. The step is the paper's; two methods are "
     "drawn with our line search, too.",
-    paper="The appendix with the paper's figure is not at hand. Section 5.1 sums it up: with the slow oracle of LSP the cache "
-    "costs no time.",
+    paper="Appendix J with the paper's figure (section 5.1, paragraph 2) is not at hand. Section 5.1, paragraph 3, sums it up: "
+    "where the oracle is expensive the cache costs no time.",
     chart=_at_all_lam(*IN_FIG6),
     places=IN_FIG6,
     note=f"{_STAR}; {_OTHER}",
@@ -155,8 +156,8 @@ FIG8 = Figure.declared(
     title="Cost of the regularisation path and of grids of lam on OCR and HorseSeg (synthetic), exact and heuristic, warm and cold",
     caption="Passes and time to follow the solutions from large to small lam: certified and heuristic paths, and grids of the "
     "paper's 31 values with warm and cold starts. A path ends where its last weights serve for all smaller lam.",
-    paper="The appendix with the paper's figure is not at hand. Section 5.2 says of figure 4 that warm starts make the grid "
-    "faster and that a path costs about as much.",
+    paper="Appendix K with the paper's further paths (section 5.2, paragraph 1) is not at hand. Section 5.2, on interpretation, "
+    "says of figure 4 that warm starts make the grid faster and that a path costs about as much.",
     chart=_ways(*WALKED, columns=4),
     note=_STAR,
 )
@@ -164,11 +165,13 @@ _ORDERS = ("bcfw_perm", "bcfw_cyclic", "bcfw_lipschitz", "bcfw_gap", "bcfw_max_g
 _STEPS = ("bcafw", "bcpfw", "bccfw")
 ORDERS = Figure.declared(
     name="icml2016/orders",
-    title="Orders of the examples and kinds of steps that the papers name and do not draw",
+    title="Orders of the examples and kinds of steps that the papers do not draw",
     caption="On OCR-small, which example is next (a): at random, permuted, cyclic, in proportion to curvatures or gaps, the "
     "largest gap, or the largest gap^2 over curvature; and which step is taken (b): towards the corner of the oracle, "
     "away, pairwise, or corrective. Block and batch Frank-Wolfe with kernels on digits (c); and block Frank-Wolfe next "
-    "to projected block descent on the dual of a chain SVM (d).",
+    "to projected block descent on the dual of a chain SVM (d). Section 3.1 of the 2016 paper names the orders by gaps and by "
+    "curvatures and the cyclic one, section 3.2 away and pairwise steps; appendices B.5 and C of the 2013 paper have kernels and "
+    "projections. The permuted order, that of the largest gap, and corrective steps of a block are in neither paper.",
     chart=Chart(
         [
             Panel("a", f"OCR-small, λ = {LAM}: orders", "ocr", LAM, "gap", options={"split": "ocr"}, left=1.0, without=_STEPS),
@@ -186,8 +189,8 @@ TABLE1 = Figure.declared(
     name="icml2016/table1",
     title="Data sets of the paper and ours, what a call of the oracle costs on each, and its share of the time of runs",
     caption="The data sets: examples, dimension, oracle, what a call of it costs here, and its share of a run.",
-    paper="The appendix with the paper's table is not at hand. Section 5 names the ranges: n from 100 to 25,000, d from 100 to a"
-    " million, calls from 0.1 ms to 2 s.",
+    paper="Appendix I with the paper's table is not at hand. Section 5, paragraph 3, names the ranges: n from 100 to 25,000, d "
+    "from 100 to a million, calls from 0.1 ms to 2 s.",
     data=icml2016_table.data,
     draw=icml2016_table.draw,
     suffixes=TABLE,

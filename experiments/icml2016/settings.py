@@ -10,7 +10,7 @@ from fwexp.papers.claims.verdict import Finding, Undecided
 from fwexp.plots.icml2016 import DATA_SETTINGS
 
 F_AND_NU = {"F": (0.05, 0.25, 1.0), "nu": (0.001, 0.01, 0.1)}
-"""The chosen parameters of the cache and their neighbours in figure 2, apart from the extremes of which the paper speaks."""
+"""The parameters that the paper chose (section 3.3) and their neighbours in our figure 2, apart from the extremes named there."""
 CHOSEN = (0.25, 0.01)
 
 

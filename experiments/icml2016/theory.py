@@ -15,7 +15,7 @@ from fwexp.plots.icml2016 import WALKED
     "G16-7",
     "The regularisation path is eps-approximate at every lam, from lam_inf on.",
     FIG8.runs(task="path"),
-    place="section 4, paragraph 1, with the definition of the path",
+    place="section 4, paragraph 1, with the definition of the path; paragraphs on the initialization, for lam_inf",
 )
 def path_is_certified(runs):
     """At every break point of every exact path (OCR and HorseSeg, two sizes of each; two methods, all seeds) the certified gap is

@@ -7,5 +7,5 @@ PAPER = Paper.declared(
     name="review",
     title="Review of Frank-Wolfe variants",
     authors="William Saint-Arnaud, Elyes Lamouchi, Frederic Boileau",
-    budget="None: the review announces tests on synthetic data (abstract), and has neither their sizes nor a figure.",
+    budget="None: the review announces tests on synthetic data (abstract), and has neither their sizes nor a figure of them.",
 )

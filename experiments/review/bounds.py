@@ -42,7 +42,7 @@ def curvature_by_diameter():
     "R-12",
     "With Euclidean norms the bound L diam^2 is loose: diam^2 is 2n, and L grows with the dimension of A'A, exponentially with n; "
     "with the 1-norm it is 4 R^2/lam.",
-    place="section 1.3.4, problem and solution",
+    place="section 1.3.4, problem and solution, where the text at hand prints 3 for lam; section 1.3.3, end, for 4 R^2/lam",
 )
 def tighter_bound():
     """Computed, at lam = 0.1. (a) diam^2 = 2n for 2 to 4 simplices. Where <psi_i(y), psi_j(y')> is 1 for all outputs, the largest

@@ -1,4 +1,4 @@
-"""Figures of the review of Frank-Wolfe variants, whose experiments are announced there and not shown."""
+"""Figures for the review of Frank-Wolfe variants: its abstract announces experiments, which it does not show; R1 to R5 are ours."""
 
 from fwexp.papers.declarations import Figure, Kind
 from fwexp.plots import certified_gaps
@@ -36,7 +36,7 @@ R2 = Figure.declared(
     name="review/fig2",
     title="Randomised away steps on the lasso, by linear minimisations and by atoms inspected",
     caption="The lasso: randomised away steps look at a part of the atoms in each iteration.",
-    paper="Announced in the abstract, without a figure. Section 2, last paragraph: a linear rate with cheaper oracle calls, as a "
+    paper="Announced in the abstract, without a figure. Section 2, paragraph 3: a linear rate with cheaper oracle calls, as a "
     "compromise.",
     chart=_chart(_panel("a", "lasso", "lasso"), _panel("b", "lasso", "lasso", axis="inspected", left=100.0), **TWO),
     **KIND,
@@ -66,8 +66,8 @@ R5 = Figure.declared(
     name="review/fig5",
     title="Dual extragradient and saddle-point Frank-Wolfe on matrix games, on balls and on a chain SVM",
     caption="Saddle points: matrix games, games on balls with steep and with vanishing gradients, and a chain SVM.",
-    paper="Announced in the abstract, without a figure. Section 4.2: two oracle calls in each iteration of extragradient, one in "
-    "one of saddle-point Frank-Wolfe.",
+    paper="Announced in the abstract, without a figure. Section 4.2, paragraphs 1 and 2: two oracle calls in each iteration of "
+    "extragradient, one in one of saddle-point Frank-Wolfe.",
     chart=_chart(
         _panel("a", "matrix game", "matrix_game"),
         _panel("b", "matrix game", "matrix_game", axis="time", left=1e-4),

@@ -64,7 +64,7 @@ def test_all_names_are_listed_with_a_line_on_each(fwexp):
     kinds = [f"solvers for {kind}:" for kind in ("structured SVMs", "convex problems", "saddle points")]
     assert heads == [*kinds, "settings that only figures use:"]
     assert {"solver=bcfw_gap_5", "solver=cache_rare"} <= set(out.partition(heads[3])[2].split())
-    assert found["solver=bcpfw_gap"] == "Pairwise steps and gap sampling (ICML 2016)"
+    assert found["solver=bcpfw_gap"] == "Pairwise steps and gap sampling (ICML 2016, sections 3.1 and 3.2)"
     everything = fwexp("options")[1]
     assert everything.startswith(out)
     assert {"dataset=ocr", "task=path"} <= set(everything.split())

@@ -20,7 +20,7 @@ OURS = Paper("", "", "Beyond the papers: auto, the default", advance=Advance("au
 UNITS = {"passes": ("fewer passes", "more passes"), "time": ("less time", "more time")}
 
 IN_THE_PAPERS = {
-    "ocr": "2013, 2016: n 6251 (or 626), d 4028 as printed; its features are 4082",
+    "ocr": "2013, 2016: n 6251 (or 626), d 4028 as printed in 2013; its features are 4082",
     "conll2000": "2013, 2016: n 8936, d 1643026",
     "hansards": "2013: n 5000, d 82; its features and training alignments are not public",
     "horseseg": "2016: n 147, 6121 or 25438, d 2069",
@@ -28,7 +28,11 @@ IN_THE_PAPERS = {
     "synthetic_lsp": "2016: LSP, of photos, n 100, d 2677",
     "slow_lsp": "2016: LSP, of photos, n 100, d 2677, with calls of up to seconds",
 }
-"""What the papers say of the size of a data set, or of the one that it stands in for."""
+"""The size of a data set in the papers, or of the one that it stands in for.
+
+Sizes of 2013 are in section 6, paragraph 1. Of 2016 section 5, paragraph 3, has the ranges; its table is in an appendix that is
+not at hand, so its sizes come from other sources, such as the published code.
+"""
 
 
 def findings(compared: pd.DataFrame, pages: Mapping[str, Mapping]) -> list[dict]:
