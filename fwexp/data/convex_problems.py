@@ -1,4 +1,4 @@
-"""Convex problems and saddle points to compare methods on: those of the review's experiments, computed from options."""
+"""Convex problems and saddle points to compare methods on, in the experiments for the review: computed from options."""
 
 import math
 from collections.abc import Callable

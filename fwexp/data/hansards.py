@@ -9,8 +9,8 @@ of more than `LONGEST` words and repeated ones (in lower case) are dropped. On w
 without supervision in both directions, and words are counted for the features. Examples for training are the first 5000 of
 these pairs that are not among the test pairs and have a link; their true links are those found in both directions.
 
-Of the test pairs the first 100 are set aside, as in the papers (one number is chosen on them, the threshold of the Dice
-baseline); the other 347 are the test set. Its links are sure or possible, and its error is the alignment error rate.
+Of the test pairs the first 100 are set aside, and one number is chosen on them, the threshold of the Dice baseline; the
+other 347 are the test set (ICML 2013, appendix F). Its links are sure or possible, and its error is the alignment error rate.
 
 The features are indicators, see ``fwexp.data.alignment.edge_features``; weight j belongs to the j-th name of `feature_names`.
 The aligner is the HMM of ``fwexp.data.alignment.hmm``, or eflomal where that is installed and asked for; eflomal reads the

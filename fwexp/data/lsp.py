@@ -1,8 +1,9 @@
 """``lsp``: poses in 400 images of Leeds Sports Pose *Extended* (Johnson and Everingham 2011), with part scores of our own.
 
-``lsp/lspet400/images/im00001.jpg`` .. and ``lsp/lspet400/joints.mat``: 14 joints x (x, y, annotated) x image. The paper trains on
-LSP, with scores of a convolutional network; neither comes with its code, so this stands in for it. Training images are those
-of the first 300 with all joints annotated; the last 100 are the test set, where joints that are not annotated do not count.
+``lsp/lspet400/images/im00001.jpg`` .. and ``lsp/lspet400/joints.mat``: 14 joints x (x, y, annotated) x image. The ICML 2016
+paper trains on LSP, with the model of Chen and Yuille (section 5, paragraph 2); neither is at hand, so this stands in for it.
+Training images are those of the first 300 with all joints annotated; the last 100 are the test set, where joints that are not
+annotated do not count.
 
 Images are scaled to `LONGEST` pixels and cut into cells (``part_scores``). Features of a cell are the scores of the 14 detectors
 there, of which every part may use all (left and right are easily taken for each other), and its place and the square of

@@ -4,7 +4,7 @@ n = 100 images for training and 50 for test, 14 joints in a tree, d = 2677: 187 
 13 deformations. An oracle call scores 14 joints at 32 x 32 cells, a hundred times the cost of the step around it.
 
 ``slow_lsp`` has the same n and d, images of 56 x 56 cells, and an oracle that tries all pairs of cells: a call takes more than
-50 ms, as costly ones of the paper do (section 5: up to 2 seconds).
+50 ms, as costly ones of the ICML 2016 paper do (section 5, paragraph 3: up to 2 seconds).
 
 An image is noise. At the cell of every joint its template, a vector of numbers, is added to the features; at two other cells,
 too, but weaker (`DISTRACTION`). Joints are off the place where their parents expect them by up to `SPREAD` cells.

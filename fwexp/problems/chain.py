@@ -236,9 +236,10 @@ def chain_problem(
     nonnegative : mask, slice or int array, optional
         Weights that must not be negative: a mask of length d, a slice, or indices from 0.
     loss : {"share", "errors"}
-        L_i is the share of wrong positions in sequence i (the loss of the papers), or their number; with ``costs`` it is the mean
-        of the costs over the positions, or their sum. With ``"errors"`` long sequences count for more, and the same
-        ``lam`` n/N, N positions in n sequences, suits sequences of any length. ``evaluate`` and traces have the error per position.
+        L_i is the share of wrong positions in sequence i (the test error of ICML 2013, appendix F), or their number; with
+        ``costs`` it is the mean of the costs over the positions, or their sum. With ``"errors"`` long sequences count for more,
+        and the same ``lam`` n/N, N positions in n sequences, suits sequences of any length. ``evaluate`` and traces have the
+        error per position.
     forbidden : list of pairs (from, to), optional
         Transitions that no labeling may have; (None, k) forbids the first label k, and (k, None) the last label k.
     position_weight : list of arrays (T_i,), optional

@@ -1,8 +1,8 @@
 """Multiclass classification: the SVM of Crammer and Singer (2001), with margin or slack rescaling.
 
 phi(x, y) puts x into the block of class y: the public w holds ``w[f*K + k]`` for feature f and class k, d = K p. The loss
-is 0/1, or a matrix of costs L(y_i, y). Slack rescaling multiplies the margin violation by the loss (the paper's section
-2): psi_i(y) is replaced by L_i(y) psi_i(y), so H_i(w) = max_y L_i(y) (1 - <w, psi_i(y)>).
+is 0/1, or a matrix of costs L(y_i, y). Slack rescaling multiplies the margin violation by the loss (ICML 2013,
+section 2): psi_i(y) is replaced by L_i(y) psi_i(y), so H_i(w) = max_y L_i(y) (1 - <w, psi_i(y)>).
 
 With two classes this is the binary SVM: its weights are u = w_1 - w_0, and since the optimal w_0 = -w_1 its regularisation
 lam/2 ||w||^2 is (lam/2)/2 ||u||^2.

@@ -4,8 +4,9 @@
 
 where x[cell] are the features that part j looks at, and (r, s) = (y_c - y_parent(c) - offset_c) / unit is how far a part c lies
 from where its parent expects it, in rows and columns. w = (u_1, .., u_P, then v_c of all parts but the root, in their order).
-The first and third weight of every v_c must not be negative, as in the paper, unless that is asked for otherwise; the oracle
-is exact for any sign. The loss of a pose is the mean over the annotated parts of min(1, distance / reach).
+The first and third weight of every v_c must not be negative, as in the published code of the ICML 2016 paper, unless that is
+asked for otherwise; the oracle is exact for any sign. The loss of a pose is the mean over the annotated parts of
+min(1, distance / reach).
 
 A labeling is the cell of every part, counted row by row. The vector of parts of an example is psi itself: it is short, and
 an oracle call costs many times as much. What solvers do with such problems is in ``pose_protocol``. Source: Felzenszwalb and

@@ -106,8 +106,8 @@ def segmentation_problem(
         maximum: such problems can be trained on, but ``gap`` of the result is NaN, because it is not certified. Graphs without
         cycles have exact oracles for any number of labels, and exact probabilities for ``objective="log"``.
     loss : {"share", "errors", "balanced"}, default "share"
-        L_i is the weighted share of wrong nodes in example i (the loss of the papers), their weighted number, or the mean of the
-        shares of the classes that example i has. With ``"errors"`` large graphs count for more, and the same ``lam`` n/N, N
+        L_i is the weighted share of wrong nodes in example i, their weighted number, or the mean of the shares of the classes
+        that example i has. With ``"errors"`` large graphs count for more, and the same ``lam`` n/N, N
         nodes (or the sum of their weights) in n graphs, suits graphs of any size. ``evaluate`` and traces have the error per node.
     foreground_only : bool, default False
         Whether only label 1 has weights of node features; for two labels only.
