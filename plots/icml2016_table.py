@@ -15,7 +15,7 @@ METHODS = ("bcfw", "bcpfw_gap_cache")  # whose runs are looked at
 
 
 class Facts(NamedTuple):
-    """What is known of a data set of the paper, and what its oracle is (section 5, paragraph 2)."""
+    """A data set of the paper: its size, and the kind of its oracle (section 5, paragraph 2)."""
 
     paper: str
     oracle: str

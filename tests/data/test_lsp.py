@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from fwexp.data import part_scores
+from fwexp.data import part_scores, synthetic_lsp
 from fwexp.data.lsp import prepare, read_joints
 from fwexp.data.lsp_joints import JOINTS, LIMBS, PARENTS, torso_length
 from fwexp.data.metrics import pose_scores
@@ -107,3 +107,12 @@ def test_synthetic_poses_have_the_published_size():
     assert pose.tolist()[:2] == draw(0)[1].tolist()[:2]
     assert not np.array_equal(pose, draw(1)[1])
     assert np.abs(image).sum() == 12093.708984375  # exact fractions, the same everywhere
+
+
+def test_only_calls_for_training_on_slow_lsp_are_slow(monkeypatch):
+    monkeypatch.setattr(synthetic_lsp, "NUM_TRAIN", 2)
+    monkeypatch.setattr(synthetic_lsp, "NUM_TEST", 1)
+    train, test = synthetic_lsp.SLOW.read(synthetic_lsp.NoOptions(), None)
+    assert train.exhaustive
+    assert not test.exhaustive
+    assert (train.n, test.n) == (2, 1)
