@@ -11,7 +11,7 @@ from fwexp.plots.icml2016 import DATA_SETTINGS, SLOW, SLOW_SETTING
 
 END = {
     "OCR-large": 57.0,
-    "CoNLL": 47.0,
+    "CoNLL": 30.0,
     "OCR-small": 95.0,
     "synth. HorseSeg-small": 57.0,
     "synth. HorseSeg-medium": 10.0,
@@ -20,7 +20,8 @@ END = {
     "synth. LSP": 10.0,
     SLOW: 2.0,
 }
-"""Least number of passes of a run, by the names of `DATA_SETTINGS`: shorter ones leave claims undecided."""
+"""Least number of passes of an uncached run, by the names of `DATA_SETTINGS`: shorter ones leave claims undecided. They are well
+below what the budgets of time allow on the machine of the publication, and were set before any verdict on these runs was seen."""
 CHEAP, EXPENSIVE = ("OCR-large", "CoNLL", "OCR-small"), ("synth. LSP", SLOW)
 """Oracles of some microseconds and of some milliseconds and more; minimum cuts lie between."""
 PAIRS = (("bcfw", "bcfw_gap"), ("bcpfw", "bcpfw_gap"))
