@@ -36,7 +36,8 @@ from fwexp.papers.reproduce.published_faults import (
     DROPPED,
     KEPT,
     PEERS_PART,
-    commits,
+    commits_of_drawings,
+    commits_of_runs,
     faults_of,
     is_current,
     read_json,
@@ -289,7 +290,8 @@ def gallery(folder: Path) -> str:
     lines = [
         "# Published results",
         "",
-        f"What {about['runs']['stored']} stored runs say; runs and drawings are of {', '.join(commits(folder)) or 'no commit'}.",
+        f"What {about['runs']['stored']} stored runs say. Runs are of {', '.join(commits_of_runs(folder)) or 'no commit'},",
+        f"drawings of {', '.join(commits_of_drawings(folder)) or 'no commit'}.",
         f"Written by `{about['command']}` on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}.",
     ]
     for later in about["since"]:

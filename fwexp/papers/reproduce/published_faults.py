@@ -1,9 +1,9 @@
-"""Checks of published results: whole, small, made by one commit, and of figures and claims that exist."""
+"""Checks of published results: whole, small, made by the code of one commit, and of figures and claims that exist."""
 
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -72,30 +72,42 @@ def faults(folder: Path) -> list[str]:
     for name in ("provenance.json", "README.md", DIFFERENCES):
         if not (folder / name).is_file():
             lines.append(f"{name} is missing")
-    return lines + of_several_commits(folder)
+    return lines + of_other_code(folder)
 
 
-def of_several_commits(folder: Path) -> list[str]:
-    """Return why runs and drawings of published results are not of one version of the code, a line each.
+def of_other_code(folder: Path) -> list[str]:
+    """Return why published results are not those of the code of one commit, a line each.
 
-    All have to name one commit, of a checkout that was not changed, and no figure may bear a reservation about its runs' code.
-    The comparison with other tools is left out: it is measured by itself, in seconds of one machine.
+    All drawings have to name one commit. Runs may be of an earlier one if the code that made them is the same, so that no figure
+    bears a reservation about it. No checkout may have been changed. The comparison with other tools is left out: it is measured by
+    itself, in seconds of one machine.
     """
     reserved = (record for record in _records(folder) if any(map(record["note"].count, OF_CODE)))
     reasons = [f"figures/{record['figure']}: {record['note']}" for record in reserved]
-    made = commits(folder)
-    if len(made) > 1 or any(not re.fullmatch(r"[0-9a-f]+", commit) for commit in made):
-        reasons.append(f"runs and drawings are of {', '.join(made)}, expected one commit, of a checkout without changes")
+    drawings, runs = commits_of_drawings(folder), commits_of_runs(folder)
+    if len(drawings) > 1:
+        reasons.append(f"drawings are of {', '.join(drawings)}, expected one commit")
+    if unclean := sorted({commit for commit in (*drawings, *runs) if not re.fullmatch(r"[0-9a-f]+", commit)}):
+        reasons.append(f"runs or drawings are of {', '.join(unclean)}, expected commits of a checkout without changes")
     return reasons
 
 
-def commits(folder: Path) -> list[str]:
-    """Return the commits, in short, of all runs behind published results, and of the drawings."""
+def commits_of_drawings(folder: Path) -> list[str]:
+    """Return the commits, in short, that drew the figures."""
+    return _short(record["commit"] for record in _records(folder))
+
+
+def commits_of_runs(folder: Path) -> list[str]:
+    """Return the commits, in short, of all runs behind published figures and claims."""
     about = read_json(folder / "provenance.json")
-    made = {commit for record in _records(folder) for commit in (record["commit"], *(r["commit"] for r in record["runs"].values()))}
+    made = {run["commit"] for record in _records(folder) for run in record["runs"].values()}
     for part in () if any(_provenance(about)) else (about, *about["since"]):
         made |= set() if part.get("parts") == [PEERS_PART] else set(part["runs"]["commits"])
-    return sorted({commit[:DIGITS] + "-dirty" * commit.endswith("-dirty") for commit in made})
+    return _short(made)
+
+
+def _short(commits: Iterable[str]) -> list[str]:
+    return sorted({commit[:DIGITS] + "-dirty" * commit.endswith("-dirty") for commit in commits})
 
 
 def _records(folder: Path) -> Iterator[dict]:
