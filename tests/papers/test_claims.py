@@ -179,6 +179,27 @@ def test_what_comes_later_than_the_runs_went_is_not_reached(id, change):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cut", "cost", "missed", "false"),
+    [
+        ("cold", 1, {"path like grid"}, set()),
+        ("cold", 0.1, {"path like grid", "warm starts"}, set()),  # may cost 10 times what it shows
+        ("cold", 100, set(), {"path like grid"}),  # and more: too far already
+        ("warm", 1, {"warm starts"}, set()),
+        ("path", 1, {"path like grid"}, set()),
+    ],
+)
+def test_a_grid_or_path_that_is_cut_costs_more_than_it_shows(cut, cost, missed, false):
+    results = claimed_results.make(CLAIMS["G16-8"], None, few_seeds)
+    kind = np.where(results["task"] == "path", "path", np.where(results["task.warm"] == True, "warm", "cold"))  # noqa: E712
+    factor = np.where(kind == "cold", cost, 1)
+    changed = {name: results[name] * factor for name in ("passes", "time")}
+    told = decide(BARE["G16-8"], results.assign(status=np.where(kind == cut, "max_passes", "converged"), **changed))
+    by_outcome = {held: {part.split(",")[0] for part, other in outcomes(told).items() if other is held} for held in (NOT_REACHED, False)}
+    assert by_outcome == {NOT_REACHED: missed, False: false}
+
+
+@pytest.mark.slow
 def test_iterations_are_compared_where_batch_methods_made_enough(monkeypatch):
     monkeypatch.setitem(claimed_results.N, "ocr", 50)  # 130 iterations are more than 2 n
     assert verdict("B13-16", distance(lambda d, passes: 0.9 / (1 + 400 * passes), "bcfw-wavg"))["verdict"] == "holds"
