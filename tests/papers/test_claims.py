@@ -195,7 +195,8 @@ def test_a_grid_or_path_that_is_cut_costs_more_than_it_shows(cut, cost, missed, 
     factor = np.where(kind == "cold", cost, 1)
     changed = {name: results[name] * factor for name in ("passes", "time")}
     told = decide(BARE["G16-8"], results.assign(status=np.where(kind == cut, "max_passes", "converged"), **changed))
-    by_outcome = {held: {part.split(",")[0] for part, other in outcomes(told).items() if other is held} for held in (NOT_REACHED, False)}
+    found = outcomes(told).items()
+    by_outcome = {held: {part.split(",")[0] for part, other in found if other is held} for held in (NOT_REACHED, False)}
     assert by_outcome == {NOT_REACHED: missed, False: false}
 
 
