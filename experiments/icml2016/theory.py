@@ -48,8 +48,8 @@ def path_is_certified(runs):
     "for a third; ",
 )
 def warm_starts(runs, *, factor=FACTOR):
-    """The costs are those of the figure, passes and time to the end, in the median over the seeds; where a grid is cut before its
-    end, it costs more than that. On each data set of figure 8, with two methods, HorseSeg being synthetic and apart: (a) the warm
+    """The costs are those of the figure, passes and time to the end, in the median over the seeds; a run that is cut before its end
+    costs more than that. On each data set of figure 8, with two methods, HorseSeg being synthetic and apart: (a) the warm
     grid costs less than the cold one; (b) the exact path costs within a factor of {factor:g} of the cold grid, which is the plain
     grid search. One part per measure, method and data set.
     """
