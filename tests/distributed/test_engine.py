@@ -174,7 +174,7 @@ def test_a_cluster_that_dies_ends_the_sweep_which_goes_on_elsewhere(tmp_path, pr
     words.append(f"results_dir={tmp_path / 'results'}")
     chosen = ["hydra/launcher=dask", f"hydra.launcher.scheduler_file={file}", "hydra.launcher.patience=6"]
     process, end = started(*words, *chosen), time.monotonic() + PATIENCE
-    while not list(tmp_path.glob("results/runs/*/*/.*.claim-*")) and time.monotonic() < end:
+    while not list(tmp_path.glob("results/runs/*/*/.[!.]*.claim-*")) and time.monotonic() < end:
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.1)
     for killed in workers if gone == "workers" else [scheduler]:

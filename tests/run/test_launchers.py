@@ -54,7 +54,7 @@ def check_done_once(lines, results_dir, wanted) -> None:
     assert [path.name for path in results_dir.iterdir()] == ["runs"]
 
 
-def in_work(results_dir, key="*", gone=(), *, saved=False) -> tuple[Path, int]:
+def in_work(results_dir, key="[!.]*", gone=(), *, saved=False) -> tuple[Path, int]:
     """Return the claim of a run that a process has in work, and saved if so wanted, and that process, which is none of ``gone``."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
