@@ -127,6 +127,11 @@ class Panel:
         return on_data(results, self.dataset, self.options)
 
 
+def spread(count: int, most: int) -> np.ndarray:
+    """Return at most so many of the positions 0, 1, ..., count - 1: evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int))
+
+
 def has_lam(results: "pd.DataFrame", lam: float | str) -> np.ndarray:
     """Return which rows are of runs at lam, a number or the spec ``1/n``; a number is not that of the spec."""
     by_rule = (results["lam_spec"].astype(str) == "1/n").to_numpy()

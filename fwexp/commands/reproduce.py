@@ -15,7 +15,7 @@ from fwexp.files import folders
 from fwexp.run.config import PRESETS
 
 USAGE = """\
-usage: fwexp reproduce [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
+usage: fwexp reproduce [--dry-run] [--preset full|smoke] [--archive FILE] [results_dir=DIR] [data_dir=DIR]
                        [hydra/launcher=basic|joblib|dask] [hydra.launcher.KEY=VALUE ...]
 
 Run everything that the figures and claims of all papers need and the store lacks, draw the figures, check the claims and write the
@@ -23,8 +23,9 @@ report. You can interrupt and repeat it: finished runs are never repeated.
 
   --dry-run         list missing runs only, with an estimate of their time
   --preset smoke    run few seeds and passes, as a quick check
-  hydra/launcher    basic runs one run at a time; joblib runs several at once, and is the default where it is installed for figures
-                    without timings; dask runs on a cluster (docs/tutorials/cluster.md)
+  --archive FILE    take runs from a file of `fwexp publish --archive` first, and make only what it lacks
+  hydra/launcher    basic runs one run at a time; joblib runs several at once, and is the default where it is installed for runs
+                    whose seconds are not shown; dask runs on a cluster (docs/tutorials/cluster.md)
 
 Figures and claims that fail, or lack their data, are named at the end.
 """
@@ -35,12 +36,13 @@ Copy results into a folder to commit (default: results/published), with their pr
 the verdicts on the claims, and the comparison with other tools. Runs nothing; replaces the contents of the folder. Prints which
 results it leaves out because they are damaged, and which were made at another commit.
 
-  --archive FILE   write records and traces of all runs behind the copies to one ZIP file, with keys and checksums, for a data
-                   archive: `fwexp claims --archive FILE` decides from it alone; an existing file is replaced
+  --archive FILE   write records and traces of all runs behind the copies to one file, with keys and checksums, for a data
+                   archive: `fwexp claims --archive FILE` decides from it alone, and `fwexp reproduce --archive FILE` draws the
+                   figures without making these runs; an existing file is replaced
   PART   icml2013, icml2016, lecture, review, horses, pose, quickstart or peers: copy only these figures and the claims of this
          paper, and leave the rest of the folder as it is
 """
-ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS}, "keys": LAUNCHED}
+ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS, "--archive": ()}, "keys": LAUNCHED}
 
 
 @command("fwexp reproduce", USAGE, **ACCEPTED)
@@ -71,8 +73,17 @@ def main(given: Arguments) -> int:
         store.check_writable(results_dir)
         check_report(results_dir)
         check_claims(all_claims(), results_dir, preset)
+    archived: list[str] = []
+    if "--archive" in given.flags:
+        from fwexp.store import archive
+
+        path = Path(given.flags["--archive"])
+        if "--dry-run" in given.flags:
+            archived = archive.keys(path)
+        else:
+            print_line(f"{path}: {len(archive.restore(path, results_dir))} runs were not in {results_dir}")
     print_line("reading the experiments")
-    steps = plan(results_dir, preset)
+    steps = plan(results_dir, preset, archived)
     print(table(steps))
     if "--dry-run" in given.flags:
         return 0
@@ -86,6 +97,7 @@ def main(given: Arguments) -> int:
 
 def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=None, settings=()) -> list[str]:
     """Make the missing runs of steps and draw their figures; return the names of steps that failed."""
+    from fwexp.papers.declarations import launcher_of
     from fwexp.papers.figure_pipeline import makers
     from fwexp.papers.reproduce.plan import about
     from fwexp.run import sweep
@@ -96,7 +108,7 @@ def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=No
     for step in steps:
         left = f"{len(step.missing)} runs, {about(step)}" if step.missing else "nothing to run"
         if step.figure is None:
-            chosen = launcher or "basic"
+            chosen = launcher or launcher_of(timed=False)
             do = functools.partial(sweep.execute, step.configs, launcher=chosen, **where)
         else:
             chosen = launcher or step.figure.launcher(preset)
@@ -142,15 +154,17 @@ def publish_main(given: Arguments) -> int:
     UserError
         Unknown parts or keys; no figure is drawn.
     """
-    from fwexp.papers.reproduce.publish import archive_runs, publish
+    from fwexp.papers.reproduce.publish import archive_runs, check_target, publish
     from fwexp.papers.reproduce.published_faults import faults
 
     folder = Path(given.keys.get("published", "results/published"))
     results_dir = folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
+    target = Path(given.flags["--archive"]) if "--archive" in given.flags else None
+    if target:
+        check_target(target, folder)
     paths = publish(results_dir, folder, given.words)
     print(f"{folder}: {len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.2f} MB")
-    if "--archive" in given.flags:
-        target = Path(given.flags["--archive"])
+    if target:
         keys = archive_runs(results_dir, target, given.words)
         print(f"{target}: {len(keys)} runs, {target.stat().st_size / 1e6:.2f} MB")
     for fault in faults(folder):

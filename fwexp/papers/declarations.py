@@ -226,9 +226,14 @@ class Figure(Preset, Declared):
         return self.suffixes == PICTURE and self.shows is None
 
     def launcher(self, preset: str) -> str:
-        """Return Hydra's launcher for the figure's runs: parallel, if that is installed and the figure shows no times."""
-        parallel = find_spec("hydra_plugins.hydra_joblib_launcher") if find_spec("hydra_plugins") else None
-        return "joblib" if parallel and (preset == "smoke" or not self.timed) else "basic"
+        """Return Hydra's launcher for the figure's runs, as `launcher_of` does."""
+        return launcher_of(self.timed and preset != "smoke")
+
+
+def launcher_of(timed: bool) -> str:
+    """Return Hydra's launcher for runs: parallel, if that is installed and their seconds are not shown."""
+    parallel = find_spec("hydra_plugins.hydra_joblib_launcher") if find_spec("hydra_plugins") else None
+    return "joblib" if parallel and not timed else "basic"
 
 
 @functools.cache

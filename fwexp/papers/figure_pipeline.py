@@ -180,6 +180,9 @@ def _draw(plan: _Plan, results_dir, data_dir) -> None:
 
     figure, preset, configs = plan.figure, plan.preset, plan.configs
     results = stored_results(configs, results_dir)
+    lacking = len(configs) - results["key"].nunique()
+    if lacking and plan.error is None:
+        plan.error = RunsFailed(f"{lacking} of {len(configs)} runs are damaged; force=true makes them again")
     if figure.has_runs and not len(results):
         return
     stored = _runs(configs, results_dir, set(results["key"]))
@@ -187,8 +190,7 @@ def _draw(plan: _Plan, results_dir, data_dir) -> None:
     frame = figure.data(results, *shown)
     notes = ([figure.note] if figure.note else []) + ([] if preset == "full" else [f"{preset} preset"])
     runs = {run.key: facts(run) for run in stored}
-    lacking = len(configs) - len(runs)
-    notes += [f"{lacking} of {len(configs)} runs failed"] if lacking else []
+    notes += [f"{lacking} of {len(configs)} runs are lacking"] if lacking else []
     notes += reservations(runs.values())
     origin = Origin(figure.name, figure.title, preset, runs)
     if not (lacking and _shows_more(plan, {store.key_of(c) for c in configs}, set(runs))):

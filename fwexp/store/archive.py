@@ -1,30 +1,32 @@
-"""An archive of runs in one file, for a data repository: the records and traces of runs, without their weights.
+"""An archive of runs in one file, for a data repository: the records and traces of runs, and the weights of some.
 
-It is a ZIP file with ``runs/<key>/run.json`` and ``runs/<key>/trace.parquet`` as they are in the store, and with ``SHA256SUMS``,
-which ``sha256sum --check`` takes after unpacking. Equal runs give equal files.
+It is a tar file, compressed by xz as a whole, because runs have much in common. It has ``runs/<key>/run.json`` and
+``runs/<key>/trace.parquet`` as they are in the store, ``runs/<key>/model.npz`` of runs whose weights figures need, and
+``SHA256SUMS``, which ``sha256sum --check`` takes after unpacking. Equal runs give equal files.
 """
 
 import io
-import zipfile
-from collections.abc import Iterable
+import lzma
+import tarfile
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from fwexp.errors import ParameterError
-from fwexp.files import atomic
+from fwexp.files import atomic, locks
 from fwexp.files.checksums import sha256
-from fwexp.store import records, schema
-from fwexp.store.commit import RECORD, TRACE, digest_of
+from fwexp.store import records, schema, traces
+from fwexp.store.commit import MODEL, RECORD, TRACE, digest_of
 from fwexp.store.keys import key_of
 from fwexp.store.records import Damaged
-from fwexp.store.run_store import results_of
-from fwexp.store.stored_run import MISFITS, StoredRun, verified_trace
+from fwexp.store.run_store import put, read_run, results_of, run_dir
+from fwexp.store.stored_run import LARGEST_RECORD, MISFITS, StoredRun, verified, verified_trace
 
 SUMS = "SHA256SUMS"
-LARGEST = 2**31  # bytes of an entry
+LARGEST = 2**28  # bytes of an entry
 
 
-def write(runs: Iterable[StoredRun], path: Path) -> list[str]:
-    """Write an archive of runs, and replace a file of that name; return the keys of the runs.
+def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] = ()) -> list[str]:
+    """Write an archive of runs, with the weights of some keys, and replace a file of that name; return the keys of the runs.
 
     Raises
     ------
@@ -35,11 +37,15 @@ def write(runs: Iterable[StoredRun], path: Path) -> list[str]:
     for run in sorted(runs, key=lambda run: run.key):
         contents[f"runs/{run.key}/{RECORD}"] = records.read_bytes(run.path / RECORD, records.LARGEST)
         contents[f"runs/{run.key}/{TRACE}"] = verified_trace(run)
+        if run.key in with_weights and MODEL in run.files:
+            contents[f"runs/{run.key}/{MODEL}"] = verified(run, MODEL)
     sums = "".join(f"{sha256(content)}  {name}\n" for name, content in contents.items())
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with tarfile.open(fileobj=packed, mode="w:xz") as archive:
         for name, content in {SUMS: sums.encode(), **contents}.items():
-            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # with the oldest date there is
+            entry = tarfile.TarInfo(name)  # of no date and no user
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
     atomic.write({path.resolve(): packed.getvalue()})
     return [name.split("/")[1] for name in contents if name.endswith(TRACE)]
 
@@ -52,30 +58,69 @@ def read(path: Path):
     ParameterError
         If the file is no archive, or is not as it was written.
     """
+    return results_of([(run, contents[TRACE]) for run, contents in _runs(path)])
+
+
+def keys(path: Path) -> list[str]:
+    """Return the keys of the runs in an archive; raises what `read` does."""
+    return [run.key for run, _ in _runs(path)]
+
+
+def restore(path: Path, results_dir: Path) -> list[str]:
+    """Store the runs of an archive that a store lacks, or has without their weights; return their keys.
+
+    Runs that another process makes, and damaged ones, are left alone.
+
+    Raises
+    ------
+    ParameterError
+        As from `read`; nothing is stored then.
+    """
+    restored = []
+    for run, contents in _runs(path):
+        folder = run_dir(results_dir, run.config)
+        with locks.claimed(folder) as mine:
+            there = read_run(folder)
+            if mine and (there.status == "missing" or (there.status != "damaged" and not set(there.files).issuperset(contents))):
+                put(folder, contents, run.record)
+                restored.append(run.key)
+    return restored
+
+
+def _runs(path: Path) -> list[tuple[StoredRun, dict[str, bytes]]]:
+    """Return the runs of an archive with their files, verified by the sums of the archive and by the records of the runs."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            sums = dict(line.split("  ", 1)[::-1] for line in _content(archive, SUMS).decode().splitlines())
-            contents = {name: _content(archive, name) for name in sums}
-        for name, content in contents.items():
-            if sha256(content) != sums[name]:
+        with tarfile.open(path, "r:xz") as archive:
+            contents = {entry.name: _content(archive, entry) for entry in archive}
+        sums = dict(line.split("  ", 1)[::-1] for line in contents.pop(SUMS).decode().splitlines())
+        for name in sums.keys() | contents.keys():
+            if sha256(contents[name]) != sums[name]:
                 raise Damaged(f"{name} is not as it was written")
         keys = sorted({name.split("/")[1] for name in sums})
-        return results_of([_run(key, contents) for key in keys])
-    except (Damaged, schema.Misfit, zipfile.BadZipFile, *MISFITS) as error:
+        return [_run(key, contents) for key in keys]
+    except (Damaged, schema.Misfit, tarfile.TarError, lzma.LZMAError, EOFError, *MISFITS) as error:
         raise ParameterError(f"archive must be a file that fwexp publish --archive wrote, got {path} ({error})") from error
 
 
-def _content(archive: zipfile.ZipFile, name: str) -> bytes:
-    if archive.getinfo(name).file_size > LARGEST:
-        raise Damaged(f"{name} has more than {LARGEST} bytes")
-    return archive.read(name)
+def _content(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
+    if entry.size > LARGEST:
+        raise Damaged(f"{entry.name} has more than {LARGEST} bytes")
+    file = archive.extractfile(entry)
+    if file is None:
+        raise Damaged(f"{entry.name} is no file")
+    return file.read()
 
 
-def _run(key: str, contents: dict[str, bytes]) -> tuple[StoredRun, bytes]:
-    """Return a run of an archive and its trace, both verified by the record of the run."""
-    record, trace = records.parsed(contents[f"runs/{key}/{RECORD}"], RECORD), contents[f"runs/{key}/{TRACE}"]
+def _run(key: str, contents: dict[str, bytes]) -> tuple[StoredRun, dict[str, bytes]]:
+    """Return a run of an archive and its files."""
+    record = records.parsed(contents[f"runs/{key}/{RECORD}"], RECORD)
+    files = {name: contents[place] for name in (TRACE, MODEL) if (place := f"runs/{key}/{name}") in contents}
     config = record["config"]
     schema.check_run(record, config)
-    if (record["key"], key_of(config)) != (key, key) or sha256(trace) != digest_of(record, TRACE):
+    traces.table(files[TRACE])
+    if record["status"] in ("interrupted", "failed") or len(contents[f"runs/{key}/{RECORD}"]) > LARGEST_RECORD:
+        raise Damaged(f"{key} is no finished run")
+    sums = {name: digest_of(record, name) for name in files}
+    if (record["key"], key_of(config)) != (key, key) or sums != {name: sha256(content) for name, content in files.items()}:
         raise Damaged(f"{key} is another run")
-    return StoredRun(Path(key), key, record["status"], config, record), trace
+    return StoredRun(Path(key), key, record["status"], config, record), files

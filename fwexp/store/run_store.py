@@ -147,21 +147,14 @@ def save(
         Whether the data are the published ones, if that is known.
     """
     import numpy as np
-    import yaml
 
-    from fwexp.files.npz import remove_sealed
     from fwexp.tasks.result_files import model_of
 
     final = run_dir(results_dir, config)
-    partial = paths.partial_path(final)
-    target = partial if result.status == "interrupted" else final
+    target = paths.partial_path(final) if result.status == "interrupted" else final
     trace, model = result.trace, io.BytesIO()
     np.savez(model, **model_of(result))
-    contents = {
-        CONFIG: yaml.safe_dump(config, sort_keys=False).encode(),
-        TRACE: trace.to_parquet(**traces.WRITTEN),
-        MODEL: model.getvalue(),
-    }
+    contents = {TRACE: trace.to_parquet(**traces.WRITTEN), MODEL: model.getvalue()}
     end = trace.iloc[-1] if len(trace) else {}
     record = {
         "key": final.name,
@@ -175,13 +168,32 @@ def save(
         "options": result.options,  # of ``auto`` what it chose
         **_origin(made_by),
     }
-    commit.commit(target, contents, record)
-    if target is final:
-        commit.remove(partial)
+    put(target, contents, record)
+    return target
+
+
+def put(folder: Path, contents: Mapping[str, bytes], record: Mapping) -> None:
+    """Write a run of which all but ``config.yaml`` is given, and remove what an earlier attempt at it left.
+
+    Parameters
+    ----------
+    folder : Path
+        Its `run_dir`, or the partial one.
+    contents, record : mapping
+        As in `fwexp.store.commit.commit`.
+    """
+    import yaml
+
+    from fwexp.files.npz import remove_sealed
+
+    config = yaml.safe_dump(record["config"], sort_keys=False).encode()
+    commit.commit(folder, {CONFIG: config, **contents}, record)
+    final = folder.with_name(folder.name.removesuffix(paths.PARTIAL))
+    if folder == final:
+        commit.remove(paths.partial_path(final))
         remove_sealed(paths.checkpoint_path(final))
     if _is_failure(path := paths.failure_path(final)):
         path.unlink(missing_ok=True)
-    return target
 
 
 def save_failure(error: BaseException, config: Mapping, results_dir, *, made_by: Mapping | None = None) -> Path:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fwexp.driver.trace import lost_words
+from fwexp.errors import DataError
 from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.methods import method_of
 from fwexp.options import flat
@@ -52,6 +53,11 @@ class StoredRun:
     record: dict
     damage: str = ""
     place: tuple[str | None, str | None] = (None, None)  # the data set and solver of its path, all that is known if damaged
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of its files next to its record; a run from an archive may lack weights."""
+        return (CONFIG, TRACE, MODEL) if MODEL in self.record["files"] else (CONFIG, TRACE)
 
     @property
     def is_placed(self) -> bool:
@@ -100,7 +106,9 @@ class StoredRun:
         """Return the arrays of the model, the weights ``w`` among them; `Damaged` unless they are as they were stored."""
         from fwexp.files.npz import arrays_in
 
-        content = _verified(self, MODEL, math.inf)
+        if MODEL not in self.files:
+            raise DataError(f"{self.path} has no weights: it comes from an archive without them; force=true makes it again")
+        content = verified(self, MODEL)
         try:
             arrays = arrays_in(io.BytesIO(content))
         except Exception as error:
@@ -190,7 +198,7 @@ def _has_files(folder: Path) -> bool:
 
 
 def _check_files(run: StoredRun) -> None:
-    for name in (CONFIG, TRACE, MODEL):
+    for name in run.files:
         stored = run.record["files"][name]
         digest_of(run.record, name)
         _found(run, name, lambda path, size=stored["size"]: _compare_size(path, size))
@@ -216,9 +224,9 @@ def verified_trace(run: StoredRun) -> bytes:
     """Return the trace of a run; `Damaged` unless all its files are as they were stored."""
     if run.status == "damaged":
         raise Damaged(run.damage)
-    for name in (CONFIG, MODEL):
+    for name in set(run.files) - {TRACE}:
         _verify(run, name)
-    return _verified(run, TRACE, LARGEST_TRACE)
+    return verified(run, TRACE, LARGEST_TRACE)
 
 
 def _verify(run: StoredRun, name: str) -> None:
@@ -237,7 +245,7 @@ def _verify(run: StoredRun, name: str) -> None:
     _found(run, name, look)
 
 
-def _verified(run: StoredRun, name: str, largest: float) -> bytes:
+def verified(run: StoredRun, name: str, largest: float = math.inf) -> bytes:
     """Return what a file of at most so many bytes holds; `Damaged` unless that is as it was stored."""
 
     def look(path: Path) -> bytes:

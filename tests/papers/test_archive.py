@@ -1,16 +1,18 @@
 """The archive of published runs: verdicts follow from it alone, and changes of it are found."""
 
+import io
 import shutil
-import zipfile
+import tarfile
 
 import pytest
 
 from fwexp import store
 from fwexp.cli import main
-from fwexp.errors import ParameterError
+from fwexp.errors import DataError, ParameterError
 from fwexp.papers.claims import check_all, of_paper
 from fwexp.papers.claims.verdict_records import read, run_missing
 from fwexp.papers.figure_pipeline import make_figure
+from fwexp.papers.reproduce.publish import archive_runs, check_target
 from fwexp.store import archive
 
 CLAIMS = {id: claim for id, claim in of_paper("R").items() if id in ("R-3", "R-4")}
@@ -25,7 +27,7 @@ def results_dir(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def archived(results_dir, tmp_path_factory):
-    path = tmp_path_factory.mktemp("archive") / "runs.zip"
+    path = tmp_path_factory.mktemp("archive") / "runs.tar.xz"
     archive.write(store.find_runs(results_dir), path)
     return path
 
@@ -47,10 +49,10 @@ def test_results_are_those_of_the_store(results_dir, archived):
 
 
 def test_equal_runs_give_equal_archives_with_checksums(results_dir, archived, tmp_path):
-    archive.write(store.find_runs(results_dir)[::-1], tmp_path / "again.zip")
-    assert (tmp_path / "again.zip").read_bytes() == archived.read_bytes()
-    with zipfile.ZipFile(archived) as packed:
-        sums, names = packed.read("SHA256SUMS").decode(), packed.namelist()
+    archive.write(store.find_runs(results_dir)[::-1], tmp_path / "again.tar.xz")
+    assert (tmp_path / "again.tar.xz").read_bytes() == archived.read_bytes()
+    with tarfile.open(archived) as packed:
+        sums, names = packed.extractfile("SHA256SUMS").read().decode(), packed.getnames()
     keys = {run.key for run in store.find_runs(results_dir)}
     assert {name.split("/")[1] for name in names[1:]} == keys
     assert [line.split("  ")[1] for line in sums.splitlines()] == names[1:]
@@ -58,13 +60,57 @@ def test_equal_runs_give_equal_archives_with_checksums(results_dir, archived, tm
 
 @pytest.mark.parametrize("name", ["run.json", "trace.parquet", "SHA256SUMS"])
 def test_a_changed_archive_is_refused(archived, tmp_path, name):
-    path = tmp_path / "changed.zip"
-    with zipfile.ZipFile(archived) as old, zipfile.ZipFile(path, "w") as new:
-        for entry in old.namelist():
-            content = old.read(entry)
-            new.writestr(entry, content[::-1] if entry.endswith(name) else content)
+    path = tmp_path / "changed.tar.xz"
+    with tarfile.open(archived) as old, tarfile.open(path, "w:xz") as new:
+        for entry in old.getmembers():
+            content = old.extractfile(entry).read()
+            new.addfile(entry, io.BytesIO(content[::-1] if entry.name.endswith(name) else content))
     with pytest.raises(ParameterError, match="archive must be a file that fwexp publish --archive wrote, got "):
         archive.read(path)
+
+
+def test_restored_runs_count_as_stored_and_keep_their_numbers(results_dir, archived, tmp_path):
+    keys = {run.key for run in store.find_runs(results_dir)}
+    assert set(archive.restore(archived, tmp_path)) == keys
+    there, here = ({run.key: run for run in store.find_runs(folder)} for folder in (results_dir, tmp_path))
+    assert {key: run.config for key, run in here.items()} == {key: run.config for key, run in there.items()}
+    assert {run.record["created"] for run in here.values()} == {run.record["created"] for run in there.values()}
+    ours, theirs = (store.load_results(folder).sort_values(["key", "step"]) for folder in (tmp_path, results_dir))
+    assert ours.reset_index(drop=True).equals(theirs.reset_index(drop=True))
+    assert archive.restore(archived, tmp_path) == []
+    archive.write(here.values(), tmp_path / "again.tar.xz")
+    assert set(archive.read(tmp_path / "again.tar.xz")["key"]) == keys
+
+
+def test_only_runs_that_figures_open_are_restored_with_weights(results_dir, tmp_path):
+    runs = store.find_runs(results_dir)
+    archive.write(runs, tmp_path / "runs.tar.xz", [runs[0].key])
+    archive.restore(tmp_path / "runs.tar.xz", tmp_path / "results")
+    with_weights, *others = sorted(store.find_runs(tmp_path / "results"), key=lambda run: run.key != runs[0].key)
+    assert with_weights.weights().tolist() == runs[0].weights().tolist()
+    for run in others:
+        with pytest.raises(DataError, match="has no weights: it comes from an archive without them; force=true makes"):
+            run.weights()
+    archive.write(runs, tmp_path / "all.tar.xz", [run.key for run in runs])
+    assert set(archive.restore(tmp_path / "all.tar.xz", tmp_path / "results")) == {run.key for run in others}
+    assert [run.weights().tolist() for run in store.find_runs(tmp_path / "results")] == [run.weights().tolist() for run in runs]
+
+
+def test_runs_that_are_stored_are_not_replaced(results_dir, archived, tmp_path):
+    shutil.copytree(results_dir, tmp_path / "results")
+    gone, *others = store.find_runs(tmp_path / "results")
+    shutil.rmtree(gone.path)
+    before = {path: path.stat().st_mtime_ns for run in others for path in run.path.iterdir()}
+    assert archive.restore(archived, tmp_path / "results") == [gone.key]
+    assert {path: path.stat().st_mtime_ns for run in others for path in run.path.iterdir()} == before
+
+
+@pytest.mark.parametrize("end", [-100, 100, 0])
+def test_a_cut_archive_restores_nothing(archived, tmp_path, end):
+    (tmp_path / "damaged.tar.xz").write_bytes(archived.read_bytes()[:end])
+    with pytest.raises(ParameterError, match="archive must be a file that fwexp publish --archive wrote, got "):
+        archive.restore(tmp_path / "damaged.tar.xz", tmp_path / "results")
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.slow
@@ -72,9 +118,23 @@ def test_publish_writes_the_archive_of_the_published_figures(results_dir, tmp_pa
     results = tmp_path / "results"
     shutil.copytree(results_dir, results)
     make_figure("review/fig3", results)
-    target = tmp_path / "runs.zip"
+    target = tmp_path / "runs.tar.xz"
     assert main(["publish", "review", "--archive", str(target), f"results_dir={results}", f"published={tmp_path / 'there'}"]) == 0
     assert f"{target}: 2 runs" in capsys.readouterr().out
     found = check_all(CLAIMS, tmp_path / "nothing", archive=target)
     published = read(tmp_path / "there" / "claims" / "review.json")
     assert {id: record["verdict"] for id, record in found.items()} == {id: published[id]["verdict"] for id in found}
+    gone = store.find_runs(results)[0]
+    (gone.path / "trace.parquet").unlink()
+    with pytest.raises(
+        ParameterError, match=f"results_dir must hold all runs of its figures, got none or a damaged one of {gone.key[:12]}"
+    ):
+        archive_runs(results, target, ["review"])
+
+
+@pytest.mark.parametrize("place", ["there", "there/runs.tar.xz", "there/deeper/runs.tar.xz", "nowhere/runs.tar.xz", "."])
+def test_an_archive_is_a_file_outside_of_what_is_published(tmp_path, place):
+    (tmp_path / "there" / "deeper").mkdir(parents=True)
+    check_target(tmp_path / "runs.tar.xz", tmp_path / "there")
+    with pytest.raises(ParameterError, match=r"archive must be a file in a folder that exists, outside .*there, got "):
+        check_target(tmp_path / place, tmp_path / "there")

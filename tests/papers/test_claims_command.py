@@ -24,7 +24,7 @@ def test_verdicts_are_printed_and_kept(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "R-1     undecided" in out
     assert "runs are not stored" in out
-    assert "16 claims: 4 holds, 4 holds in part; 8 undecided" in out
+    assert "16 claims: 4 hold, 4 hold in part; 8 undecided" in out
     stored = json.loads(claims_path(tmp_path, "R").read_text())
     assert list(stored) == list(of_paper("review"))
     assert {"statement", "place", "criterion", "sensitivity", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(
@@ -124,7 +124,7 @@ def test_what_is_open_stands_apart():
         (["--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
         (["seed=0"], "unknown key of fwexp claims 'seed'"),
         (["results_dir="], "results_dir must not be empty"),
-        (["L", "--archive", "nowhere.zip"], "archive must be a file that fwexp publish --archive wrote, got nowhere.zip"),
+        (["L", "--archive", "nowhere.tar.xz"], "archive must be a file that fwexp publish --archive wrote, got nowhere.tar.xz"),
         (["L", "--strict", "published=nowhere"], "--strict needs published verdicts, found none in nowhere/claims/lecture.json"),
     ],
 )

@@ -56,6 +56,12 @@ def test_rows_have_data_seeds_budgets_and_what_was_published(page):
     assert row(page, "fig3")[-2:] == ["4", "60 s"] or row(page, "fig3")[-2:] == ["4", "1 min"]
 
 
+def test_paths_name_what_cuts_them():
+    path = RUN | {"task": {"name": "path", "lam_min": 0.5}, "max_passes": 1e5}
+    assert departures._ends([path]) == "lam 0.5"
+    assert departures._ends([path, path | {"max_passes": 250.0}, path]) == "lam 0.5; lam 0.5 or 250 passes"
+
+
 def test_the_machine_and_the_total_time_are_named(page):
     assert "The 3 published runs took 0.5 solver hours in all, on a processor; 2 cores; 4 GB; threads: 1." in page
 

@@ -254,11 +254,24 @@ def test_failed_runs_are_said_in_the_picture_and_raised(made, tmp_path, monkeypa
     monkeypatch.setattr("fwexp.papers.figure_pipeline.save_figure", lambda *_, note, **__: notes.append(note))
     with pytest.raises(sweep.RunsFailed):
         make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
-    assert notes == [f"smoke preset, 1 of {len(keys)} runs failed"]
+    assert notes == [f"smoke preset, 1 of {len(keys)} runs are lacking"]
 
 
 def _fail(*_, **__):
     return [RunsFailed("1 run failed")]
+
+
+@pytest.mark.parametrize("damaged", [1, None])
+def test_damaged_runs_are_raised(made, tmp_path, undrawn, damaged):
+    """Their sizes are as they were, so they count as stored until a trace is read."""
+    shutil.copytree(made[0] / "runs", tmp_path / "runs")
+    traces = sorted(tmp_path.glob("runs/*/*/*/trace.parquet"))[:damaged]
+    for path in traces:
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    message = f"{len(traces)} of {len(_smoke_keys())} runs are damaged; force=true makes them again"
+    with pytest.warns(UserWarning, match="is damaged and was left out"), pytest.raises(RunsFailed, match=message):
+        make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
 
 
 @pytest.mark.slow
@@ -277,7 +290,7 @@ def test_a_whole_figure_is_not_replaced_by_one_that_lacks_runs(made, tmp_path, m
     record.unlink()  # It says which runs the figure shows, so there is no figure without it.
     with pytest.raises(sweep.RunsFailed):
         make_figure(NAME, folder, preset="smoke", launcher="basic")
-    assert f"1 of {len(keys)} runs failed" in json.loads(record.read_text())["note"]
+    assert f"1 of {len(keys)} runs are lacking" in json.loads(record.read_text())["note"]
 
 
 # -- interrupts, full disks, kills

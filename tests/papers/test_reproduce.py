@@ -32,6 +32,7 @@ from fwexp.plots import style
 from fwexp.plots.image_overlays import EXTRA, MISSED, RIGHT, SIDES
 from fwexp.run import sweep
 from fwexp.run.config import run_key
+from fwexp.store import archive
 from fwexp.store.provenance import provenance
 from fwexp.store.run_store import StoredRun
 from tests.papers.drawn_store import CLAIMS, COMMIT, draw, picture, recorded
@@ -59,6 +60,7 @@ def test_a_run_is_estimated_by_others_like_it(configs):
     assert Durations([stored(other, time) for time in (1.0, 3.0, 20.0)]).of(one) == 3.0 * OVERHEAD
     longer = one | {"max_passes": 40.0}
     assert Durations([stored(other, 3.0, passes=10.0)]).of(longer) == pytest.approx(12.0 * OVERHEAD)
+    assert Durations([stored(other, 3.0, passes=10.0)]).of(longer | {"time_limit": 5.0}) == 5.0 * OVERHEAD
     assert Durations([stored(other | {"solver": {"name": "fw"}})]).of(one) is None
     assert Durations([stored(other | {"task": {"name": "path"}})]).of(one) is None
 
@@ -160,6 +162,14 @@ def test_it_runs_draws_and_concludes(tmp_path, monkeypatch, capsys):
     assert "plotly, which is not installed" in captured.err
     assert main(line) == 0
     assert "0 runs are missing\n" in capsys.readouterr().out
+    archive.write(store.find_runs(tmp_path), tmp_path / "runs.tar.xz")
+    assert main([*line[:-1], "--archive", f"{tmp_path}/runs.tar.xz", "--dry-run", f"results_dir={tmp_path}/again"]) == 0
+    assert "0 runs are missing\n" in capsys.readouterr().out
+    assert not (tmp_path / "again").exists()
+    assert main([*line[:-1], "--archive", f"{tmp_path}/runs.tar.xz", f"results_dir={tmp_path}/again"]) == 0
+    assert f"{tmp_path}/runs.tar.xz: 2 runs were not in {tmp_path}/again\n" in capsys.readouterr().err
+    numbers = [(folder / "figures/review/fig3-smoke.csv").read_bytes() for folder in (tmp_path, tmp_path / "again")]
+    assert numbers[0] == numbers[1]
 
 
 # -- what is published
@@ -198,7 +208,7 @@ def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path):
     ]
     about = json.loads((folder / "provenance.json").read_text())
     assert [(each["parts"], each["command"]) for each in about["since"]] == [(["quickstart"], "fwexp publish quickstart")]
-    assert "Of it, quickstart: written again by `fwexp publish quickstart` on" in (folder / "README.md").read_text()
+    assert "Published again: quickstart, by `fwexp publish quickstart` on" in (folder / "README.md").read_text()
     publish.publish(results, folder, ["quickstart"])
     assert len(json.loads((folder / "provenance.json").read_text())["since"]) == 1
     with pytest.raises(OptionError, match=r"there is nothing to publish: no figure of review in .* is drawn from the full runs"):
@@ -287,12 +297,11 @@ def without(name):
     return lambda record: {key: value for key, value in record.items() if key != name}
 
 
-def with_runs(commit, parts):
-    """Say that parts were published again, from runs of a commit."""
+def with_runs(parts, **facts):
+    """Say that parts were published again, from runs of which some facts hold."""
 
     def change(record):
-        again = without("since")(record) | {"parts": parts, "runs": record["runs"] | {"commits": {commit: 1}}}
-        return record | {"since": [again]}
+        return record | {"since": [without("since")(record) | {"parts": parts, "runs": record["runs"] | facts}]}
 
     return change
 
@@ -350,7 +359,8 @@ BROKEN = [
     (rewrite(note="runs of fw were made by another version of the code"), "figures/quickstart: runs of fw were made by another"),
     (rewrite(commit="d" * 40), "drawings are of cccccccccccc, dddddddddddd, expected one commit"),
     (rewrite(runs={12 * "k": {"commit": DIRTY}}), "runs or drawings are of dddddddddddd-dirty, expected commits of a checkout"),
-    (edit("provenance.json", with_runs(DIRTY, parts=["review"])), "runs or drawings are of dddddddddddd-dirty, expected commits"),
+    (edit("provenance.json", with_runs(["review"], commits={DIRTY: 1})), "runs or drawings are of dddddddddddd-dirty, exp"),
+    (edit("provenance.json", with_runs(["review"], stale={"review": 2})), "^2 runs of review were made by another version"),
     (edit("README.md", lambda text: text + "[x](gone.png)"), "README.md: points to gone.png, which is not there"),
 ]
 
@@ -388,8 +398,8 @@ def test_what_is_broken_is_found(published, tmp_path, breaks, message):
 @pytest.mark.parametrize(
     "change",
     [
-        edit("provenance.json", with_runs(DIRTY, parts=["peers"])),  # measured apart
-        edit("provenance.json", with_runs("d" * 40, parts=["review"])),
+        edit("provenance.json", with_runs(["peers"], commits={DIRTY: 1})),  # measured apart
+        edit("provenance.json", with_runs(["review"], commits={"d" * 40: 1})),
         rewrite(runs={12 * "k": {"commit": "d" * 40}}),
     ],
 )
@@ -503,11 +513,11 @@ def test_without_figures_there_is_nothing_to_publish(tmp_path):
     [
         (
             ["reproduce", "icml2013"],
-            "unknown argument of fwexp reproduce 'icml2013'; accepted: --dry-run, --preset",
+            "unknown argument of fwexp reproduce 'icml2013'; accepted: --archive, --dry-run, --preset",
         ),
         (
             ["reproduce", "--dry"],
-            "unknown flag of fwexp reproduce '--dry' (did you mean '--dry-run'?); accepted: --dry-run, --preset",
+            "unknown flag of fwexp reproduce '--dry' (did you mean '--dry-run'?); accepted: --archive, --dry-run, --preset",
         ),
         (["reproduce", "--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
         (["publish", "--dry-run"], "unknown flag of fwexp publish '--dry-run'"),

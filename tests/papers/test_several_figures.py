@@ -161,7 +161,7 @@ def test_what_fails_is_said_of_the_figures_that_need_it(tmp_path, world, capsys,
     assert "made/two: 1 of 2 runs failed; repeat the command to try them again" in err.splitlines()
     assert [name for name in NAMES if f"{name}.md" in out] == ["made/one", "made/three"]
     note = json.loads((tmp_path / "figures/made/two.json").read_text())["note"]
-    assert note == "1 of 2 runs failed"
+    assert note == "1 of 2 runs are lacking"
     world.failing = set()
     assert command(tmp_path, launcher=launcher) == 0
     assert world.ran == [0, 1, 2, 3, 2]

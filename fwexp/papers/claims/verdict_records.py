@@ -115,10 +115,11 @@ def check_all(
     With an archive, as `fwexp.store.archive` writes it, runs are those in it, and no store is read.
     """
     from fwexp import store
-    from fwexp.store.archive import read as read_archive
 
     wanted = {key: config for claim in claims.values() for key, config in needed(claim, preset).items()}
     if archive is not None:
+        from fwexp.store.archive import read as read_archive
+
         results = read_archive(archive)
     elif results is None:
         results = store.load_results(results_dir, key=sorted(wanted))
@@ -164,7 +165,13 @@ def tally(records: Mapping[str, Mapping]) -> str:
     """Return how many claims have which verdict; behind a semicolon those that are neither borne out nor contradicted."""
     counts = Counter(record["verdict"] for record in records.values())
     groups = ([v for v in VERDICTS if (v in OPEN) == is_open and counts[v]] for is_open in (False, True))
-    return "; ".join(", ".join(f"{counts[verdict]} {verdict}" for verdict in group) for group in groups if group)
+    return "; ".join(", ".join(_number(counts[verdict], verdict) for verdict in group) for group in groups if group)
+
+
+def _number(count: int, verdict: str) -> str:
+    """Return a verdict behind the number of claims that have it."""
+    verb, *rest = verdict.split()
+    return " ".join([str(count), verb.removesuffix("s") if count != 1 else verb, *rest])
 
 
 def verdicts(records: Mapping[str, Mapping], folder, preset: str = "full") -> dict[Path, Callable[[], bytes]]:

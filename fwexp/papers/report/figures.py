@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from fwexp.driver.progress import print_line
@@ -16,7 +15,7 @@ from fwexp.errors import DataError
 from fwexp.papers.declarations import FIGURES, PAPERS, Figure, is_ours
 from fwexp.papers.figure_files import PICTURE, paths, read_file, read_record
 from fwexp.plots import profiles, style
-from fwexp.plots.frames import AXES, MEASURES, POSITIONS
+from fwexp.plots.frames import AXES, MEASURES, POSITIONS, spread
 from fwexp.store.records import Damaged
 
 OTHERS, YOURS = "others", "yours"
@@ -243,7 +242,7 @@ def _curves(panel) -> list[dict]:
 
 
 def _curve(variant, rows) -> dict:
-    kept = np.unique(np.linspace(0, len(rows) - 1, min(POINTS, len(rows))).round().astype(int))
+    kept = spread(len(rows), POINTS)
     columns = {name: rows[name].to_numpy(float)[kept].tolist() for name in COLUMNS if name in rows}
     return {"name": variant, "runs": int(rows["runs"].iloc[kept].max()), **columns}
 

@@ -14,7 +14,7 @@ from fwexp.driver.trace import ERRORS, Status
 from fwexp.methods import variant_of
 from fwexp.papers.origin import commit_of
 from fwexp.papers.report.figures import Drawn, looks
-from fwexp.plots.frames import FLOOR
+from fwexp.plots.frames import FLOOR, spread
 from fwexp.problem_names import problem_names
 from fwexp.store.keys import task_of
 
@@ -118,7 +118,7 @@ def _traces(results: pd.DataFrame) -> dict[str, dict[str, dict]]:
     method = results.drop_duplicates("key").set_index("key")["method"]
     found: dict[str, dict] = defaultdict(dict)
     for (key, iterate), ends in parts.items():
-        kept = numbers[ends[np.unique(np.linspace(0, len(ends) - 1, min(POINTS, len(ends))).round().astype(int))]]
+        kept = numbers[ends[spread(len(ends), POINTS)]]
         trace = {name: list(map(number, values)) for name, values in zip(columns, kept.T, strict=True) if np.isfinite(values).any()}
         found[key][variant_of(method[key], iterate)] = trace
     return found

@@ -139,7 +139,7 @@ def _end(config: Mapping) -> str:
     task = config.get("task") or {}
     ends = [f"lam {task['lam_min']:.3g}"] if task.get("lam_min") else []
     ends += [f"{config['time_limit']:g} s"] if config.get("time_limit") else []
-    ends += [f"{config['max_passes']:g} passes"] if config["max_passes"] < UNBOUNDED and not task.get("lam_min") else []
+    ends += [f"{config['max_passes']:g} passes"] if config["max_passes"] < UNBOUNDED else []
     ends += [f"gap {config['gap_tol']:g}"] if config.get("gap_tol") else []
     return " or ".join(ends)
 

@@ -1,7 +1,8 @@
 """The runs that all figures and claims still need, and an estimate of their time."""
 
+import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,13 +58,13 @@ class Durations:
         """Return the seconds of a run, as estimated from other runs.
 
         Runs of as many passes by the same solver on the same data count; else those by it on the data set at all, by the
-        passes that they made.
+        passes that they made, up to the time limit.
         """
         like, similar = self._by
         if times := like.get(_like(config)):
             return OVERHEAD * statistics.median(times)
         if (rates := similar.get(_similar(config))) and config.get("max_passes"):
-            return OVERHEAD * statistics.median(rates) * config["max_passes"]
+            return OVERHEAD * min(statistics.median(rates) * config["max_passes"], config.get("time_limit") or math.inf)
         return None
 
     @cached_property
@@ -79,14 +80,17 @@ class Durations:
         return like, similar
 
 
-def plan(results_dir, preset: str = "full") -> list[Step]:
-    """Return the steps to all figures and claims, in the order of the catalogue; a run that several share is in the first."""
+def plan(results_dir, preset: str = "full", archived: Collection[str] = ()) -> list[Step]:
+    """Return the steps to all figures and claims, in the order of the catalogue; a run that several share is in the first.
+
+    Runs of the keys in ``archived`` count as stored.
+    """
     from fwexp import store
     from fwexp.run import sweep
     from fwexp.store.keys import key_of
 
     runs = store.find_runs(results_dir)
-    durations, done = Durations(runs), {run.key for run in runs}
+    durations, done = Durations(runs), {run.key for run in runs} | set(archived)
     steps = []
     with sweep.hydra_loader():  # for all of them, so that each file is read once
         for name, figure in experiments():

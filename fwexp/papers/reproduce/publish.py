@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from fwexp.driver.progress import print_line
@@ -26,6 +25,7 @@ from fwexp.papers.claims.verdict import told
 from fwexp.papers.claims.verdict_records import read, tally, verdicts
 from fwexp.papers.declarations import FIGURES, PAPERS, papers_by_id
 from fwexp.papers.figure_files import PICTURE, TABLE, paths, read_file, read_record, sealed
+from fwexp.papers.figure_pipeline import configs_of
 from fwexp.papers.origin import commit_of
 from fwexp.papers.peers.contests import CONTESTS
 from fwexp.papers.report.figures import Drawn, drawn
@@ -42,6 +42,7 @@ from fwexp.papers.reproduce.published_faults import (
     is_current,
     read_json,
 )
+from fwexp.plots.frames import spread
 from fwexp.store.records import Damaged
 
 KIND = "published results"
@@ -123,29 +124,47 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
 def archive_runs(results_dir: Path, target: Path, chosen: Sequence[str] = ()) -> list[str]:
     """Write the stored runs of figures and claims of the `parts` to an archive; return their keys.
 
+    Weights are those of the runs that figures take as they are, for predictions or timings; see `Figure.shows`.
+
     Raises
     ------
     ParameterError
-        The target is no file in a folder that exists, or a run is damaged.
+        A run of a figure is not stored any more, or damaged.
     """
     from fwexp import store
     from fwexp.papers.claims.verdict_records import needed
     from fwexp.store import archive
 
-    if target.is_dir() or not target.resolve().parent.is_dir():
-        raise ParameterError(f"archive must be a file in a folder that exists, got {str(target)!r}")
     wanted = set(chosen or parts())
-    drawings = [one for one in drawn(results_dir) if one.preset == "full" and part_of(one.figure.name) in wanted]
-    keys = {key for drawing in drawings for key in drawing.record["runs"]}
-    for claim in all_claims().values():
-        if papers_by_id()[claim.paper].name in wanted:
-            keys |= set(needed(claim))
+    FIGURES.load_all()
+    figures = {one.figure.name: set(one.record["runs"]) for one in drawn(results_dir) if one.preset == "full"}
+    drawings = set().union(*(keys for name, keys in figures.items() if part_of(name) in wanted))
+    claims = [claim for claim in all_claims().values() if papers_by_id()[claim.paper].name in wanted]
+    keys = drawings.union(*map(needed, claims))
+    runs = [run for run in store.find_runs(results_dir) if run.key in keys]
+    if lacking := sorted(drawings - {run.key for run in runs}):
+        shown = ", ".join(key[:DIGITS] for key in lacking[:3])
+        raise ParameterError(f"results_dir must hold all runs of its figures, got none or a damaged one of {shown}")
+    opened = [figure for figure in FIGURES.values() if figure.shows and figure.has_runs]
+    with_weights = {store.key_of(config) for figure in opened for config in configs_of(figure, "full")}
     try:
-        return archive.write([run for run in store.find_runs(results_dir) if run.key in keys], target)
+        return archive.write(runs, target, with_weights)
     except Damaged as error:
         raise ParameterError(
             f"runs must be as they were stored to be archived, got {error}; fwexp ls names damaged ones"
         ) from error
+
+
+def check_target(target: Path, folder: Path) -> None:
+    """Refuse an archive that cannot be written, or that would lie among the copies.
+
+    Raises
+    ------
+    ParameterError
+    """
+    place = target.resolve()
+    if target.is_dir() or not place.parent.is_dir() or folder.resolve() in place.parents:
+        raise ParameterError(f"archive must be a file in a folder that exists, outside {folder}, got {str(target)!r}")
 
 
 def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
@@ -232,8 +251,7 @@ def thinned(frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     kept = []
     for _, curve in frame.groupby(["panel", "variant"], sort=False, dropna=False):
-        chosen = np.unique(np.linspace(0, len(curve) - 1, min(POINTS, len(curve))).round().astype(int))
-        kept += curve.index[chosen].tolist()
+        kept += curve.index[spread(len(curve), POINTS)].tolist()
     return frame.loc[sorted(kept)]
 
 
@@ -247,8 +265,14 @@ def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str
     from fwexp import store
     from fwexp.store.provenance import provenance as here
 
-    looked_at = {key for record in (*(drawing.record for drawing in figures), *records.values()) for key in record["runs"]}
+    by_part: dict[str, set[str]] = {}
+    for drawing in figures:
+        by_part.setdefault(part_of(drawing.figure.name), set()).update(drawing.record["runs"])
+    for record in records.values():
+        by_part.setdefault(papers_by_id()[record["paper"]].name, set()).update(record["runs"])
+    looked_at = set().union(*by_part.values())
     now, runs = here(), [run for run in store.find_runs(results_dir) if run.key in looked_at]
+    stale = {run.key for run in runs if run.stale}
     made = [run.record.get("provenance", {}) for run in runs]
     dates = sorted(run.record["created"] for run in runs if run.record.get("created"))
     seconds = {run.key: run.record.get("time") or 0.0 for run in runs}
@@ -264,6 +288,7 @@ def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str
         "memory_gb": memory_gb(),
         "runs": {
             "stored": len(runs),
+            "stale": {part: len(keys & stale) for part, keys in sorted(by_part.items())},
             "solver_hours": round(sum(seconds.values()) / 3600, 2),
             "first": dates[0] if dates else None,
             "last": dates[-1] if dates else None,
@@ -290,13 +315,14 @@ def gallery(folder: Path) -> str:
     lines = [
         "# Published results",
         "",
-        f"What {about['runs']['stored']} stored runs say. Runs are of {', '.join(commits_of_runs(folder)) or 'no commit'},",
+        f"These results come from {about['runs']['stored']} stored runs.",
+        f"Runs are of {', '.join(commits_of_runs(folder)) or 'no commit'},",
         f"drawings of {', '.join(commits_of_drawings(folder)) or 'no commit'}.",
         f"Written by `{about['command']}` on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}.",
     ]
     for later in about["since"]:
         lines.append(
-            f"Of it, {', '.join(later['parts'])}: written again by `{later['command']}` on {later['date']}"
+            f"Published again: {', '.join(later['parts'])}, by `{later['command']}` on {later['date']}"
             f" at commit {later['commit'][:12]}, on {later['cpu']}, from {later['runs']['stored']} runs."
         )
     lines += [

@@ -44,7 +44,7 @@ PROVENANCE = {
     "memory_gb": float | None,
 }
 VERDICT_PART = {"parts": list, **PROVENANCE}
-RUNS = {"stored": int, "solver_hours": float, "first": str | None, "last": str | None, "commits": dict, "cpus": dict}
+RUNS = {"stored": int, "stale": dict, "solver_hours": float, "first": str | None, "last": str | None, "commits": dict, "cpus": dict}
 RUNS |= {"cores": list, "threads": list, "figures": dict}
 FIGURE = {**dict.fromkeys(KEPT, str), **dict.fromkeys(("versions", "runs", "files"), dict), "format": int}
 SMALL = (".png", ".md", ".csv", ".json")
@@ -78,12 +78,16 @@ def faults(folder: Path) -> list[str]:
 def of_other_code(folder: Path) -> list[str]:
     """Return why published results are not those of the code of one commit, a line each.
 
-    All drawings have to name one commit. Runs may be of an earlier one if the code that made them is the same, so that no figure
-    bears a reservation about it. No checkout may have been changed. The comparison with other tools is left out: it is measured by
-    itself, in seconds of one machine.
+    All drawings have to name one commit. Runs may be of an earlier one if the code that made them is the same: no figure bears a
+    reservation about it, and no run was stale when it was published. No checkout may have been changed. The comparison with other
+    tools is left out: it is measured by itself, in seconds of one machine.
     """
     reserved = (record for record in _records(folder) if any(map(record["note"].count, OF_CODE)))
     reasons = [f"figures/{record['figure']}: {record['note']}" for record in reserved]
+    stale: dict[str, int] = {}
+    for runs in _sets_of_runs(folder):
+        stale |= runs["stale"]  # of parts that were published again, the last count holds
+    reasons += [f"{count} runs of {part} were made by another version of the code" for part, count in stale.items() if count]
     drawings, runs = commits_of_drawings(folder), commits_of_runs(folder)
     if len(drawings) > 1:
         reasons.append(f"drawings are of {', '.join(drawings)}, expected one commit")
@@ -99,11 +103,16 @@ def commits_of_drawings(folder: Path) -> list[str]:
 
 def commits_of_runs(folder: Path) -> list[str]:
     """Return the commits, in short, of all runs behind published figures and claims."""
-    about = read_json(folder / "provenance.json")
     made = {run["commit"] for record in _records(folder) for run in record["runs"].values()}
-    for part in () if any(_provenance(about)) else (about, *about["since"]):
-        made |= set() if part.get("parts") == [PEERS_PART] else set(part["runs"]["commits"])
-    return _short(made)
+    return _short(made.union(*(runs["commits"] for runs in _sets_of_runs(folder))))
+
+
+def _sets_of_runs(folder: Path) -> list[dict]:
+    """Return what the provenance says of the runs of each publication of parts, unless it is rejected."""
+    about = read_json(folder / "provenance.json")
+    if any(_provenance(about)):
+        return []
+    return [part["runs"] for part in (about, *about["since"]) if part.get("parts") != [PEERS_PART]]
 
 
 def _short(commits: Iterable[str]) -> list[str]:
