@@ -223,6 +223,8 @@ def approximate_batch():
     place="appendix B.3.2, paragraph behind the proof",
 )
 def loss_below_radius():
-    """Computed, on the embedded digits: the largest loss, 1, is at most 4 R^2, R^2 being the largest bound on ||psi_i(y)||^2."""
+    """Computed, on the embedded digits, as one example of losses scaled to 1: the largest loss, 1, is at most 4 R^2, R^2 being the
+    largest ||psi_i(y)||^2, which is 2 ||x_i||^2 for every wrong class y.
+    """
     radius = small.digits_radius_sq()
     return Finding({"digits": 4 * radius >= 1}, {"R^2": radius})

@@ -7,7 +7,7 @@ from fwexp.experiments.icml2013.figures import FIG2
 from fwexp.experiments.icml2016 import figures as gaps
 from fwexp.papers.claims import small
 from fwexp.papers.claims.registry import claim
-from fwexp.papers.claims.runs import examples, reached
+from fwexp.papers.claims.runs import examples, interval, reached
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided
 
 ROUNDING = {"tol": (1e-12, 1e-9, 1e-6)}
@@ -221,9 +221,10 @@ def n_times_fewer_calls(runs):
     """The sentence compares the bounds of theorem 2. With C_f = 4 R^2/lam, n C = C_f and n h0 <= C_f these are gaps of 6 C_f/(K+1)
     for batch FW and of 6 n (C + h0)/(K+1), at most twice that, for BCFW, after K iterations each. Computed, under the condition: on
     small problems of 2 to 8 examples, at the largest lam that meets it and at a tenth, (a) the mean over 10 seeds of BCFW's best
-    gap is within twice batch FW's bound after every step up to 15 passes, and (b) batch FW is within its own. On OCR, at each lam:
-    a bound that falls like 2n/(k+2n) says nothing of either method before about 2n iterations; where batch FW made as many, BCFW
-    gets to its gap within twice its iterations, and else that is not reached. One part for each of these.
+    gap is within twice batch FW's bound after every step up to 15 passes, and (b) batch FW is within its own. On OCR, at each lam,
+    as observed, since there the bounds stay above the objective at w = 0: where batch FW made 2n iterations, before which bounds
+    that fall like 2n/(k+2n) hardly fall, BCFW gets to its gap within twice its iterations; else that is not reached. One part for
+    each of these.
     """
     promised, kept = 0.0, 0.0
     for n in (2, 4, 8):
@@ -307,21 +308,22 @@ def approximate_oracles(runs, *, level=0.02):
     "adds n per iteration.",
     OWN.runs("kernel_bcfw"),
     place="section 5, paragraph on kernelized algorithms; appendix B.5",
-    vary={"eps": (0.05, 0.1, 0.2)},
+    vary={"start": (1.0, 2.0, 3.0)},
     changed="the count of the cutting plane was true by construction, because its log counts corners of n labelings; now the "
-    "labelings are counted that it did not have before.",
+    "labelings are counted that it did not have before. Their growth with 1/eps is measured; before, they were compared with "
+    "48 R^2/(lam eps), 7.9 million, which no run on digits can exceed.",
 )
-def support_vectors(runs, *, eps=0.1):
-    """On digits, in every logged row and for every seed, (a) atoms <= step; (b) when the gap is first at most {eps:g}, atoms <=
-    48 R^2/(lam eps), the steps of theorem 2 with the bounds on C and h0; not measured where the start has that gap. With the mean
-    R_i^2 of digits, 1642. (c) Computed, on three small problems at lam = 0.1: each iteration of a cutting plane until the gap is
-    1e-5 adds n labelings with psi != 0 that are not there yet.
+def support_vectors(runs, *, start=2.0):
+    """On digits, (a) in every logged row and for every seed, atoms <= step; (b) over the rows from {start:g} passes on, behind the
+    first one, in which every example adds its first support vector, the exponent of atoms in 1/gap, by least squares of the
+    logarithms, has a 95 % interval over the seeds that ends at 1 or below; above 1 it contradicts the sentence.
+    (c) Computed, on three small problems at lam = 0.1: each iteration of a cutting plane until the gap is 1e-5 adds n labelings
+    with psi != 0 that are not there yet.
     """
     kernel = runs.rows("kernel_bcfw")
     if kernel["atoms"].isna().all():
         raise Undecided("the runs have no counts of atoms")
-    bound = 48 * DIGITS_RADIUS_SQ / (kernel["lam"].iloc[0] * eps)
-    there = [run[run["gap"] <= eps]["atoms"].iloc[:1].max() for _, run in kernel.groupby("key")]
+    growth = interval([_growth(run[run["passes"] >= start]) for _, run in kernel.groupby("key")])
     added = []
     for seed in range(3):
         outputs = small.some_outputs(seed)
@@ -331,18 +333,23 @@ def support_vectors(runs, *, eps=0.1):
             new = {(i, y) for i, y in enumerate(corner) if outputs.psi[i, y].any()} - known
             added.append(len(new) / outputs.n)
             known |= new
-    reached_all = bool(np.isfinite(there).all())
     parts = {
         "at most one per step": bool((kernel["atoms"] <= kernel["step"]).all()),
-        f"O(R^2/(lam eps)), eps = {eps:g}": (max(there) <= bound if min(there) > 0 else None) if reached_all else NOT_REACHED,
+        "they grow at most like 1/eps": True if growth.high <= 1 else False if growth.low > 1 else None,
         "n per iteration of the cutting plane": min(added) == 1,
     }
     most = (kernel["atoms"] / kernel["step"].clip(lower=1)).max()
-    numbers = {"most support vectors per step": most, "support vectors over the bound, most": np.max(there) / bound}
+    numbers = {"most support vectors per step": most, "exponent of support vectors in 1/gap": str(growth)}
     return Finding(parts, numbers | {"labelings per iteration of the cutting plane over n, mean": np.mean(added)})
 
 
-DIGITS_RADIUS_SQ = 1642.0
+def _growth(rows):
+    """Return the exponent of atoms in 1/gap over the rows of a run."""
+    if len(rows) < 4:
+        raise Undecided(f"a run has {len(rows)} logged rows there, an exponent needs 4")
+    return np.polyfit(-np.log(rows["gap"].to_numpy(float)), np.log(rows["atoms"].to_numpy(float)), 1)[0]
+
+
 """The mean over the training examples of digits of the largest ||psi_i(y)||^2, as `fwexp.problems.protocol.radii_sq` bounds it."""
 
 

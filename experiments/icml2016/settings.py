@@ -16,7 +16,7 @@ CHOSEN = (0.25, 0.01)
 
 @claim(
     "G16-14",
-    "The method is not very sensitive to the parameters F and nu of the cache.",
+    "Convergence changes little with the parameters F and nu of the cache.",
     FIG2.runs(split_by=("cache.F", "cache.nu")),
     place="section 3.3, paragraph on the effect of F and nu, last sentence",
     vary={"factor": FACTORS},

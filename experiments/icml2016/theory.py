@@ -16,26 +16,32 @@ from fwexp.plots.icml2016 import WALKED
     "The regularisation path is eps-approximate at every lam, from lam_inf on.",
     FIG8.runs(task="path"),
     place="section 4, paragraph 1, with the definition of the path; paragraphs on the initialization, for lam_inf",
+    changed="one part per data set, with synthetic ones apart; a path that was cut no longer contradicts the sentence.",
 )
 def path_is_certified(runs):
-    """At every break point of every exact path (OCR and HorseSeg, two sizes of each; two methods, all seeds) the certified gap is
-    at most eps = 0.1, break points fall, and each path serves down to the lam that was asked for. Computed, on three small
-    problems: at 10 random lam, from lam_min = 0.1 to twice lam_inf, the objective of the weights that the path gives is at most eps
-    above the optimum at that lam, which the path knows nothing of.
+    """Computed, on three small problems: at 10 random lam, from lam_min = 0.1 to twice lam_inf, the objective of the weights that
+    the path gives is at most eps = 0.1 above the optimum at that lam, which the path knows nothing of. On each data set of figure
+    8, HorseSeg being synthetic and apart: at every break point of every exact path, of both methods and all seeds, the certified
+    gap is at most eps; and break points fall, down to the lam that was asked for, which is not reached where a path was cut.
     """
-    rows = runs.rows(task="path")
-    exact = rows[rows["task.exact"] == True]  # noqa: E712 - missing elsewhere
-    if exact.empty:
-        raise Undecided("no exact path is stored")
-    ends = exact.groupby("key")["status"].last()
-    falling = exact.groupby("key")["at_lam"].apply(lambda lams: bool((np.diff(lams) <= 0).all()))
     most = max(small.worst_on_path(small.some_outputs(seed), 0.1, 0.1, 10, seed) for seed in range(3))
-    parts = {
-        "within eps at break points": (exact["gap"] <= 0.1 * (1 + 1e-9)).all(),
-        "down to lam_min": (ends == "converged").all() and falling.all(),
-        "within eps at random lam": most <= 0.1,
-    }
-    return Finding(parts, {"largest gap": exact["gap"].max(), "paths": len(ends), "largest error at random lam": most})
+    found, numbers = {}, {"largest error at random lam": most}
+    for place in WALKED:
+        rows = runs.rows(task="path", **where_of(place))
+        paths = rows[rows["task.exact"] == True].groupby("key")  # noqa: E712 - missing elsewhere
+        if not len(paths):
+            raise Undecided(f"no exact path on {place} is stored")
+        falling = all((np.diff(lams) <= 0).all() for _, lams in paths["at_lam"])
+        cut = bool((paths["status"].last() != "converged").any())
+        found[place, "within eps at break points"] = paths["gap"].max().max() <= 0.1 * (1 + 1e-9)
+        found[place, "down to lam_min"] = NOT_REACHED if falling and cut else falling
+        numbers |= {f"{place}: largest gap": paths["gap"].max().max(), f"{place}: paths": len(paths)}
+    told = finding(found, numbers, OCR_OF_BOTH_SIZES)
+    return Finding({"within eps at random lam": most <= 0.1} | dict(told.parts), numbers, told.stand_ins)
+
+
+OCR_OF_BOTH_SIZES = (*OF_THE_PAPER, "OCR-small")
+"""OCR-small is a tenth of the words of OCR, and decides, too, where a criterion asks for two sizes of a data set."""
 
 
 @claim(
@@ -45,13 +51,13 @@ def path_is_certified(runs):
     place="section 5.2, paragraph on interpretation; figure 4",
     vary={"factor": FACTORS},
     changed="grids have the paper's 31 values. Before, they were cut at a lam where the path was paid for in full and the grid "
-    "for a third; ",
+    "for a third. A path that is cheaper than the grid no longer contradicts the sentence.",
 )
 def warm_starts(runs, *, factor=FACTOR):
     """The costs are those of the figure, passes and time to the end, in the median over the seeds; a run that is cut before its end
-    costs more than that. On each data set of figure 8, with two methods, HorseSeg being synthetic and apart: (a) the warm
-    grid costs less than the cold one; (b) the exact path costs within a factor of {factor:g} of the cold grid, which is the plain
-    grid search. One part per measure, method and data set.
+    costs more than that. On each data set of figure 8, with two methods, HorseSeg, which figure 4 is about, being synthetic and
+    apart: (a) the warm grid costs less than the cold one; (b) the exact path costs at most {factor:g} times as much as the cold
+    grid, which is the plain grid search. One part per measure, method and data set.
     """
     found, numbers = {}, {}
     for place in WALKED:
@@ -64,13 +70,13 @@ def warm_starts(runs, *, factor=FACTOR):
                     raise Undecided(f"path or grid of {method} on {place} is not stored")
                 (grid_cost, cut), (warm_cost, warm_cut), (cost, path_cut) = map(_median, (cold, warm, full))
                 at, ratio = f"{axis}, {method}", cost / grid_cost
-                saves, alike = warm_cost < grid_cost, 1 / factor <= ratio <= factor
+                saves, alike = warm_cost < grid_cost, ratio <= factor
                 found[place, f"warm starts, {at}"] = NOT_REACHED if warm_cut or (cut and not saves) else saves
-                open_end = path_cut or (cut and ratio >= 1 / factor)  # a longer grid may change it
+                open_end = path_cut if alike else cut  # a longer path costs more, a longer grid makes it look cheaper
                 found[place, f"path like grid, {at}"] = NOT_REACHED if open_end else alike
                 for name, value, ends_early in (("cold", grid_cost, cut), ("warm", warm_cost, warm_cut), ("path", cost, path_cut)):
                     numbers[f"{at}, {place}: {name}{', cut' * ends_early}"] = value
-    return finding(found, numbers, (*OF_THE_PAPER, "OCR-small"))
+    return finding(found, numbers, OCR_OF_BOTH_SIZES)
 
 
 def _ends(rows, axis):
@@ -192,7 +198,7 @@ def caching_is_safe(*, almost=0.05):
 
 @claim(
     "G16-17",
-    "The exact regularisation path is piecewise linear in 1/lam.",
+    "Exact solutions follow straight pieces as 1/lam varies.",
     place="section 4, paragraph 1",
     vary={"growth": (1.5, 2.0, 3.0)},
     changed="a draft asked for bends at a tenth of the values at most, and found 0.136 of them: that depends on how fine the grid "

@@ -126,9 +126,8 @@ def _kind(run):
     place="section 1.1.2, lemma, and the sentence below it",
 )
 def sparsity(runs):
-    """For ||x||^2: (a) with line search f = 1/(t+1) to 1e-9 in every row with t + 1 <= 100; (b) the gap is at least 2/(t+1) in
-    every row with t + 1 < the largest number of atoms seen, for both kinds of steps; (c) predefined steps stay above 1/(t+1)
-    from t = 2 on.
+    """For ||x||^2 on the simplex of 100 corners, in every row with t + 1 < 100: (a) with line search f = 1/(t+1) to 1e-9; (b) the
+    gap is at least 2/(t+1), for both kinds of steps; (c) predefined steps stay above 1/(t+1) from t = 2 on.
     """
     parts, numbers = {}, {}
     for run in runs.each("frank_wolfe"):

@@ -29,7 +29,8 @@ def misprints():
         step = np.zeros_like(a)
         step[at] = h
         found[at] = (small.negative_dual(outputs, lam, a + step) - small.negative_dual(outputs, lam, a - step)) / (2 * h)
-    gaps = {sign: small.game_gap(rng.standard_normal((4, 4)), sign, 1000) for sign in (1, -1)}
+    game = rng.standard_normal((4, 4))
+    gaps = {sign: small.game_gap(game, sign, 1000) for sign in (1, -1)}
     F, b, steps = rng.standard_normal((3, 3)), rng.standard_normal(3), 10
     total, mean = small.extragradient(F, b, steps)
     mended = -steps * (F @ mean - b)

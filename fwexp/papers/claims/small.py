@@ -88,6 +88,21 @@ def iterates(outputs: Outputs, solver: str, lam: float, steps: int, seed: int = 
     return np.array(ws), np.array(ells)
 
 
+def sizes_of_cached_run(outputs: Outputs, lam: float, passes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which steps of BCPFW with gap sampling the cache answered, and how many more labelings were stored after each."""
+    from fwexp.solvers import SOLVERS, check_options
+    from fwexp.solvers.base import Budget
+
+    options = {"step": "pairwise", "sampling": "gap", "cache": {"F": 0.25, "nu": 0.01}}
+    running = SOLVERS["bcfw"](as_problem(outputs), lam, check_options(SOLVERS["bcfw"], options), seed, ("last",), None)
+    counts = []
+    for step in range(passes * outputs.n + 1):
+        running.advance(Budget(MANY_CALLS, step))
+        counts.append((running.cache_hits, int(running.state.iterate.dual.count.sum())))
+    hits, stored = np.diff(counts, axis=0).T
+    return hits > 0, stored
+
+
 def subgradients(outputs: Outputs, lam: float, steps: Sequence[float], start=0.0) -> np.ndarray:
     """Return the iterates of the subgradient method on P, with the given steps."""
     ws = [start + np.zeros(outputs.psi.shape[2])]
