@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import Callable
-from itertools import chain
+from copy import deepcopy
+from inspect import signature
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
@@ -16,10 +18,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from fwexp.driver.clock import interrupted_by, on_interrupt
 from fwexp.errors import ParameterError, shown, warn
 from fwexp.estimators import transition_inputs
-from fwexp.estimators.chain_model import ChainModel, labels_of
-from fwexp.estimators.decoding import decode, padded_weights
+from fwexp.estimators.chain_model import ChainModel, classes_in, labels_of
+from fwexp.estimators.decoding import check_found, decode, padded_weights
 from fwexp.estimators.estimator import as_seed, positions_per_example
-from fwexp.estimators.labels import numbers_of
+from fwexp.estimators.labels import names_of, numbers_of
 from fwexp.estimators.sequence_weights import weights_at
 from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.options import check_integer, check_positive_scale, is_integer
@@ -46,8 +48,9 @@ class ChainSVMCV(ChainModel):
     cv : int, splitter or iterable
         Folds, as in scikit-learn; None means 5 folds.
     scoring : str or callable, optional
-        Score that chooses lam: ``scoring(tagger, X, y)``, larger is better; or a name of scikit-learn, such as ``"f1_macro"``, for
-        all labels of a fold in one list. By default the share of correct labels.
+        Score that chooses lam, larger is better; by default the share of correct labels. A name of scikit-learn, such as
+        ``"f1_macro"``, is the score of all labels of a fold in one list. A function ``scoring(tagger, X, y)`` receives those
+        sequences of a fold that are not empty, as `fit` takes them. Their positions without a label have ``ignore_label``.
     n_jobs : int, optional
         Number of folds that run at once, in threads, counted as in joblib; by default 1.
 
@@ -95,7 +98,7 @@ class ChainSVMCV(ChainModel):
         Parameters
         ----------
         X, y, sample_weight
-            The same as for `ChainSVM`. Weights count in training and in scores.
+            The same as for `ChainSVM`. Weights count in training and in scores, except those of a function.
 
         Returns
         -------
@@ -103,7 +106,7 @@ class ChainSVMCV(ChainModel):
             The fitted estimator.
         """
         X, y, weights, full = self._examples(X, y, sample_weight)
-        scorer = self._scorer()
+        scorer, classes = self._scorer(weights), classes_in(X, y)  # Parameters may name labels that a fold lacks.
         lowest, place = self._lowest(), np.cumsum(full) - 1
         # The indices of the splits count empty sequences, too.
         given = [np.asarray(part) for split in check_cv(self.cv).split(full) for part in split]
@@ -112,7 +115,7 @@ class ChainSVMCV(ChainModel):
             raise ParameterError("cv must leave a sequence with a position in every part of a split, got a part without one")
         folds = [(X.at(part), [y[i] for i in part], weights_at(weights, part)) for part in parts]
         workers = Parallel(n_jobs=self.n_jobs, prefer="threads")  # kernels hold no lock
-        learned = workers(delayed(self._learn_fold)(*train) for train in folds[::2])
+        learned = workers(delayed(self._learn_fold)(*train, classes) for train in folds[::2])
         lams = self._values(lowest, [problem for _, problem in learned])
         over = threading.Event()
         try:
@@ -129,16 +132,18 @@ class ChainSVMCV(ChainModel):
         self._train(problem, weights, lam=self.lam_)
         return self
 
-    def _scorer(self) -> Callable | None:
-        """Return the scorer of a tagger; None for the share of correct labels, which needs no names of labels."""
+    def _scorer(self, weights) -> Callable | None:
+        """Return the scorer of scikit-learn if ``scoring`` is its name."""
         if self.scoring is None or callable(self.scoring):
-            return self.scoring
+            return None
         try:
-            of_labels = get_scorer(self.scoring)
+            scorer = get_scorer(self.scoring)
         except (ValueError, TypeError) as error:
             accepted = "None, a function of a tagger, X and y, or a name of scikit-learn's scorers"
             raise ParameterError(f"scoring must be {accepted}, got {shown(self.scoring)}") from error
-        return lambda tagger, X, y: of_labels(_Labels(tagger), X, list(chain.from_iterable(y)))
+        if weights is not None and "sample_weight" not in signature(scorer._score_func).parameters:
+            raise ParameterError(f"scoring must be a score with weights if sample_weight is given, got {shown(self.scoring)}")
+        return scorer
 
     def _lowest(self) -> float:
         """Return the least of the values of lam."""
@@ -158,12 +163,13 @@ class ChainSVMCV(ChainModel):
         start = max(largest_lam(problem, START_GAP * per, as_seed(self.random_state)) / per for problem, per in scales)
         return np.geomspace(lowest, max(lowest, start), self.lams)[::-1]
 
-    def _learn_fold(self, X, y, weights):
-        """Return a tagger that has learned the names of features and the labels of a fold, and the problem there."""
-        tagger = clone(self).set_params(features="auto")  # which these sequences are
+    def _learn_fold(self, X, y, weights, classes):
+        """Return a tagger that has learned the names of features of a fold, and the problem there."""
+        own = {"random_state": deepcopy(self.random_state)}  # Others are shared: cv and scoring may allow no copies.
         if self.n_jobs is not None:
-            tagger.n_jobs = 1  # The threads of the folds are all that there are.
-        problem, weights = tagger._learn_from(X, y, weights)
+            own["n_jobs"] = 1  # The threads of the folds are all that there are.
+        tagger = type(self)(**self.get_params(deep=False) | own)
+        problem, weights = tagger._learn_from(X, y, weights, classes)
         return tagger, problem if weights is None else weighted_problem(problem, weights)
 
     def _note(self, lams: np.ndarray, scores: np.ndarray, gaps: np.ndarray) -> None:
@@ -188,34 +194,55 @@ class ChainSVMCV(ChainModel):
 
 def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndarray, scorer) -> tuple[list[float], list[float]]:
     """Return the scores in the rest of a fold at every lam, and the certified gaps there; stop when it is over."""
-    rows, ptr = tagger.vectorizer_.transform(X)
-    x, z = as_features(rows, copy=False), transition_inputs.encode(tagger.edge_vectorizer_, X.edges, ptr)
-    labels, K, scores, gaps = labels_of(y, ptr, tagger.ignore_label), len(tagger.classes_), [], []
-    truth, forbidden = numbers_of(labels, tagger.classes_), forbidden_pairs(tagger.constraints, tagger.classes_)
-    counts = np.array([label is not None for label in labels], dtype=np.float64)
-    if weights is not None:
-        counts *= np.concatenate(weights) if isinstance(weights, list) else np.repeat(weights, np.diff(ptr))
+    score = _score_of_function(tagger, X, y) if callable(tagger.scoring) else _score_of_labels(tagger, X, y, weights, scorer)
+    scores, gaps = [], []
     with interrupted_by(over.is_set):
         for lam in lams.tolist():
             tagger.result_ = result = tagger._solve(problem, lam)
-            if scorer is None:
-                found = decode(x, ptr, padded_weights(result.w.reshape(-1, K), forbidden), K, z=z)
-                scores.append(float(np.average(found == truth, weights=counts)))
-            else:
-                scores.append(float(scorer(tagger, X, y)))
+            scores.append(float(score(result.w)))
             gaps.append(result.gap)
             if over.is_set():
                 break
     return scores, gaps
 
 
-class _Labels(ClassifierMixin, BaseEstimator):
-    """A tagger as a classifier of single positions, as scikit-learn's scorers take it."""
+def _score_of_function(tagger, X, y) -> Callable:
+    """Return the score of a tagger in a part of the data, by the user's function, as a function of the tagger's weights."""
+    y = [[tagger.ignore_label if label is None else label for label in labels] for labels in y]
+    return lambda _: tagger.scoring(tagger, X.given, y)
 
-    def __init__(self, tagger) -> None:
-        self.tagger = tagger
-        self.classes_ = tagger.classes_
+
+def _score_of_labels(tagger, X, y, weights, scorer) -> Callable:
+    """Return the score of the labels in a part of the data, by a scorer or the share of correct ones, as a function of weights."""
+    rows, ptr = tagger.vectorizer_.transform(X)
+    x, z = as_features(rows, copy=False), transition_inputs.encode(tagger.edge_vectorizer_, X.edges, ptr)
+    labels, K = labels_of(y, ptr, tagger.ignore_label), len(tagger.classes_)
+    truth, forbidden = numbers_of(labels, tagger.classes_), forbidden_pairs(tagger.constraints, tagger.classes_)
+    counts = np.array([label is not None for label in labels], dtype=np.float64)
+    if weights is not None:
+        counts *= np.concatenate(weights) if isinstance(weights, list) else np.repeat(weights, np.diff(ptr))
+    counted = counts > 0.0
+    if not counted.any():
+        raise ParameterError("cv must leave a label of weight > 0 in every test part, got a part without one")
+    true, of_true = list(compress(labels, counted.tolist())), None if weights is None else counts[counted]
+
+    def score(w):
+        found = decode(x, ptr, padded_weights(w.reshape(-1, K), forbidden), K, z=z)
+        if scorer is None:
+            return np.average(found == truth, weights=counts)
+        check_found(ptr, found < 0)
+        return scorer(_Labels(tagger.classes_), found[counted], true, sample_weight=of_true)
+
+    return score
+
+
+class _Labels(ClassifierMixin, BaseEstimator):
+    """A classifier for scikit-learn's scorers, whose inputs are the numbers of the labels that it returns."""
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self.classes = self.classes_ = classes
 
     def predict(self, X) -> list:
-        """Return the labels of all positions."""
-        return list(chain.from_iterable(self.tagger.predict(X)))
+        """Return the labels with the given numbers."""
+        names = names_of(self.classes_)
+        return [names[k] for k in X.tolist()]

@@ -272,13 +272,12 @@ class ChainModel(PartsScore, CertifiedSVM):
             rows += [(EDGE, feature, name) for feature in features for name in names]
         return Names([*rows, (START,), (END,), *((FROM, name) for name in names)], names)
 
-    def _learn_from(self, features, y, sample_weight=None, classes: np.ndarray | None = None):
+    def _learn_from(self, features, y, sample_weight=None, classes: np.ndarray | None = None, extends: bool = False):
         """Learn names of features and labels; return the problem, and the weights of its examples.
 
-        Where ``classes`` are given, they are the labels, and features that are known keep their columns.
+        Where ``classes`` are given, they are the labels. With ``extends``, features that are known keep their columns.
         """
         vectorizer, edges, z = Vectorizer(self.min_count), None, None
-        extends = classes is not None and "vectorizer_" in vars(self)
         if extends:
             vectorizer.restore(self.vectorizer_.names, self.n_features_in_)
             rows, ptr = vectorizer.extend_transform(features)
@@ -299,7 +298,10 @@ class ChainModel(PartsScore, CertifiedSVM):
         self.edge_vectorizer_ = edges
         self.vectorizer_, self.classes_ = vectorizer, classes_of(known) if classes is None else classes
         check_counted(self.classes_, VOID)
-        self.class_weight_ = weights_of(self.class_weight, self.classes_, known)
+        with np.errstate(divide="ignore"):
+            factors = weights_of(self.class_weight, self.classes_, known)
+        # Classes without a label among these sequences have no frequency for "balanced" factors.
+        self.class_weight_ = None if factors is None else np.where(np.isfinite(factors), factors, 1.0)
         problem, weights = self._from_arrays(rows, labels, ptr, sample_weight, z)
         if (found := first_forbidden(problem)) is not None:
             place = int(problem.label_ptr[found[0]]) + found[1]
@@ -355,6 +357,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         else:
             raise ParameterError(f'features must be "auto" or a function of a sequence, got {shown(self.features)}')
         X, wanted = Inputs(x if isinstance(x, list) else _sequence(x) for x in X), self.transition_features
+        X.given = given
         if wanted is None and isinstance(self.features, Template):
             wanted = self.features.transitions
         if wanted is not None and all(_size(x) is not None for x in X):  # others reject the rest
@@ -439,3 +442,10 @@ def _size(x) -> int | None:
 def labels_of(y, ptr: np.ndarray, ignore_label=None) -> list:
     """Return the labels of all positions, of sequences that begin and end at ``ptr``."""
     return list(chain.from_iterable(as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr), ignore_label)))
+
+
+def classes_in(X: Inputs, y: list) -> np.ndarray | None:
+    """Return the labels that occur in checked examples; None if others reject the examples."""
+    if any(_size(x) is None for x in X):
+        return None
+    return classes_of([label for label in chain.from_iterable(y) if label is not None])

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.chain_model import ChainModel
+from fwexp.estimators.chain_model import ChainModel, classes_in
 from fwexp.estimators.estimator import as_seed
 from fwexp.estimators.sequence_weights import weights_at
-from fwexp.options import check_number
+from fwexp.options import check_flag, check_number
 
 PATIENCE = 5  # passes without fewer errors of validation, after which training stops early
 
@@ -50,12 +50,12 @@ class ChainTagger(ChainModel):
         """
         more, before = {}, self._before()
         X, y, sample_weight, _ = self._examples(X, y, sample_weight)
-        if self.early_stopping:
+        if check_flag("early_stopping", self.early_stopping):
             left_out = self._validation(len(X))
             kept = np.setdiff1d(np.arange(len(X)), left_out)
             sample_weight = weights_at(sample_weight, kept)
             parts = [(X.at(part), [y[i] for i in part]) for part in (kept.tolist(), left_out.tolist())]
-            problem, weights = self._learn_from(*parts[0], sample_weight)
+            problem, weights = self._learn_from(*parts[0], sample_weight, classes_in(X, y))
             iterate = self._iterate(problem)
             logged = {"iterates": ["last" if iterate == "best" else iterate]}
             more = {"test": self._problem_from(*parts[1]), "callback": Patience(), **logged}
@@ -83,13 +83,13 @@ class ChainTagger(ChainModel):
         self
             The fitted estimator.
         """
-        if self.early_stopping:
+        if check_flag("early_stopping", self.early_stopping):
             raise ParameterError("early_stopping must be False for partial_fit, got True")
         return self._fit_further(X, y, classes, sample_weight)
 
     def _learn_further(self, X, y, classes, sample_weight):
         X, y, sample_weight, _ = self._examples(X, y, sample_weight)
-        return self._learn_from(X, y, sample_weight, classes)
+        return self._learn_from(X, y, sample_weight, classes, extends="vectorizer_" in vars(self))
 
     def _validation(self, n: int) -> np.ndarray:
         """Return the sequences that are set aside."""

@@ -15,14 +15,20 @@ ACCEPTED = "None, a list of names of features in X, or a function of a sequence"
 
 
 class Inputs(list):
-    """Features of sequences, and in ``edges`` the features of their transitions, from the second position on, if there are any."""
+    """Features of sequences.
 
+    The sequences themselves, as users pass them, are ``given``. The features of their transitions, from the second position on, are
+    ``edges``, or None if there are none.
+    """
+
+    given: list
     edges: list | None = None
 
     def at(self, places: Iterable[int]) -> "Inputs":
         """Return some of the sequences, with their transitions."""
         places = [int(i) for i in places]
         found = Inputs(self[i] for i in places)
+        found.given = [self.given[i] for i in places]
         found.edges = None if self.edges is None else [self.edges[i] for i in places]
         return found
 
@@ -69,11 +75,10 @@ def _selected(x, names: list):
     """Return the features with the given names, or the columns, of all positions but the first."""
     if hasattr(x, "shape"):
         x = sp.csr_array(x) if sp.issparse(x) else np.asarray(x)
-        if x.ndim != 2:
-            return x[1:]  # others reject it
-        if not all(isinstance(k, int | np.integer) and 0 <= k < x.shape[1] for k in names):
-            raise ParameterError(f"transition_features must be columns of X, 0 .. {x.shape[1] - 1}, got {shown(names)}")
-        return x[1:][:, names]
+        if x.ndim == 2:
+            if not all(isinstance(k, int | np.integer) and 0 <= k < x.shape[1] for k in names):
+                raise ParameterError(f"transition_features must be columns of X, 0 .. {x.shape[1] - 1}, got {shown(names)}")
+            return x[1:][:, names]
     wanted = frozenset(names)
     return [_of_position(position, wanted) for position in list(x)[1:]]
 

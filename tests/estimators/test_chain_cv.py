@@ -1,4 +1,6 @@
 import pickle
+import threading
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -7,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score
 from sklearn.model_selection import KFold
 
+from fwexp.data import Template
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV
 
@@ -119,6 +122,103 @@ def test_features_of_a_sequence_are_asked_for_once(data):
     assert asked == X
     assert found.predict(X) == plain.predict(X)
     assert found.best_score_ == plain.best_score_
+
+
+def as_dicts(x):
+    return [{"word": word} for word in x]
+
+
+@pytest.mark.parametrize(
+    ("is_table", "parameters"),
+    [
+        (True, {"features": Template("U0:%x[0,0]\nB1:%x[0,0]")}),
+        (False, {"features": as_dicts, "transition_features": lambda x: [f"is {word}" for word in x]}),
+    ],
+)
+def test_all_scores_use_features_of_transitions(is_table, parameters):
+    """After "a" the label stays, after "b" it changes, so without features of transitions about half of the labels are right."""
+    rng, X, y = np.random.default_rng(0), [], []
+    for _ in range(20):
+        labels = [int(rng.integers(2))]
+        words = [f"first{labels[0]}", *rng.choice(["a", "b"], size=5).tolist()]
+        for word in words[1:]:
+            labels.append(labels[-1] if word == "a" else 1 - labels[-1])
+        X.append([(word,) for word in words] if is_table else words)
+        y.append(labels)
+
+    def one_by_one(tagger, X, y):
+        return np.mean([tagger.predict_one(x) == labels for x, labels in zip(X, y)])
+
+    options = {"lams": [0.01], "cv": 2, "tol": 0.05, "max_passes": 200}
+    for scoring in ("accuracy", one_by_one):
+        assert ChainSVMCV(**options, scoring=scoring, **parameters).fit(X, y).best_score_ > 0.8
+
+
+@pytest.mark.parametrize("weights", [None, 1.0 + np.arange(12) % 3, "of positions"])
+def test_named_scores_leave_out_missing_labels_and_count_weights(data, weights):
+    X, y = data
+    masked = [[-100 if t % 3 == 1 else label for t, label in enumerate(labels)] for labels in y]
+    if isinstance(weights, str):
+        weights = [1.0 + np.arange(len(labels)) % 2 for labels in y]
+    options = {"lams": LAMS, "cv": 3, "max_passes": 1000, "ignore_label": -100}
+    share, named = (
+        ChainSVMCV(**options, scoring=scoring).fit(X, masked, sample_weight=weights).cv_results_ for scoring in (None, "accuracy")
+    )
+    for fold in range(3):
+        np.testing.assert_allclose(named[f"split{fold}_test_score"], share[f"split{fold}_test_score"])
+
+
+def test_functions_that_score_receive_the_given_sequences_and_labels(data):
+    X, y = data
+    masked = [[-100 if t % 3 == 1 else label for t, label in enumerate(labels)] for labels in y]
+    words = [[" ".join(position) for position in x] for x in X]
+    received = []
+
+    def score(tagger, X, y):
+        received.extend(zip(X, y))
+        return tagger.score(X, y)
+
+    def features(x):
+        return [position.split() for position in x]
+
+    options = {"lams": [1.0], "cv": 3, "ignore_label": -100, "max_passes": 1000}
+    found = ChainSVMCV(**options, scoring=score, features=features).fit(words, masked)
+    assert received == list(zip(words, masked))
+    assert found.best_score_ == pytest.approx(ChainSVMCV(**options).fit(X, masked).best_score_)
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy"])
+def test_parts_without_a_label_that_counts_are_rejected(data, scoring):
+    with pytest.raises(ParameterError, match="cv must leave a label of weight > 0 in every test part, got a part without one"):
+        ChainSVMCV(lams=[1.0], cv=3, scoring=scoring).fit(*data, sample_weight=[0] * 4 + [1] * 8)
+
+
+def test_scores_without_weights_are_rejected_where_weights_are_given(data):
+    with pytest.raises(ParameterError, match="scoring must be a score with weights if sample_weight is given, got 'rand_score'"):
+        ChainSVMCV(lams=[1.0], cv=3, scoring="rand_score").fit(*data, sample_weight=np.ones(12))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"constraints": [("N", "RARE")]},
+        {"class_weight": {"RARE": 5.0}},
+        {"costs": 1.0 - np.eye(3)},
+        {"costs": {("RARE", "N"): 2.0}},
+    ],
+)
+def test_parameters_may_name_labels_that_a_fold_lacks(parameters):
+    X, y = [["z"], ["a", "b"], ["a", "b"], ["b"]], [["RARE"], ["N", "V"], ["N", "V"], ["V"]]
+    for more in (parameters, {"class_weight": "balanced"} | parameters):
+        assert ChainSVMCV(lams=[0.1], cv=2, max_passes=1000, **more).fit(X, y).classes_.tolist() == ["N", "RARE", "V"]
+
+
+def test_splits_and_scores_need_not_allow_copies(data, chosen):
+    def score(_, tagger, X, y):
+        return tagger.score(X, y)
+
+    found = ChainSVMCV(lams=LAMS, cv=KFold(3).split(data[0]), scoring=partial(score, threading.Lock())).fit(*data)
+    np.testing.assert_allclose(found.cv_results_["mean_test_score"], chosen.cv_results_["mean_test_score"])
 
 
 def test_copies_and_files(data, chosen, tmp_path):

@@ -320,6 +320,27 @@ def test_validation_ends_training():
         early.set_params(validation_fraction=1).fit(WORDS, TAGS)
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [{"constraints": [("N", "RARE")]}, {"class_weight": {"RARE": 5.0}}, {"costs": 1.0 - np.eye(4)}, {"class_weight": "balanced"}],
+)
+def test_labels_may_be_in_the_validation_part_only(parameters, monkeypatch):
+    run_in_plain_python(monkeypatch)
+    tagger = ChainSVM(early_stopping=True, validation_fraction=0.25, lam=0.1, tol=0.05, max_passes=500, **parameters)
+    for place in range(4):  # in one of these the label is set aside
+        X, y = list(WORDS), list(TAGS)
+        X[place], y[place] = [f"rare{place}", "dog", "barks"], ["RARE", "N", "V"]
+        assert tagger.fit(X, y).classes_.tolist() == ["D", "N", "RARE", "V"]
+        assert set(tagger.feature_names_in_) <= {word for x in X for word in x}  # and none of a former fit
+        assert np.isfinite(tagger.result_.primal)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_early_stopping_is_true_or_false(method):
+    with pytest.raises(ParameterError, match="early_stopping must be true or false, got 'False'"):
+        getattr(ChainSVM(early_stopping="False"), method)(WORDS, TAGS)
+
+
 def test_what_did_not_converge_is_warned_of(monkeypatch):
     run_in_plain_python(monkeypatch)
     with pytest.warns(ConvergenceWarning, match=r"stopped after 1 pass with gap .* > tol=1e-06; raise max_passes, lam or tol"):

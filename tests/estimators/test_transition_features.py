@@ -3,6 +3,7 @@
 from itertools import pairwise, product
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -142,6 +143,14 @@ def test_parts_of_data_add_features_of_transitions():
     assert model.feature_transitions_["word=dog", "D", "N"] == before["word=dog", "D", "N"]
     warm = ChainSVM(lam=0.05, tol=0.05, transition_features=["word"], warm_start=True).fit(DICTS[:2], TAGS[:2])
     assert warm.fit(DICTS, TAGS).trace_["dual"].iloc[0] > 0.0
+
+
+@pytest.mark.parametrize("make", [np.array, pd.Series])
+def test_names_choose_features_also_in_arrays_and_series(make):
+    X, parameters = [make(x) for x in DICTS], {"lam": 0.05, "tol": 0.05, "max_passes": 500, "transition_features": ["word"]}
+    model, wanted = (ChainSVM(**parameters).fit(form, TAGS) for form in (X, DICTS))
+    assert dict(model.feature_transitions_) == dict(wanted.feature_transitions_)
+    assert model.predict(X) == wanted.predict(DICTS)
 
 
 @pytest.mark.parametrize(
