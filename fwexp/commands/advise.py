@@ -302,6 +302,9 @@ def _reasons(best, found, fits: Mapping[str, _Fit], config: Mapping, problem) ->
     from fwexp.problems.protocol import costly_oracle
 
     ranked = found.predictions
+    if best.seconds == 0.0:
+        yield f"The gap is at most {config['gap_tol']:g} before the first step: choose a smaller gap_tol."
+        return
     yield _comparison(best, ranked, config["gap_tol"])
     fewest = min(ranked, key=lambda p: p.passes)
     if fewest.passes < best.passes:

@@ -5,14 +5,16 @@ import math
 from collections.abc import Mapping
 
 from fwexp.driver.trace import Status
-from fwexp.errors import ParameterError, unknown
+from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
 from fwexp.methods import methods
 from fwexp.run.catalogues import catalogue
 from fwexp.run.config import names
 from fwexp.store.paths import Entry, entries
+from fwexp.store.stored_run import RUN_COLUMNS
 
 NOT_FINISHED = ("partial", "failed", "damaged")
+PARAMETERS = ("results_dir", "include")  # of `fwexp.store.find_runs`; they are no filters
 NUMBERS = {
     "lam": 'a number or "1/n"',
     "seed": "an integer >= 0",
@@ -26,6 +28,8 @@ def read_filters(texts: Mapping[str, str], results_dir) -> dict[str, list]:
 
     Raises
     ------
+    OptionError
+        If a key is no filter.
     ParameterError
         If no run can have a value.
     """
@@ -36,7 +40,9 @@ def read_filters(texts: Mapping[str, str], results_dir) -> dict[str, list]:
 
 
 def _check(key: str, texts: list[str], stored: list[Entry]) -> None:
-    """Refuse values that no run can have, instead of finding no run."""
+    """Refuse keys that are no filters, and values that no run can have, instead of finding no run."""
+    if key in PARAMETERS:
+        raise OptionError(unknown("filter", key, RUN_COLUMNS))
     if key in ("solver", "dataset"):
         known = {getattr(entry, key) for entry in stored} - {None}
         if not known.issuperset(texts):  # else there is no need to import them all
@@ -89,6 +95,6 @@ def _readings(text: str) -> list:
     number = _number(text)
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError:  # text of some other kind
+    except (yaml.YAMLError, ValueError):  # text of some other kind, such as the date 2024-13-01
         value = text
     return [text, value] if number is None else [text, value, number]

@@ -140,7 +140,7 @@ def _train(train: Path, flags: dict, parameters: dict) -> None:
     if form.name == "svmhmm":
         if template is not None:
             raise OptionError("--template needs tokens in columns, got rows of numbers (svmhmm)")
-        form = dataclasses.replace(form, num_features=X[0].shape[1])
+        form = dataclasses.replace(form, num_features=X[0].shape[1], numeric=not isinstance(y[0][0], str))
     else:
         width = len(X[0][0])
         template = template or default_template(width)
@@ -174,7 +174,7 @@ def _use(path: Path, flags: dict) -> None:
     if form.name == "svmhmm":
         if isinstance(model.features, Template):
             raise OptionError(f"--format must be columns or conllu, as {path} has a template, got svmhmm")
-        form = dataclasses.replace(form, num_features=model.n_features_in_)
+        form = dataclasses.replace(form, num_features=model.n_features_in_, numeric=not isinstance(model.classes_[0], str))
     elif not isinstance(model.features, Template):
         raise ParameterError(f"--model must be a tagger whose features are a fwexp.data.Template, got {path} without one")
     answers = _answers(model, form, path, flags)

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.driver.clock import on_interrupt
 from fwexp.driver.settings import check_gap_tol
-from fwexp.errors import ParameterError, WarmStartError, warn
+from fwexp.errors import ParameterError, WarmStartError, shown, warn
 from fwexp.estimators.carried_weights import Names, carried
 from fwexp.estimators.fitted_estimator import FittedEstimator
 from fwexp.estimators.inherited_docs import completed
 from fwexp.estimators.labels import classes_of_call
-from fwexp.options import check_positive, is_integer
+from fwexp.options import check_positive, is_integer, plain
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.protocol import costly_oracle, counted_positions, exact_oracle
 from fwexp.problems.weighted import weighted_problem
@@ -347,7 +347,7 @@ class CertifiedSVM(FittedEstimator):
                 gap_tol=check_gap_tol("tol", self.tol),
                 seed=as_seed(self.random_state),
                 iterate=self._iterate(problem),
-                verbose=bool(self.verbose),
+                verbose=is_verbose(self.verbose),
                 n_jobs=self.n_jobs,
                 **more,
             )
@@ -395,7 +395,19 @@ def check_weights(weights, n: int) -> np.ndarray:
 
 def as_seed(random_state) -> int:
     """Return the seed that a parameter ``random_state`` means."""
-    return int(random_state) if is_integer(random_state) else int(check_random_state(random_state).randint(2**31))
+    if is_integer(random_state) and random_state >= 0:
+        return int(random_state)
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return int(check_random_state(random_state).randint(2**31))
+    raise ParameterError(f"random_state must be an integer >= 0, a RandomState or None, got {shown(random_state)}")
+
+
+def is_verbose(verbose) -> bool:
+    """Return whether a parameter ``verbose`` asks for progress."""
+    number = plain(verbose)
+    if not isinstance(number, int):  # A text such as "False" would count as true.
+        raise ParameterError(f"verbose must be an integer, true or false, got {shown(verbose)}")
+    return number > 0
 
 
 def _same(one, other) -> bool:

@@ -31,7 +31,7 @@ class ExampleModel(CertifiedSVM):
 
     def _learn_rows(self, X, y, **checks):
         """Return the rows and y, checked; learn the features."""
-        self.vectorizer_ = None
+        self.vectorizer_, self._has_constant = None, bool(self.fit_intercept)
         _check_rows(X)
         if not (isinstance(X, list | tuple) and by_name([X])):
             return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, **checks)
@@ -45,6 +45,7 @@ class ExampleModel(CertifiedSVM):
         """Return the rows and y, checked; learn further features by name."""
         if "result_" not in vars(self):
             return self._learn_rows(X, y)
+        self._has_constant = bool(self.fit_intercept)
         if self.vectorizer_ is None:
             return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=False)
         vectorizer = Vectorizer(self.min_count)
@@ -63,8 +64,8 @@ class ExampleModel(CertifiedSVM):
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _with_constant(self, X):
-        """Return rows with the constant feature as the last, if there is to be one."""
-        if not self.fit_intercept:
+        """Return rows with the constant feature as the last, if training has it."""
+        if not self._has_constant:
             return X
         ones = np.ones((X.shape[0], 1))
         return sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
@@ -82,7 +83,7 @@ class ExampleModel(CertifiedSVM):
     def intercept_(self) -> np.ndarray:
         """Weights of the constant feature."""
         weights = self._rows_of_weights
-        return read_only(weights[:, -1] if self.fit_intercept else np.zeros(len(weights)))
+        return read_only(weights[:, -1] if self._has_constant else np.zeros(len(weights)))
 
     @property
     def _rows_of_weights(self) -> np.ndarray:
@@ -95,9 +96,10 @@ class ExampleModel(CertifiedSVM):
     def _learned(self):
         names = None if self.vectorizer_ is None else self.vectorizer_.names
         columns = {"names": names, "num_features": self.n_features_in_, "columns": getattr(self, "feature_names_in_", None)}
-        return {"classes": self.classes_, **columns}
+        return {"classes": self.classes_, "has_constant": self._has_constant, **columns}
 
-    def _restore(self, classes, names, num_features, columns=None):
+    def _restore(self, classes, has_constant, names, num_features, columns=None):
+        self._has_constant = has_constant
         self.classes_, self.n_features_in_, self.vectorizer_ = classes, num_features, None
         if columns is not None:
             self.feature_names_in_ = columns

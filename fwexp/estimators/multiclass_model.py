@@ -4,14 +4,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base_classes import ClassifierMixin
 from fwexp.estimators.carried_weights import Names, feature_rows
 from fwexp.estimators.examples import ExampleModel
-from fwexp.estimators.labels import check_among, example_labels, names_of, numbers_of
+from fwexp.estimators.labels import check_among, example_labels, names_of, numbers_of, weights_of
 from fwexp.problems.multiclass import multiclass_problem
 from fwexp.types import Weights
 
@@ -81,7 +80,7 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
     def _names(self):
         names = getattr(self, "feature_names_in_", None)
         rows = feature_rows(names, self.n_features_in_)
-        return Names([*rows, (CONSTANT,)] if self.fit_intercept else rows, names_of(self.classes_))
+        return Names([*rows, (CONSTANT,)] if self._has_constant else rows, names_of(self.classes_))
 
     def _learn(self, X, y):
         X, y = self._learn_rows(X, example_labels(y))
@@ -118,20 +117,20 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
         return self._fit_further(X, y, classes, sample_weight)
 
     def _learn_further(self, X, y, classes, sample_weight):
-        weights, labels = self._weights(X, y, sample_weight), example_labels(y)
-        rows, labels = self._further_rows(X, labels)
+        rows, labels = self._further_rows(X, example_labels(y))
         check_among(names_of(labels), classes)
         if len(classes) < 2:
             raise ParameterError(f"classes must hold at least two classes, got one: {shown(classes.item(0))}")
         self.classes_ = classes
-        return self._from_rows(rows, numbers_of(names_of(labels), classes)), weights
+        return self._from_rows(rows, numbers_of(names_of(labels), classes)), self._weights(X, y, sample_weight)
 
     def _weights(self, X, y, sample_weight):
         weights = super()._weights(X, y, sample_weight)
         if self.class_weight is None:
             return weights
-        of_classes = compute_sample_weight(self.class_weight, np.ravel(example_labels(y)))
-        return of_classes if weights is None else of_classes * weights
+        labels = names_of(np.ravel(np.asarray(example_labels(y))))
+        of_examples = weights_of(self.class_weight, self.classes_, labels)[numbers_of(labels, self.classes_)]
+        return of_examples if weights is None else of_examples * weights
 
     def _problem(self, X, y):
         labels = names_of(np.ravel(np.asarray(example_labels(y))))

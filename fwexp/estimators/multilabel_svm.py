@@ -148,7 +148,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
 
     @property
     def _size(self) -> int:
-        return len(self.classes_) * (self.n_features_in_ + bool(self.fit_intercept))
+        return len(self.classes_) * (self.n_features_in_ + self._has_constant)
 
     @property
     def _rows_of_weights(self) -> np.ndarray:

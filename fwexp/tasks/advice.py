@@ -279,11 +279,12 @@ def predict(candidate: Candidate, trials: Sequence[Trial], n: int) -> Prediction
     """Return the passes and seconds to a gap that trials on some of the examples predict for all of them.
 
     The more examples there are, the fewer passes a gap takes at the same lam. Passes are taken to fall as a power of the number of
-    examples: the power between the last two trials if both reached the gap, and `POWER` otherwise. They do not fall below one.
+    examples: the power between the last two trials if both reached the gap after the start, and `POWER` otherwise. They do not fall
+    below one, unless the gap at the start is small enough.
     """
     last, power = trials[-1], POWER
-    if len(trials) > 1 and last.is_measured and (before := trials[-2]).is_measured:
+    if len(trials) > 1 and last.is_measured and (before := trials[-2]).is_measured and min(last.passes, before.passes) > 0.0:
         power = math.log(last.passes / before.passes) / math.log(last.size / before.size)
     passes = max(last.passes * (n / last.size) ** min(max(power, STEEPEST), 0.0), min(last.passes, 1.0))
-    seconds = last.seconds * n / last.size * (passes / last.passes if last.passes < math.inf else 1.0)
+    seconds = last.seconds * n / last.size * (passes / last.passes if 0.0 < last.passes < math.inf else 1.0)
     return Prediction(candidate, list(trials), n, passes, seconds)

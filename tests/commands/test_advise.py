@@ -184,6 +184,13 @@ def test_approximate_oracles_have_no_gap_to_compare_by(plugin, capsys, monkeypat
     assert capsys.readouterr().out.startswith("fwexp run --plugin ../mine.py solver=bcfw")
 
 
+def test_a_gap_that_is_small_enough_at_the_start_is_named(plugin, capsys):
+    assert main(["advise", *plugin, "gap_tol=2", "solver=bcfw,bcfw_gap"]) == 0
+    out = capsys.readouterr().out
+    assert set(rows_of(out)) == {"bcfw", "bcfw_gap"}
+    assert "- The gap is at most 2 before the first step: choose a smaller gap_tol." in said(out)
+
+
 @pytest.mark.slow
 def test_the_command_of_the_page_prints_such_a_table(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -239,3 +246,6 @@ def test_passes_change_with_the_number_of_examples_as_trials_show():
     assert advice.predict(of, [trial(100, 20.0), trial(400, 21.0)], 6400).passes == 21.0  # they never grow
     assert advice.predict(of, [trial(100, 1e3), trial(400, 1.0)], 6400).passes == 1.0  # and are not below one
     assert advice.predict(of, [trial(400, 20.0, ended=5.0)], 1600).passes == pytest.approx(10.0)
+    start = trial(100, 0.0), trial(400, 0.0)  # where the gap is small enough
+    assert advice.predict(of, start[:1], 6400)[3:] == advice.predict(of, start, 6400)[3:] == (0.0, 0.0)
+    assert advice.predict(of, [start[0], measured[1]], 6400).passes == pytest.approx(5.0)

@@ -123,3 +123,17 @@ for command in {commands}:
     print(command, main(command.split()), "numba" in sys.modules, file=sys.stderr)"""
     done = subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, text=True)
     assert done.stderr.splitlines() == [f"{command} 0 False" for command in commands]
+
+
+@pytest.mark.parametrize(
+    "arguments", [("ls", "include=failed"), ("figure", "--from", "include=failed"), ("figure", "--from", "results_dir=x")]
+)
+def test_what_is_no_filter_is_one_line(fwexp, arguments):
+    code, out, err = fwexp(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"unknown filter '{arguments[-1].partition('=')[0]}'" in err
+
+
+def test_a_date_that_does_not_exist_is_text(fwexp, config, make_result):
+    store.save(make_result(), config, "results")
+    assert fwexp("ls", "created=2024-13-01") == (0, "no runs in results/ match\n", "")

@@ -187,6 +187,16 @@ def test_svmhmm(tag):
     assert labelled(tag, given="? qid:q 1:1\n") == "\\1 qid:q 1:1\n"
 
 
+def test_tags_of_svmhmm_are_of_the_kind_of_the_training_set(tag):
+    mixed = ROWS + "X qid:3 3:1\n"
+    for train, test, accuracy in ((mixed, ROWS, 1.0), (ROWS, mixed, 0.8)):
+        Path("train.svmhmm").write_text(train)
+        Path("test.svmhmm").write_text(test)
+        shown = f"token accuracy  {accuracy:.4f}\n"
+        assert shown in tag("train.svmhmm", "--test", "test.svmhmm", *SAVE)[1]
+        assert shown in tag("--model", "m.npz", "--test", "test.svmhmm")[1]
+
+
 def test_taggers_of_estimators_are_models(tag):
     X, y = read_columns("train.txt")
     ChainSVM(features=Template(TEMPLATE)).fit(X, y).save("m.npz")
@@ -228,6 +238,10 @@ SAVE = ("--save", "m.npz")
         (("latin.txt", *SAVE), "latin.txt, line 2: not UTF-8"),
         (("train.txt", *SAVE, "lam=-1"), "lam must be"),
         (("train.txt", *SAVE, "lam=much"), "lam must be"),
+        (("train.txt", *SAVE, "random_state=abc"), "random_state must be an integer >= 0, a RandomState or None, got 'abc'"),
+        (("train.txt", *SAVE, "random_state=0.5"), "random_state must be an integer >= 0, a RandomState or None, got 0.5"),
+        (("train.txt", *SAVE, "random_state=-1", "early_stopping=true"), "random_state must be an integer >= 0"),
+        (("train.txt", *SAVE, "verbose=False"), "verbose must be an integer, true or false, got 'False'"),
         (("train.txt", *SAVE, "lamb=1"), "unknown key of fwexp tag 'lamb'"),
         (("train.txt", *SAVE, "solver=none"), "unknown solver"),
         (("train.txt", "--save", "train.txt"), "--save must be another file than those that are read, got 'train.txt'"),

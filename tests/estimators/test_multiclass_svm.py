@@ -107,6 +107,22 @@ def test_sample_weights_are_repetitions(data, monkeypatch):
     np.testing.assert_allclose(weighted.result_.primal, repeated.result_.primal, atol=1e-5)
     by_class = MulticlassSVM(class_weight={"a": 2, "b": 1, "c": 0}).fit(X, y)
     assert set(by_class.predict(X)) == {"a", "b"}
+    digits = np.searchsorted(["a", "b", "c"], y).astype(str)
+    by_digit = MulticlassSVM(class_weight={"0": 2, "1": 1, "2": 0}).fit(X, digits)
+    assert set(by_digit.predict(X)) == {"0", "1"}
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_fit_intercept_is_about_the_next_training(data, constant, tmp_path, monkeypatch):
+    run_in_plain_python(monkeypatch)
+    X, y = data
+    model = MulticlassSVM(fit_intercept=constant).fit(X, y)
+    scores, weights = model.decision_function(X), model.intercept_
+    model.set_params(fit_intercept=not constant)
+    for same in (model, pickle.loads(pickle.dumps(model)), MulticlassSVM.load(model.save(tmp_path / "model.npz"))):
+        np.testing.assert_array_equal(same.decision_function(X), scores)
+        np.testing.assert_array_equal(same.intercept_, weights)
+    assert model.fit(X, y).intercept_.any() == (not constant)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +131,11 @@ def test_sample_weights_are_repetitions(data, monkeypatch):
         ({}, ["a"] * 60, "y must hold at least two classes, got one class: 'a'"),
         ({"costs": np.ones((3, 3))}, None, "costs must be finite and >= 0 with zeros on the diagonal"),
         ({"rescaling": "both"}, None, "unknown rescaling 'both'"),
+        ({"class_weight": {"d": 2.0}}, None, 'class_weight must be None, "balanced" or a dict of labels in y, got'),
+        ({"random_state": "abc"}, None, "random_state must be an integer >= 0, a RandomState or None, got 'abc'"),
+        ({"random_state": 0.5}, None, "random_state must be an integer >= 0, a RandomState or None, got 0.5"),
+        ({"random_state": -1}, None, "random_state must be an integer >= 0, a RandomState or None, got -1"),
+        ({"verbose": "False"}, None, "verbose must be an integer, true or false, got 'False'"),
     ],
 )
 def test_mistakes_are_one_line(data, params, y, message):

@@ -74,6 +74,17 @@ def test_edges_are_chosen():
     assert MultiLabelSVM(edges=[(1, 0)]).fit(X, y).edges_.tolist() == [[1, 0]]
 
 
+@pytest.mark.parametrize("pairwise", ["potts", "full"])
+def test_fit_intercept_is_about_the_next_training(data, pairwise):
+    X, y = data
+    model = MultiLabelSVM(lam=0.01, fit_intercept=False, pairwise=pairwise, max_passes=2, tol=10.0).fit(X, y)
+    scores, of_edges = model.decision_function(X), model.edge_weights_
+    model.set_params(fit_intercept=True)
+    np.testing.assert_array_equal(model.decision_function(X), scores)
+    np.testing.assert_array_equal(model.edge_weights_, of_edges)
+    assert not model.intercept_.any()
+
+
 def test_names_copies_files_and_folds(data, fitted, tmp_path):
     X = [["sand", "sea"], ["sea"], ["snow"], ["snow", "sea"]]
     y = MultiLabelBinarizer(sparse_output=True).fit_transform(

@@ -143,3 +143,25 @@ def test_warm_starts_of_classes_go_by_names():
     model.fit([{"green": 1, "size": 1}, *ROWS[::-1]], ["lime", *COLOURS[::-1]])
     assert model.trace_["dual"].iloc[0] > 0.0
     assert model.feature_names_in_.tolist() == ["green", "size", "red"]
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_the_constant_comes_and_goes_by_its_name(constant):
+    model = MulticlassLogistic(**CLOSE, fit_intercept=constant, warm_start=True).fit(ROWS, COLOURS)
+    warm = model.set_params(fit_intercept=not constant).fit(ROWS, COLOURS)
+    cold = MulticlassLogistic(**CLOSE, fit_intercept=not constant).fit(ROWS, COLOURS)
+    assert abs(warm.result_.primal - cold.result_.primal) <= 1e-5
+    weights = warm.result_.w.reshape(-1, 2)
+    model.set_params(fit_intercept=constant, lam=1e6, tol=1e-3).partial_fit(ROWS[2:], COLOURS[2:])
+    kept = np.vstack([weights[:3], np.zeros((1, 2))]) if constant else weights[:3]
+    np.testing.assert_allclose(model.result_.w.reshape(-1, 2), kept, atol=1e-3)
+
+
+@pytest.mark.parametrize("cls", [MulticlassSVM, MulticlassLogistic])
+def test_weights_may_be_of_classes_of_other_parts(cls):
+    plain = cls(**CLOSE).partial_fit(ROWS[:2], COLOURS[:2], ["apple", "lime"])
+    model = cls(**CLOSE, class_weight={"lime": 2.0}).partial_fit(ROWS[:2], COLOURS[:2], ["apple", "lime"])
+    assert model.result_.primal == pytest.approx(plain.result_.primal, abs=1e-5)
+    model = cls(**CLOSE, class_weight={"lime": 2.0}).partial_fit(ROWS, COLOURS, ["apple", "lime"])
+    twice = cls(**CLOSE).fit(ROWS, COLOURS, sample_weight=[1.0, 1.0, 2.0])
+    assert model.result_.primal == pytest.approx(twice.result_.primal, abs=1e-5)

@@ -74,9 +74,10 @@ def read_svmlight(path: AnyPath, *, num_features: int | None = None) -> tuple[li
 
 @dataclass(frozen=True)
 class Svmlight:
-    """The format of `read_svmlight`."""
+    """The format of `read_svmlight`, with labels as `numbers_or_texts` returns them."""
 
     num_features: int | None = None
+    numeric: bool | None = None
 
     name: ClassVar[str] = "svmhmm"
 
@@ -106,7 +107,7 @@ class Svmlight:
                 ptr.append(len(labels))
         if not labels:
             raise DataError(f"{path}: no rows")
-        X, y = matrix(columns, values, ends, self.num_features), numbers_or_texts(labels)
+        X, y = matrix(columns, values, ends, self.num_features), numbers_or_texts(labels, self.numeric)
         pieces = [slice(start, end) for start, end in pairwise(ptr)]
         return [X[piece] for piece in pieces], [y[piece] for piece in pieces]
 
@@ -187,7 +188,12 @@ def as_number(text: str) -> float | None:
     return None if not math.isfinite(value) or "_" in text else int(value) if value.is_integer() else value
 
 
-def numbers_or_texts(labels: list[str]) -> list:
-    """Return labels as numbers if all of them are numbers."""
+def numbers_or_texts(labels: list[str], numeric: bool | None = None) -> list:
+    """Return labels as numbers if all of them are numbers, otherwise as texts.
+
+    ``numeric`` decides this instead; with True, labels that are no numbers stay texts.
+    """
     numbers = {label: as_number(label) for label in set(labels)}
-    return labels if None in numbers.values() else [numbers[label] for label in labels]
+    if numeric is None:
+        numeric = None not in numbers.values()
+    return [label if numbers[label] is None else numbers[label] for label in labels] if numeric else labels
