@@ -31,7 +31,7 @@ FIG1 = Figure.declared(
     name="icml2013/fig1",
     title="Primal suboptimality of all solvers on OCR, CoNLL-2000 and word alignment",
     caption="How far the objective is from its minimum after so many passes over the data. Bands go from the best to the worst "
-    "seed, lines are medians; of the batch solvers the lowest value so far is drawn. Word alignment is a stand-in: its training "
+    "seed, lines are medians; batch solvers are shown by their lowest value so far. Word alignment is a stand-in: its training "
     "alignments and features are ours.",
     paper="The same panels. Caption of figure 1: batch solvers fall behind at large lam, the stochastic subgradient method at "
     "small lam, and on CoNLL few examples are enough. Section 6, last paragraph: the weighted average of BCFW is the best in most "

@@ -62,7 +62,7 @@ FIG1 = Figure.declared(
     name="icml2016/fig1",
     title="Gap sampling on OCR with gaps refreshed more or less often, and what theory predicts of it",
     caption="Gap sampling with the block gaps recomputed more or less often, and uniform sampling that checks its gap every 10 "
-    "passes, all charged for that: the gap, how far the estimate of it is off (true over estimated gap), and the improvement that "
+    "passes, with the cost of that: the gap, how far the estimate of it is off (true over estimated gap), and the improvement that "
     "theory predicts along runs of uniform and of gap sampling.",
     paper="Section 3.1, on exploitation versus staleness: without refreshes gap sampling stalls, with one in each pass it wastes"
     " calls, and 5 to 50 passes make little difference. The section and the caption of figure 1 name inverse ratios for panel (b).",
@@ -93,8 +93,8 @@ FIG3 = Figure.declared(
     caption="Eight block methods with equal solver time on each data set: gap against passes and against time. HorseSeg and LSP "
     "are synthetic data of their size here, slow LSP has an oracle of more than 50 ms a call, and Weizmann horses are "
     "real images. Where weights must not be negative, the step is the paper's; two methods are drawn with our line "
-    "search, too. Gaps of gap sampling stand still between refreshes, each 10 passes, once it has spent what it knows of"
-    " them. Runs on HorseSeg-large and slow LSP end before the tenth pass.",
+    "search, too. All gaps are computed anew each 10 passes; in between, curves of gap sampling become flat once the gaps that"
+    " it knows are used up. Runs on HorseSeg-large and slow LSP end before the tenth pass.",
     paper="Section 5.1, paragraph 3: gap sampling is always faster, caching saves passes and is free where the oracle is slow, "
     "pairwise steps reach smaller gaps. Figure 3 has three data sets.",
     chart=_gaps(
@@ -134,9 +134,9 @@ FIG6 = Figure.declared(
     name="icml2016/fig6",
     title="Duality gap of eight block methods on horses and poses, real and synthetic, at three regularization strengths each",
     caption="The eight block methods on horses and on synthetic data of the sizes of HorseSeg and LSP, at three strengths of the"
-    " regularisation each, with equal solver time on each data set. Gaps are computed anew each 10 passes: where gap "
-    "sampling has spent what it knows of them, it stands still until then; on HorseSeg-large most runs end before. The step "
-    "is the paper's; two methods are drawn with our line search, too, on HorseSeg-large in figure 3 alone.",
+    " regularisation each, with equal solver time on each data set. All gaps are computed anew each 10 passes; in between, "
+    "curves of gap sampling become flat once the gaps that it knows are used up. On HorseSeg-large most runs end before. The "
+    "step is the paper's; two methods are drawn with our line search, too, on HorseSeg-large in figure 3 alone.",
     paper="Appendix J with the paper's figure (section 5.1, paragraph 2) is not at hand. Section 5.1, paragraph 3, sums it up: "
     "where the oracle is expensive the cache costs no time.",
     chart=_at_all_lam(*IN_FIG6),
