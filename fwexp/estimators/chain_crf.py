@@ -5,11 +5,13 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.chain_training import ChainTagger
 from fwexp.estimators.decoding import EXCLUDED, FREE, check_found, marginals
 from fwexp.estimators.labels import as_sequences, names_of, numbers_of
+from fwexp.estimators.transition_inputs import Inputs
 from fwexp.options import check_choice
 from fwexp.problems.arrays import as_list
 from fwexp.types import Lam
@@ -89,7 +91,8 @@ class ChainCRF(ChainTagger):
         list of arrays (T, K)
             In the order of ``classes_``; every row sums to 1.
         """
-        found, ptr, log_z = self._marginals(X, partial)
+        check_is_fitted(self)
+        found, ptr, log_z = self._marginals(self._features(X), partial)
         check_found(ptr, np.repeat(log_z < EXCLUDED, np.diff(ptr)))
         return [found[start:end] for start, end in pairwise(ptr.tolist())]
 
@@ -124,20 +127,21 @@ class ChainCRF(ChainTagger):
         ndarray (n,)
             One value per sequence; -inf if a labeling is forbidden or contains a label that `fit` has not seen.
         """
+        check_is_fitted(self)
+        X = self._features(X)
         _, ptr, log_z = self._marginals(X, None)
         y = as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr))
         numbers = [numbers_of(labels, self.classes_) for labels in y]
         known = [i for i, of_one in enumerate(numbers) if (of_one >= 0).all()]
         found = np.full(len(numbers), -np.inf)
         if known:
-            X = as_list("X", X, "sequences")
-            found[known] = self._marginals([X[i] for i in known], [y[i] for i in known])[2] - log_z[known]
+            found[known] = self._marginals(X.at(known), [y[i] for i in known])[2] - log_z[known]
         return np.where(found < -1e200, -np.inf, found)
 
-    def _marginals(self, X, partial) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _marginals(self, X: Inputs, partial) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the probabilities of labels at all positions, where sequences begin and end, and log Z of the sequences."""
         vectorizer, weights = self._ready()
-        X, K = self._features(X), len(self.classes_)
+        K = len(self.classes_)
         if not X:
             return np.zeros((0, K)), np.zeros(1, dtype=np.int64), np.zeros(0)
         x, ptr = vectorizer.encode(X)

@@ -18,11 +18,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from fwexp.driver.clock import interrupted_by, on_interrupt
 from fwexp.errors import ParameterError, shown, warn
 from fwexp.estimators import transition_inputs
-from fwexp.estimators.chain_model import ChainModel, classes_in, labels_of
+from fwexp.estimators.chain_model import ChainModel, classes_in
 from fwexp.estimators.decoding import check_found, decode, padded_weights
 from fwexp.estimators.estimator import as_seed, positions_per_example
-from fwexp.estimators.labels import names_of, numbers_of
-from fwexp.estimators.sequence_weights import weights_at
+from fwexp.estimators.labels import labels_of, names_of, numbers_of
+from fwexp.estimators.sequence_weights import at_positions, weights_at
 from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.options import check_integer, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats
@@ -122,14 +122,15 @@ class ChainSVMCV(ChainModel):
             found = workers(delayed(_scores)(over, *fold, *test, lams, scorer) for fold, test in zip(learned, folds[1::2]))
         finally:
             over.set()  # threads, which do not hear of Ctrl-C, go no further
-        self._note(lams, *map(np.array, zip(*found)))
-        far = self.cv_results_["gap"] > self.tol
-        if far.any():
-            message = f"training in the folds stopped after max_passes={self.max_passes:g} with gaps > tol={self.tol:g} at "
-            message += f'{far.sum()} of {len(lams)} values of lam, up to lam={lams[far].max():.2g}; see cv_results_["gap"]'
-            warn(message, ConvergenceWarning)
-        problem, weights = self._learn_from(X, y, weights)
-        self._train(problem, weights, lam=self.lam_)
+        with self._restored_after_errors():
+            self._note(lams, *map(np.array, zip(*found)))
+            far = self.cv_results_["gap"] > self.tol
+            if far.any():
+                message = f"training in the folds stopped after max_passes={self.max_passes:g} with gaps > tol={self.tol:g} at "
+                message += f'{far.sum()} of {len(lams)} values of lam, up to lam={lams[far].max():.2g}; see cv_results_["gap"]'
+                warn(message, ConvergenceWarning)
+            problem, weights = self._learn_from(X, y, weights)
+            self._train(problem, weights, lam=self.lam_)
         return self
 
     def _scorer(self, weights) -> Callable | None:
@@ -220,7 +221,7 @@ def _score_of_labels(tagger, X, y, weights, scorer) -> Callable:
     truth, forbidden = numbers_of(labels, tagger.classes_), forbidden_pairs(tagger.constraints, tagger.classes_)
     counts = np.array([label is not None for label in labels], dtype=np.float64)
     if weights is not None:
-        counts *= np.concatenate(weights) if isinstance(weights, list) else np.repeat(weights, np.diff(ptr))
+        counts *= at_positions(weights, np.diff(ptr))
     counted = counts > 0.0
     if not counted.any():
         raise ParameterError("cv must leave a label of weight > 0 in every test part, got a part without one")

@@ -1,6 +1,7 @@
 """A tagger once it is trained: its predictions, its weights with their names, and its files."""
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Sequence
+from copy import copy
 from itertools import chain, compress, pairwise
 from typing import Any
 
@@ -13,13 +14,23 @@ from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.carried_weights import Names, feature_rows
 from fwexp.estimators.decoding import FREE, check_found, decode, decode_several, max_marginals, padded_weights
-from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.feature_matrices import FORMS, Vectorizer
-from fwexp.estimators.labels import as_sequences, check_among, check_counted, classes_of, costs_of, names_of, numbers_of, weights_of
+from fwexp.estimators.labels import (
+    as_sequences,
+    check_among,
+    check_counted,
+    classes_of,
+    costs_of,
+    labels_of,
+    names_of,
+    numbers_of,
+    weights_of,
+)
 from fwexp.estimators.named_weights import NamedWeights
-from fwexp.estimators.sequence_weights import labelled_runs, position_weights, weights_at
+from fwexp.estimators.sequence_weights import at_positions, checked_weights, labelled_runs, weights_at
 from fwexp.estimators.tag_schemes import forbidden_pairs
-from fwexp.estimators.transition_inputs import Inputs
+from fwexp.estimators.transition_inputs import Inputs, size_of
 from fwexp.options import check_integer
 from fwexp.problems.arrays import as_list, check_costs
 from fwexp.problems.chain import add_forbidden, chain_from_arrays, first_forbidden, with_costs, with_forbidden, with_position_weight
@@ -168,7 +179,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         """
         check_is_fitted(self)
         X = self._features(X)
-        full, size = [k for k, x in enumerate(X) if _size(x) != 0], len(X)
+        full, size = [k for k, x in enumerate(X) if size_of(x) != 0], len(X)
         if not full:
             return [np.zeros((0, len(self.classes_))) for _ in X]
         X = X.at(full)
@@ -248,13 +259,12 @@ class ChainModel(PartsScore, CertifiedSVM):
         X, y = self._features(X), as_list("y", y, "sequences of labels")
         if len(X) != len(y):
             raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
-        sizes = [_size(x) for x in X]
+        sizes = [size_of(x) for x in X]
         if None in sizes:
             return X, y, sample_weight, np.ones(len(X), dtype=bool)  # others reject it
         lengths = np.array(sizes, dtype=np.int64)
         y, full = as_sequences(y, lengths, self.ignore_label), lengths > 0
-        if sample_weight is not None:
-            sample_weight = position_weights(sample_weight, lengths) or check_weights(sample_weight, len(X))
+        sample_weight = checked_weights(sample_weight, lengths)
         if X and not full.any():
             raise ParameterError(f"X must hold a sequence with a position, got {len(X)} empty ones")
         if not full.all():
@@ -298,10 +308,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         self.edge_vectorizer_ = edges
         self.vectorizer_, self.classes_ = vectorizer, classes_of(known) if classes is None else classes
         check_counted(self.classes_, VOID)
-        with np.errstate(divide="ignore"):
-            factors = weights_of(self.class_weight, self.classes_, known)
-        # Classes without a label among these sequences have no frequency for "balanced" factors.
-        self.class_weight_ = None if factors is None else np.where(np.isfinite(factors), factors, 1.0)
+        self.class_weight_ = weights_of(self.class_weight, self.classes_, known)
         problem, weights = self._from_arrays(rows, labels, ptr, sample_weight, z)
         if (found := first_forbidden(problem)) is not None:
             place = int(problem.label_ptr[found[0]]) + found[1]
@@ -312,13 +319,15 @@ class ChainModel(PartsScore, CertifiedSVM):
             )
         return problem, weights
 
-    def _problem(self, X, y):
-        return self._problem_from(self._features(X), y)
+    def _problem_and_weights(self, X, y, sample_weight):
+        return self._problem_from(self._features(X), y, sample_weight)
 
-    def _problem_from(self, features, y):
+    def _problem_from(self, features, y, sample_weight=None):
+        """Return the problem of sequences with the features and labels of training, and the weights of its examples."""
         rows, ptr = self.vectorizer_.transform(features)
         z = None if self.edge_vectorizer_ is None else transition_inputs.rows(self.edge_vectorizer_, features.edges, ptr)
-        return self._from_arrays(rows, labels_of(y, ptr, self.ignore_label), ptr, z=z)[0]
+        weights = checked_weights(sample_weight, np.diff(ptr))
+        return self._from_arrays(rows, labels_of(y, ptr, self.ignore_label), ptr, weights, z)
 
     def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None, z=None):
         """Return the problem, and the weights of its examples: parts of sequences where labels are ignored."""
@@ -340,12 +349,15 @@ class ChainModel(PartsScore, CertifiedSVM):
         pairs = forbidden_pairs(self.constraints, self.classes_)
         return constrained(with_forbidden(problem, pairs) if pairs else problem, self.nonnegative), weights
 
-    def _right(self, X, y):
+    def _right(self, X, y, sample_weight):
         predicted = self.predict(X)
-        lengths = np.array([len(labels) for labels in predicted])
+        lengths = np.array([len(labels) for labels in predicted], dtype=np.int64)
         y = as_sequences(as_list("y", y, "sequences of labels"), lengths, self.ignore_label)
-        right = np.array([sum(a == b for a, b in zip(*labels) if a is not None) for labels in zip(y, predicted)])
-        return right, np.array([sum(label is not None for label in labels) for labels in y])
+        right = [a is not None and a == b for a, b in zip(chain.from_iterable(y), chain.from_iterable(predicted))]
+        weights = np.array([label is not None for label in chain.from_iterable(y)], dtype=np.float64)
+        if sample_weight is not None:
+            weights *= at_positions(checked_weights(sample_weight, lengths), lengths)
+        return np.array(right, dtype=bool), weights
 
     def _features(self, X) -> Inputs:
         given = as_list("X", X, FORMS)
@@ -360,7 +372,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         X.given = given
         if wanted is None and isinstance(self.features, Template):
             wanted = self.features.transitions
-        if wanted is not None and all(_size(x) is not None for x in X):  # others reject the rest
+        if wanted is not None and all(size_of(x) is not None for x in X):  # others reject the rest
             X.edges = transition_inputs.transitions_of(wanted, given, X)
         return X
 
@@ -371,11 +383,12 @@ class ChainModel(PartsScore, CertifiedSVM):
         return np.split(self.result_.w.reshape(-1, K), [p, first, first + 2])
 
     def _ready(self) -> tuple[Vectorizer, np.ndarray]:
-        """Return the encoder of inputs, and the weights as `decode` takes them; both are kept while the weights are the same."""
+        """Return the encoder of inputs and the weights for `decode`; both are kept until weights or constraints change."""
         check_is_fitted(self)
-        if self.__dict__.get("_prepared", (None,))[0] is not self.result_.w:
-            self._prepared = self.result_.w, *self._without_zeros()
-        return self._prepared[1:]
+        w, constraints = self.__dict__.get("_prepared", (None, None))[:2]
+        if w is not self.result_.w or constraints != self.constraints:
+            self._prepared = self.result_.w, copy(self.constraints), *self._without_zeros()  # Lists may change in place.
+        return self._prepared[2:]
 
     def _given(self, partial, ptr: np.ndarray) -> np.ndarray:
         """Return the numbers of labels that are given for positions, -1 where none is."""
@@ -431,21 +444,7 @@ def _sequence(x):
     return list(x) if isinstance(x, Iterator) else x
 
 
-def _size(x) -> int | None:
-    """Return the number of positions of a sequence; None for any other object."""
-    if hasattr(x, "shape"):
-        matrix = len(x.shape) == 2 or (len(x.shape) == 1 and (x.shape[0] == 0 or x.dtype.kind not in "biufc"))
-        return x.shape[0] if matrix else None
-    return len(x) if isinstance(x, Sized) and not isinstance(x, str | Mapping) else None
-
-
-def labels_of(y, ptr: np.ndarray, ignore_label=None) -> list:
-    """Return the labels of all positions, of sequences that begin and end at ``ptr``."""
-    return list(chain.from_iterable(as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr), ignore_label)))
-
-
 def classes_in(X: Inputs, y: list) -> np.ndarray | None:
     """Return the labels that occur in checked examples; None if others reject the examples."""
-    if any(_size(x) is None for x in X):
-        return None
-    return classes_of([label for label in chain.from_iterable(y) if label is not None])
+    known = [label for label in chain.from_iterable(y) if label is not None]
+    return None if any(size_of(x) is None for x in X) else classes_of(known)

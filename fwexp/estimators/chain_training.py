@@ -48,20 +48,25 @@ class ChainTagger(ChainModel):
         self
             The fitted estimator.
         """
-        more, before = {}, self._before()
-        X, y, sample_weight, _ = self._examples(X, y, sample_weight)
-        if check_flag("early_stopping", self.early_stopping):
-            left_out = self._validation(len(X))
-            kept = np.setdiff1d(np.arange(len(X)), left_out)
-            sample_weight = weights_at(sample_weight, kept)
-            parts = [(X.at(part), [y[i] for i in part]) for part in (kept.tolist(), left_out.tolist())]
-            problem, weights = self._learn_from(*parts[0], sample_weight, classes_in(X, y))
-            iterate = self._iterate(problem)
-            logged = {"iterates": ["last" if iterate == "best" else iterate]}
-            more = {"test": self._problem_from(*parts[1]), "callback": Patience(), **logged}
-        else:
-            problem, weights = self._learn_from(X, y, sample_weight)
-        self._train(problem, weights, before=before, **more)
+        with self._restored_after_errors():
+            more, before = {}, self._before()
+            X, y, sample_weight, _ = self._examples(X, y, sample_weight)
+            if check_flag("early_stopping", self.early_stopping):
+                left_out = self._validation(len(X))
+                kept = np.setdiff1d(np.arange(len(X)), left_out)
+                sample_weight = weights_at(sample_weight, kept)
+                parts = [(X.at(part), [y[i] for i in part]) for part in (kept.tolist(), left_out.tolist())]
+                classes = classes_in(X, y)
+                if classes is not None and all(label is None for labels in parts[1][1] for label in labels):
+                    advice = "raise validation_fraction or change random_state"
+                    raise ParameterError(f"early_stopping must set aside a sequence with a label, got none; {advice}")
+                problem, weights = self._learn_from(*parts[0], sample_weight, classes)
+                iterate = self._iterate(problem)
+                logged = {"iterates": ["last" if iterate == "best" else iterate]}
+                more = {"test": self._problem_from(*parts[1])[0], "callback": Patience(), **logged}
+            else:
+                problem, weights = self._learn_from(X, y, sample_weight)
+            self._train(problem, weights, before=before, **more)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:

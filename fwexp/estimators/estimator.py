@@ -3,6 +3,7 @@
 import inspect
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, dataclass_transform
 
@@ -82,15 +83,14 @@ class PartsScore:
             Between 0 and 1.
         """
         check_is_fitted(self)
-        right, size = self._right(X, y)
-        weights = np.ones(len(right)) if sample_weight is None else check_weights(sample_weight, len(right))
-        if not weights @ size:
+        right, weights = self._right(X, y, sample_weight)
+        if not weights.sum():
             raise ParameterError("X must hold an example whose weight is not 0, to be scored, got none")
-        return float(weights @ right / (weights @ size))
+        return float(np.average(right, weights=weights))
 
     @abstractmethod
-    def _right(self, X, y) -> tuple[np.ndarray, np.ndarray]:
-        """Return how much of every example is predicted right, and of how much."""
+    def _right(self, X, y, sample_weight) -> tuple[np.ndarray, np.ndarray]:
+        """Return how far every part is predicted right, from 0 to 1, and the weights of the parts: 0 without a label."""
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -194,9 +194,10 @@ class CertifiedSVM(FittedEstimator):
         self
             The fitted estimator.
         """
-        before = self._before()
-        problem = self._learn(X, y)
-        self._train(problem, self._weights(X, y, sample_weight), before=before)
+        with self._restored_after_errors():
+            before = self._before()
+            problem = self._learn(X, y)
+            self._train(problem, self._weights(X, y, sample_weight), before=before)
         return self
 
     def to_problem(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SetOfExamples:
@@ -213,8 +214,8 @@ class CertifiedSVM(FittedEstimator):
             A training or test set.
         """
         check_is_fitted(self)
-        problem = self._problem(X, y)
-        return problem if sample_weight is None else weighted_problem(problem, sample_weight)
+        problem, weights = self._problem_and_weights(X, y, sample_weight)
+        return problem if weights is None else weighted_problem(problem, weights)
 
     @abstractmethod
     def predict(self, X: Any) -> Any:
@@ -254,27 +255,38 @@ class CertifiedSVM(FittedEstimator):
         """Return a problem with the features and labels of training."""
         raise NotImplementedError
 
+    def _problem_and_weights(self, X, y, sample_weight):
+        """Return a problem with the features and labels of training, and the weights of its examples."""
+        return self._problem(X, y), sample_weight
+
     def _weights(self, X, y, sample_weight):
         """Return the weights of examples in training, of those that were given."""
         return sample_weight
 
+    @contextmanager
+    def _restored_after_errors(self) -> Iterator[None]:
+        """Restore the former state if training fails or is interrupted, because names and weights belong together."""
+        former = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(former)
+            raise
+
     def _fit_further(self, X, y, classes, sample_weight) -> Self:
-        """Train further, for `partial_fit`; after an error, restore the former state."""
+        """Train further, for `partial_fit`."""
         if getattr(self, "class_weight", None) == "balanced":
             raise ParameterError(
                 'class_weight must be None or a dict for partial_fit, got "balanced"; labels to come are not known'
             )
-        fitted, learned = "result_" in vars(self), dict(vars(self))
+        fitted = "result_" in vars(self)
         classes = classes_of_call(classes, self.classes_ if fitted else None)
-        try:
+        with self._restored_after_errors():
             origin = (self.result_.w, self._names()) if fitted else None
             problem, weights = self._learn_further(X, y, classes, sample_weight)
             origin = carried(*origin, self._names()) if fitted else None
             self._train(problem, weights, origin=origin)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(learned)
-            raise
         return self
 
     def _learn_further(self, X, y, classes, sample_weight):

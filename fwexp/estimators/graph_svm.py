@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.estimator import CertifiedSVM, PartsScore
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights
 from fwexp.estimators.labels import check_counted, check_known, classes_of, names_of, numbers_of, weights_of
 from fwexp.options import check_choice, check_flag
 from fwexp.problems import full_pairs
@@ -52,8 +52,6 @@ class GraphSVM(PartsScore, CertifiedSVM):
         predicts better, or ``best`` if the solver has no averages or ``pairwise="full"``. ``dual_gap_`` certifies this iterate.
     solver : str
         A solver or method of `fwexp.solve`; with ``pairwise="potts"``, one that keeps weights nonnegative.
-    solver : str
-        A solver or method of `fwexp.solve` that keeps weights nonnegative.
 
     Attributes
     ----------
@@ -140,7 +138,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         if not X:
             return []
         features, edges, of_edges, shapes = zip(*self._known(self._graphs(X)))
-        if self.pairwise == "full":
+        if self._pairwise == "full":
             inputs = zip(*full_pairs.checked(features, edges, of_edges))
             found = [full_pairs.decode(*graph, self.result_.w, len(self.classes_)) for graph in inputs]
         else:
@@ -158,7 +156,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         """Weights of the features of edges, (q,) or (q, K, K)."""
         K = len(self.classes_)
         weights = self.result_.w[K * self.n_features_in_ :]
-        return weights.reshape(-1, K, K) if self.pairwise == "full" else weights
+        return weights.reshape(-1, K, K) if self._pairwise == "full" else weights
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on labelled graphs.
@@ -178,13 +176,15 @@ class GraphSVM(PartsScore, CertifiedSVM):
         self
             The fitted estimator.
         """
-        of_nodes = _node_weights(sample_weight)
-        problem = self._learn(X, y, of_nodes)
-        weights = self._weights(X, y, sample_weight) if of_nodes is None else None
-        self._train(problem, weights, before=self._before())
+        with self._restored_after_errors():
+            of_nodes = _node_weights(sample_weight)
+            problem = self._learn(X, y, of_nodes)
+            weights = self._weights(X, y, sample_weight) if of_nodes is None else None
+            self._train(problem, weights, before=self._before())
         return self
 
     def _learn(self, X, y, of_nodes=None):
+        self._pairwise = check_choice("pairwise", self.pairwise, PAIRWISE)
         graphs = self._graphs(X)
         graphs = _widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
         labels = _labels(y, graphs, self.ignore_label)
@@ -197,9 +197,10 @@ class GraphSVM(PartsScore, CertifiedSVM):
         self.n_features_in_ = graphs[0][0].shape[1]
         return self._from_graphs(graphs, labels, of_nodes)
 
-    def _problem(self, X, y):
-        graphs = self._known(self._graphs(X))
-        return self._from_graphs(graphs, _labels(y, graphs, self.ignore_label))
+    def _problem_and_weights(self, X, y, sample_weight):
+        of_nodes, graphs = _node_weights(sample_weight), self._known(self._graphs(X))
+        problem = self._from_graphs(graphs, _labels(y, graphs, self.ignore_label), of_nodes)
+        return problem, sample_weight if of_nodes is None else None
 
     def _graphs(self, X) -> list[tuple]:
         if self.connectivity not in (4, 8):
@@ -209,7 +210,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         if not X:
             raise ParameterError("X must hold at least one example, got n = 0")
         names = [f"X[{i}]" for i in range(len(X))]
-        directions = SIDES[: self.connectivity // 2], self.pairwise == "full", contrast
+        directions = SIDES[: self.connectivity // 2], self._pairwise == "full", contrast
         return [_graph(name, x) if _is_graph(name, x) else _grid(name, x, *directions) for name, x in zip(names, X)]
 
     def _known(self, graphs: list[tuple]) -> list[tuple]:
@@ -222,15 +223,20 @@ class GraphSVM(PartsScore, CertifiedSVM):
                     raise ParameterError(f"X[{i}] must have {size} features per {what}, as in fit, got {rows.shape[1]}")
         return graphs
 
-    def _right(self, X, y):
+    def _right(self, X, y, sample_weight):
+        X = as_list("X", X, FORMS)  # which may be a generator
         wanted = _labels(y, self._graphs(X), self.ignore_label)
         predicted = [names_of(labels.ravel()) for labels in self.predict(X)]
-        right = [sum(a == b for a, b in zip(*labels) if a is not None) for labels in zip(wanted, predicted)]
-        return np.array(right), np.array([sum(label is not None for label in labels) for labels in wanted])
+        right = [a is not None and a == b for labels in zip(wanted, predicted) for a, b in zip(*labels)]
+        weights = np.array([label is not None for labels in wanted for label in labels], dtype=np.float64)
+        if sample_weight is not None:
+            of_nodes, sizes = _node_weights(sample_weight), [len(labels) for labels in wanted]
+            _check_sizes(of_nodes, wanted)
+            weights *= np.repeat(check_weights(sample_weight, len(sizes)), sizes) if of_nodes is None else np.concatenate(of_nodes)
+        return np.array(right, dtype=bool), weights
 
     def _from_graphs(self, graphs, labels, of_nodes=None):
-        if of_nodes is not None and [len(weights) for weights in of_nodes] != [len(of_one) for of_one in labels]:
-            raise ParameterError("sample_weight must hold a number per graph, or an array like y[i] per graph")
+        _check_sizes(of_nodes, labels)
         if self.ignore_label is not None:
             kept = [np.array([label is not None for label in of_one]) for of_one in labels]
             graphs = [_induced(f"y[{i}]", graph, nodes) for i, (graph, nodes) in enumerate(zip(graphs, kept))]
@@ -245,7 +251,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         if self.class_weight_ is not None:
             weights = [self.class_weight_[of_one] for of_one in numbers]
             weights = weights if of_nodes is None else [one * other for one, other in zip(weights, of_nodes)]
-        if check_choice("pairwise", self.pairwise, PAIRWISE) == "full":
+        if self._pairwise == "full":
             pairs = features, edges, of_edges, numbers, len(self.classes_)
             return full_pairs.FullPairsProblem(*pairs, loss=self.loss, weights=weights)
         for i, rows in enumerate(of_edges):
@@ -255,10 +261,12 @@ class GraphSVM(PartsScore, CertifiedSVM):
         return problem if weights is None else problem._replace(node_loss=problem.node_loss * np.concatenate(weights))
 
     def _learned(self):
-        return {"classes": self.classes_, "num_features": self.n_features_in_, "class_weight": self.class_weight_}
+        learned = {"classes": self.classes_, "num_features": self.n_features_in_, "class_weight": self.class_weight_}
+        return learned | {"pairwise": self._pairwise}
 
-    def _restore(self, classes, num_features, class_weight=None):
+    def _restore(self, classes, num_features, pairwise, class_weight=None):
         self.classes_, self.n_features_in_, self.class_weight_ = classes, num_features, class_weight
+        self._pairwise = pairwise
 
 
 def _is_graph(name: str, x) -> bool:
@@ -352,6 +360,12 @@ def _node_weights(sample_weight) -> list[np.ndarray] | None:
     if any((weights < 0).any() for weights in found):
         raise ParameterError(f"sample_weight must be >= 0, got {min(weights.min(initial=0.0) for weights in found):g}")
     return found
+
+
+def _check_sizes(of_nodes: list[np.ndarray] | None, labels: list[list]) -> None:
+    """Refuse weights of nodes that are not as many as the labels of every graph."""
+    if of_nodes is not None and [len(weights) for weights in of_nodes] != [len(of_one) for of_one in labels]:
+        raise ParameterError("sample_weight must hold a number per graph, or an array like y[i] per graph")
 
 
 def _induced(name: str, graph: tuple, kept: np.ndarray) -> tuple:

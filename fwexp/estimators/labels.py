@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.json_values import as_array_of
 from fwexp.options import check_number
+from fwexp.problems.arrays import as_list
 
 
 def classes_of(labels: list) -> np.ndarray:
@@ -119,11 +120,15 @@ def example_labels(y):
 
 
 def weights_of(class_weight, classes: np.ndarray, labels: list) -> np.ndarray | None:
-    """Return the weight of every class, of a parameter as scikit-learn has it: None, "balanced" or a dict."""
+    """Return the weight of every class, of a parameter as scikit-learn has it: None, "balanced" or a dict.
+
+    A class that none of the labels has counts once for "balanced" weights.
+    """
     if class_weight is None:
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
-        return len(labels) / (len(classes) * np.bincount(numbers_of(labels, classes), minlength=len(classes)))
+        counts = np.bincount(numbers_of(labels, classes), minlength=len(classes))
+        return len(labels) / (len(classes) * np.maximum(counts, 1))
     names = names_of(classes)
     if not isinstance(class_weight, Mapping) or not set(class_weight) <= set(names):
         raise ParameterError(f'class_weight must be None, "balanced" or a dict of labels in y, got {shown(class_weight)}')
@@ -172,3 +177,9 @@ def as_sequences(y, lengths: np.ndarray, ignore_label=None) -> list[list]:
         if len(labels) != length:
             raise ParameterError(f"X[{i}] and y[{i}] must have the same length, got {length} and {len(labels)}")
     return sequences
+
+
+def labels_of(y, ptr: np.ndarray, ignore_label=None) -> list:
+    """Return the labels of all positions, of sequences that begin and end at ``ptr``."""
+    sequences = as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr), ignore_label)
+    return list(itertools.chain.from_iterable(sequences))

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
 from fwexp.errors import ParameterError
-from fwexp.estimators.estimator import CertifiedSVM, PartsScore
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights
 from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem
 from fwexp.types import Lam, Weights
@@ -114,11 +114,12 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         costs = {"precision_cost": self.precision_cost, "recall_cost": self.recall_cost}
         return matching_problem(X, y, nonnegative=self.nonnegative, **costs)
 
-    def _right(self, X, y):
+    def _right(self, X, y, sample_weight):
         X = as_list("X", X, LINKS)  # which may be a generator
         problem = self._problem(X, y)
         losses = [loss(problem, i, found) for i, found in enumerate(self.predict(X))]
-        return 1.0 - np.array(losses), np.ones(problem.n)
+        weights = np.ones(problem.n) if sample_weight is None else check_weights(sample_weight, problem.n)
+        return 1.0 - np.array(losses), weights
 
     def _learned(self):
         return {"num_features": self.n_features_in_}

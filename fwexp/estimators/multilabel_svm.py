@@ -142,7 +142,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     @property
     def edge_weights_(self) -> np.ndarray:
         """Weights of edges: attraction of their labels, (E,), or the scores of the four cases, (E, 2, 2)."""
-        if self.pairwise == "full":
+        if self._pairwise == "full":
             return self.result_.w[2 * self._size :][: 4 * len(self.edges_)].reshape(-1, 2, 2)
         return self.result_.w[self._size :][: len(self.edges_)]
 
@@ -153,7 +153,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     @property
     def _rows_of_weights(self) -> np.ndarray:
         """Weights of features for presence, against those for absence."""
-        if self.pairwise == "full":
+        if self._pairwise == "full":
             weights = read_only(np.diff(self.result_.w[: 2 * self._size].reshape(-1, 2))[:, 0])
         else:
             weights = self.result_.w[: self._size]
@@ -165,7 +165,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
 
     def _best(self, scores: np.ndarray) -> np.ndarray:
         """Return the best set of labels, (L,)."""
-        if self.pairwise == "full":
+        if self._pairwise == "full":
             return full_pairs.label(np.column_stack([np.zeros(len(scores)), scores]), self.edge_weights_, self.edges_)
         ends, y = self.edges_.astype(np.int32).ravel(), np.empty(len(scores), dtype=np.int32)
         graph = np.repeat(self.edge_weights_, 2), ends, *incidence(ends, len(y)), y
@@ -183,6 +183,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         X, y = self._learn_rows(X, _indicators(y), multi_output=True)
         self.classes_ = np.arange(y.shape[1]) if names is None else as_array_of(names)
         self.edges_, self.class_weight_ = self._edges(y.shape[1]), self._class_weights(y)
+        self._pairwise = check_choice("pairwise", self.pairwise, PAIRWISE)
         return self._from_rows(X, y)
 
     def _problem(self, X, y):
@@ -233,7 +234,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         q = max(E, 1)  # a feature that no edge has
         loss, weights = check_choice("loss", self.loss, LOSSES), self.class_weight_
         costs = None if weights is None else np.where(y == 1, weights[1], weights[0])
-        if check_choice("pairwise", self.pairwise, PAIRWISE) == "full":
+        if self._pairwise == "full":
             graphs = [nodes[i : i + L] for i in range(0, n * L, L)], [self.edges_] * n, [np.eye(E, q)] * n
             return full_pairs.FullPairsProblem(*graphs, list(y), 2, loss=loss, weights=None if costs is None else list(costs))
         pairs = sp.csr_array((np.ones(n * E), np.tile(np.arange(E), n), np.arange(n * E + 1)), shape=(n * E, q))
@@ -259,10 +260,10 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         return None if weights is None else np.stack([weights, weights])
 
     def _learned(self):
-        return super()._learned() | {"edges": self.edges_, "class_weight": self.class_weight_}
+        return super()._learned() | {"edges": self.edges_, "class_weight": self.class_weight_, "pairwise": self._pairwise}
 
-    def _restore(self, edges, class_weight, **learned):
-        self.edges_, self.class_weight_ = np.reshape(edges, (-1, 2)), class_weight
+    def _restore(self, edges, class_weight, pairwise, **learned):
+        self.edges_, self.class_weight_, self._pairwise = np.reshape(edges, (-1, 2)), class_weight, pairwise
         super()._restore(**learned)
 
 

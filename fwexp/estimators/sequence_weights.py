@@ -5,25 +5,33 @@ from typing import Any
 import numpy as np
 
 from fwexp.errors import ParameterError
+from fwexp.estimators.estimator import check_weights
 from fwexp.problems.arrays import as_floats
 
 
-def position_weights(given: Any, lengths: np.ndarray) -> list[np.ndarray] | None:
-    """Return weights of positions, an array per sequence, or None if these are weights of sequences.
+def checked_weights(given: Any, lengths: np.ndarray) -> np.ndarray | list[np.ndarray] | None:
+    """Return weights of sequences, an array, or of their positions, an array per sequence; None if none are given.
 
     Parameters
     ----------
-    given : sequence
+    given : array or list
         As the parameter ``sample_weight``.
     lengths : int array (n,)
         Of the sequences.
     """
-    if not isinstance(given, list | tuple) or not given or any(np.ndim(weights) != 1 for weights in given):
+    if given is None:
         return None
+    if not isinstance(given, list | tuple) or not given or any(np.ndim(weights) != 1 for weights in given):
+        return check_weights(given, len(lengths))
     found = [as_floats(f"sample_weight[{i}]", weights, "hold a number per position") for i, weights in enumerate(given)]
     if [len(weights) for weights in found] != lengths.tolist():
         raise ParameterError("sample_weight must hold a number per sequence, or an array (T,) per sequence, like y")
     return found
+
+
+def at_positions(weights: np.ndarray | list[np.ndarray], lengths: np.ndarray) -> np.ndarray:
+    """Return the weights of all positions, of checked weights of sequences or of their positions."""
+    return np.concatenate(weights) if isinstance(weights, list) else np.repeat(weights, lengths)
 
 
 def weights_at(weights: Any, chosen: np.ndarray) -> Any:

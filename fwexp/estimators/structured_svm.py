@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.estimator import CertifiedSVM
-from fwexp.problems.arrays import as_list
+from fwexp.problems.arrays import as_list, as_sparse
 from fwexp.problems.callback import CallbackProblem
-from fwexp.problems.python_labelings import equal_labelings, snapshot
+from fwexp.problems.python_labelings import equal_labelings, key_of, snapshot
 from fwexp.problems.python_oracles import read_only, short
 from fwexp.types import Lam, Weights
 
@@ -52,8 +52,8 @@ class Separated:
 
     def __init__(self, loss: float, psi) -> None:
         self.loss = loss
-        self.psi = psi.copy() if sp.issparse(psi) else np.array(psi, dtype=np.float64)
-        self._key = self.loss, self.psi.data.tobytes(), self.psi.indices.tobytes() if sp.issparse(psi) else b""
+        self.psi = as_sparse("psi", psi).copy() if sp.issparse(psi) else np.array(psi, dtype=np.float64)
+        self._key = self.loss, key_of(self.psi)
 
     def __eq__(self, other) -> bool:
         return isinstance(other, Separated) and self._key == other._key

@@ -66,6 +66,14 @@ def _checked(found, x, i: int):
     return sp.csr_array(found) if sp.issparse(found) else found
 
 
+def size_of(x) -> int | None:
+    """Return the number of positions of a sequence; None for any other object."""
+    if hasattr(x, "shape"):
+        matrix = len(x.shape) == 2 or (len(x.shape) == 1 and (x.shape[0] == 0 or x.dtype.kind not in "biufc"))
+        return x.shape[0] if matrix else None
+    return len(x) if isinstance(x, Sized) and not isinstance(x, str | Mapping) else None
+
+
 def length(x) -> int:
     """Return the number of positions of a sequence."""
     return x.shape[0] if hasattr(x, "shape") else len(x)

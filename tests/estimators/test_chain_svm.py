@@ -335,6 +335,14 @@ def test_labels_may_be_in_the_validation_part_only(parameters, monkeypatch):
         assert np.isfinite(tagger.result_.primal)
 
 
+def test_the_validation_part_has_a_label():
+    tagger, y = ChainSVM(early_stopping=True, validation_fraction=0.25, ignore_label="?"), list(TAGS)
+    (place,) = tagger._validation(len(WORDS))
+    y[place] = ["?"] * len(WORDS[place])
+    with pytest.raises(ParameterError, match=r"^early_stopping must set aside a sequence with a label, got none; raise valid"):
+        tagger.fit(WORDS, y)
+
+
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_early_stopping_is_true_or_false(method):
     with pytest.raises(ParameterError, match="early_stopping must be true or false, got 'False'"):
@@ -475,7 +483,7 @@ def test_features_by_name_are_looked_up_as_training_reads_them():
         scores = tagger.decision_function(new)  # by rows of all features, those without weights included
         assert tagger.predict(new) == [tagger.classes_[s.argmax(axis=1)].tolist() for s in scores]
         assert [tagger.predict_one(x) for x in new] == tagger.predict(new)
-        assert 0 < tagger._prepared[1].num_features < tagger.n_features_in_  # ...which are not looked up
+        assert 0 < tagger._ready()[0].num_features < tagger.n_features_in_  # ...which are not looked up
 
 
 @pytest.mark.parametrize("Tagger", [ChainSVM, ChainCRF])

@@ -74,6 +74,10 @@ def test_copies_files_and_folds(data, fitted, tmp_path):
     assert cross_val_score(GraphSVM(loss="balanced", iterate="best", C=10.0), X, y, cv=2).min() > 0.8
 
 
+def test_examples_may_come_from_generators(data, fitted):
+    assert fitted.score(*map(iter, data)) == fitted.score(*data)
+
+
 def test_gray_images_of_any_size():
     model = GraphSVM(lam=0.01).fit([[[-1.0, 1.0]], [[1.0], [-1.0]], [[1.0]]], [[[0, 1]], [[1], [0]], [[1]]])
     assert model.predict([[[1.0, -1.0], [1.0, -1.0]]])[0].tolist() == [[1, 0], [1, 0]]
@@ -221,11 +225,19 @@ def test_weighted_fits_are_warm_starts(pairwise):
         model.fit(graphs, labels, [2, 1])
 
 
+def graph_of(image, **parameters):
+    """Return the graph that training makes of an image."""
+    model = GraphSVM(**parameters)
+    model._pairwise = model.pairwise
+    (graph,) = model._graphs([image])
+    return graph
+
+
 def test_images_have_edges_to_four_or_eight_neighbours():
     image = np.arange(12.0).reshape(3, 4)
     expected = {4: [(0, 1), (1, 0)], 8: [(0, 1), (1, 0), (1, 1), (1, -1)]}
     for connectivity, sides in expected.items():
-        ((features, edges, of_edges, shape),) = GraphSVM(connectivity=connectivity, pairwise="full")._graphs([image])
+        features, edges, of_edges, shape = graph_of(image, connectivity=connectivity, pairwise="full")
         places = {(i, j): 4 * i + j for i in range(3) for j in range(4)}
         wanted = [
             (places[i, j], places[i + down, j + right], k)
@@ -240,12 +252,12 @@ def test_images_have_edges_to_four_or_eight_neighbours():
 
 def test_contrast_is_a_second_feature_of_edges():
     image = np.random.default_rng(0).normal(size=(3, 4, 2))
-    ((features, edges, of_edges, _),) = GraphSVM(contrast=True)._graphs([image])
+    features, edges, of_edges, _ = graph_of(image, contrast=True)
     squares = np.array([np.sum((features[a] - features[b]) ** 2) for a, b in edges])
     np.testing.assert_allclose(of_edges, np.column_stack([np.ones(len(edges)), np.exp(-squares / (2 * squares.mean()))]))
-    ((_, _, alike, _),) = GraphSVM(contrast=True)._graphs([np.ones((2, 2))])
+    _, _, alike, _ = graph_of(np.ones((2, 2)), contrast=True)
     assert (alike == 1.0).all()
-    ((_, _, none, _),) = GraphSVM(contrast=True, connectivity=8)._graphs([np.ones((1, 1))])
+    _, _, none, _ = graph_of(np.ones((1, 1)), contrast=True, connectivity=8)
     assert none.shape == (0, 2)
 
 
@@ -267,6 +279,20 @@ def test_small_graphs_with_cycles_are_certified():
     image, labels = np.array([[1.0, -1.0], [-0.8, 1.2]]), np.array([["a", "b"], ["b", "a"]])
     model = GraphSVM(lam=0.01, pairwise="full", tol=0.05, max_passes=200).fit([image], [labels])
     assert 0.0 <= model.dual_gap_ <= 0.05
+
+
+@pytest.mark.parametrize("pairwise", ["potts", "full"])
+def test_pairwise_is_about_the_next_training(pairwise, tmp_path):
+    X, y = [np.array([[1.0, -1.0], [-0.8, 1.2]])], [np.array([["a", "b"], ["b", "a"]])]
+    model = GraphSVM(lam=0.1, pairwise=pairwise, tol=0.05, max_passes=200).fit(X, y)
+    found, of_edges, d = model.predict(X), model.edge_weights_, model.to_problem(X, y).d
+    other = "full" if pairwise == "potts" else "potts"
+    loaded = GraphSVM.load(model.save(tmp_path / "model.npz"), pairwise=other)
+    for one in (model.set_params(pairwise=other), loaded):
+        np.testing.assert_array_equal(one.predict(X), found)
+        np.testing.assert_array_equal(one.edge_weights_, of_edges)
+        assert one.to_problem(X, y).d == d
+    assert model.fit(X, y).edge_weights_.ndim != of_edges.ndim
 
 
 @pytest.mark.parametrize("pairwise", ["potts", "full"])
@@ -296,8 +322,18 @@ def test_errors_cost_more_at_nodes_that_weigh_more(pairwise):
     problem = model._learn(X, y, [of_one.ravel() for of_one in weights])
     costs = weights[0].ravel() * np.where(y[0].ravel() == 1, 2.0, 1.0)
     assert fwexp.loss(problem, 0, 1 - y[0].ravel()) == pytest.approx(costs.sum())
+    assert fwexp.loss(model.to_problem(X, y, weights), 0, 1 - y[0].ravel()) == pytest.approx(costs.sum())
+    right = np.concatenate([(truth == found).ravel() for truth, found in zip(y, model.predict(X))])
+    counted = np.concatenate([*map(np.ravel, weights)])
+    counted[-1] = 0.0  # The last node has no label.
+    assert model.score(X, y, sample_weight=weights) == pytest.approx(np.average(right, weights=counted))
+    assert model.score(X, y, sample_weight=[2.0, 0.0]) == np.mean(right[:6])
+    assert model.to_problem(X, y, [2.0, 0.0]).c.tolist() == [2.0, 0.0]
     for bad, message in (([np.ones(5), np.ones(3)], "an array like y"), ([-np.ones(6), np.ones(3)], "must be >= 0, got -1")):
-        with pytest.raises(ParameterError, match=f"sample_weight must .*{message}|sample_weight {message}"):
+        match = f"sample_weight must .*{message}|sample_weight {message}"
+        with pytest.raises(ParameterError, match=match):
             GraphSVM(**options).fit(X, y, sample_weight=bad)
+        with pytest.raises(ParameterError, match=match):
+            model.score(X, y, sample_weight=bad)
     twice = GraphSVM(**options).fit(X, y, sample_weight=[2.0, 1.0])
     assert twice.dual_gap_ <= 0.05

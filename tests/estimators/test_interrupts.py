@@ -44,8 +44,19 @@ def test_fit_raises(kind, interrupt):
     with pytest.raises(KeyboardInterrupt):
         model.set_params(tol=1e-12, lam=1e-6, max_passes=1e9).fit(X, y)
     assert interrupt.is_set()
-    assert not hasattr(model, "result_")
+    assert vars(model) == model.get_params()  # It is not fitted, as before.
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_former_model_is_left(interrupt):
+    X, y = chains()
+    interrupt.set()  # The first training goes on to its end.
+    model = ChainSVM(lam=0.1).fit(X, y).set_params(tol=1e-12, lam=1e-6, max_passes=1e9)
+    before = dict(vars(model))
+    interrupt.clear()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit([x[:, :2] for x in X], [1 + labels for labels in y])
+    assert vars(model) == before
 
 
 def test_a_search_scores_no_half_trained_model(interrupt):

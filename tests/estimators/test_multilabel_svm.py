@@ -85,6 +85,20 @@ def test_fit_intercept_is_about_the_next_training(data, pairwise):
     assert not model.intercept_.any()
 
 
+@pytest.mark.parametrize("pairwise", ["potts", "full"])
+def test_pairwise_is_about_the_next_training(data, pairwise, tmp_path):
+    X, y = data
+    model = MultiLabelSVM(lam=0.01, pairwise=pairwise, max_passes=2, tol=10.0).fit(X, y)
+    scores, of_edges, d = model.decision_function(X), model.edge_weights_, model.to_problem(X, y).d
+    other = "full" if pairwise == "potts" else "potts"
+    loaded = MultiLabelSVM.load(model.save(tmp_path / "model.npz"), pairwise=other)
+    for one in (model.set_params(pairwise=other), loaded):
+        np.testing.assert_array_equal(one.decision_function(X), scores)
+        np.testing.assert_array_equal(one.edge_weights_, of_edges)
+        assert one.to_problem(X, y).d == d
+    assert model.fit(X, y).edge_weights_.ndim != of_edges.ndim
+
+
 def test_names_copies_files_and_folds(data, fitted, tmp_path):
     X = [["sand", "sea"], ["sea"], ["snow"], ["snow", "sea"]]
     y = MultiLabelBinarizer(sparse_output=True).fit_transform(

@@ -112,6 +112,10 @@ def test_copies_files_and_empty_inputs(tagger, tmp_path):
     assert "loss" not in tagger.get_params()
 
 
+def test_sequences_may_come_from_iterators(tagger):
+    np.testing.assert_array_equal(tagger.log_proba(map(iter, WORDS), iter(TAGS)), tagger.log_proba(WORDS, TAGS))
+
+
 def test_masked_labels_weights_and_validation():
     masked = [["D", "?", "V"], *TAGS[1:]]
     tagger = ChainCRF(ignore_label="?", tol=1e-3).fit(WORDS, masked, sample_weight=[1.0, 2.0, 0.5, 1.0])

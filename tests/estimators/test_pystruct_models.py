@@ -212,3 +212,29 @@ def test_separation_oracles_and_callbacks_give_the_same_weights():
     assert called.score([-5, 5], [-1, -1]) == -0.5
     with pytest.raises(ParameterError, match=r"model must have a method loss\(y, y_hat\) for errors and scores"):
         separated.score([-5, 5], [-1, -1])
+
+
+class Blocks:
+    """Three classes, whose wrong labelings differ in the columns of their features only, which are rows in any form."""
+
+    def __init__(self, as_row):
+        self.as_row = as_row
+
+    def joint_feature(self, x, y):
+        return self.as_row(np.kron(np.eye(3)[[y]], x))
+
+    def separation_oracle(self, x, y, w):
+        label = int(np.argmax(w.reshape(3, -1) @ x + (np.arange(3) != y)))
+        return float(label != y), self.joint_feature(x, label)
+
+    def inference(self, x, w):
+        return int(np.argmax(w.reshape(3, -1) @ x))
+
+
+@pytest.mark.parametrize("form", ["csc", "coo", "lil", "dok", "dia"])
+def test_separation_oracles_may_return_sparse_rows_of_any_format(form):
+    X, y = np.random.default_rng(0).normal(size=(6, 2)), [0, 1, 2] * 2
+    settings = {"lam": 0.1, "tol": 1e-6, "max_passes": 5000}
+    rows = StructuredSVM(Blocks(getattr(sp, f"{form}_array")), **settings).fit(X, y)
+    arrays = StructuredSVM(Blocks(np.ravel), **settings).fit(X, y)
+    np.testing.assert_allclose(rows.w, arrays.w, atol=1e-2)  # A gap of 1e-6 allows this much.

@@ -8,6 +8,7 @@ import pytest
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV
+from fwexp.estimators.estimator import positions_per_example
 from fwexp.estimators.sequence_weights import labelled_runs
 from fwexp.estimators.tag_schemes import forbidden_pairs
 
@@ -81,6 +82,19 @@ def test_forbidden_tags_are_never_predicted(chunks):
     margins = tied.decision_function(X[:1])[0]
     assert [tied.classes_[k] for k in margins.argmax(axis=1)] == tied.predict(X[:1])[0]
     assert np.isneginf(margins[0, [k for k, label in enumerate(tied.classes_) if label[0] == "I"]]).all()
+
+
+def test_constraints_may_be_set_after_predictions(chunks):
+    X, y = chunks
+    tagger = ChainSVM(lam=0.01).fit(X[:10], y[:10])
+    tagger.result_.w = np.random.default_rng(1).normal(size=tagger.result_.w.shape)
+    free = tagger.predict(X)
+    assert sum(map(illegal, free)) > 0
+    assert sum(map(illegal, tagger.set_params(constraints="BIO").predict(X))) == 0
+    pairs = []
+    assert tagger.set_params(constraints=pairs).predict(X) == free
+    pairs.append((free[0][0], free[0][1]))
+    assert not any(pairs[0] in pairwise(labels) for labels in tagger.predict(X))
 
 
 def test_training_excludes_forbidden_labels(chunks):
@@ -195,3 +209,24 @@ def test_errors_cost_more_at_positions_that_weigh_more(chunks):
     assert ChainSVMCV(lams=[0.1, 1.0], cv=2).fit(X, y, sample_weight=weights).lam_ in (0.1, 1.0)
     with pytest.raises(ParameterError, match=r"sample_weight must hold a number per sequence, or an array \(T,\) per sequence"):
         ChainSVM().fit(X, y, sample_weight=[np.ones(5) for _ in X])
+
+
+@pytest.mark.parametrize("of_positions", [False, True])
+def test_weights_count_in_problems_and_scores_as_in_training(chunks, of_positions):
+    X, y = chunks
+    rng = np.random.default_rng(4)
+    masked = [[-100 if rng.random() < 0.3 else label for label in labels] for labels in y]
+    weights = [rng.random(6) for _ in X] if of_positions else rng.random(20)
+    tagger = ChainSVM(lam=0.1, ignore_label=-100, tol=0.05, max_passes=500).fit(X, masked, sample_weight=weights)
+    problem, result = tagger.to_problem(X, masked, weights), tagger.result_
+    value = fwexp.evaluate(problem, result.w)
+    assert result.primal == pytest.approx(0.05 * value.norm_sq + value.hinge / positions_per_example(problem))
+    right = [a == b for pair in zip(masked, tagger.predict(X)) for a, b in zip(*pair)]
+    counted = np.array([label != -100 for labels in masked for label in labels])
+    counted = counted * (np.concatenate(weights) if of_positions else np.repeat(weights, 6))
+    assert tagger.score(X, masked, sample_weight=weights) == pytest.approx(np.average(right, weights=counted))
+    for method in (tagger.to_problem, tagger.score):
+        with pytest.raises(ParameterError, match=r"sample_weight must hold a number per sequence, or an array \(T,\) per sequence"):
+            method(X, masked, [np.ones(5) for _ in X])
+        with pytest.raises(ParameterError, match=r"sample_weight must have shape \(20,\), one per example, got \(3,\)"):
+            method(X, masked, np.ones(3))

@@ -85,3 +85,33 @@ def test_columns_of_frames_keep_their_names(tmp_path):
     named = MulticlassSVM(lam=0.1).fit(X, [0, 1, 1])
     again = MulticlassSVM.load(named.save(tmp_path / "named.npz"))
     assert again.predict(X).tolist() == named.predict(X).tolist()  # without a warning about names
+
+
+FAILING = [
+    (ChainSVM(lam=0.1, warm_start=True), WORDS, [["D", "N"]] * 3, [["other", "words", "here"]], [["X", "Y", "Z"]]),
+    (MulticlassSVM(lam=0.1, warm_start=True), ROWS, [0, 1, 2], np.eye(3), ["a", "b", "c"]),
+    (MultiLabelSVM(lam=0.1, warm_start=True), ROWS, [[0, 1], [1, 0], [1, 1]], np.eye(3), [[1], [0], [1]]),
+    (GraphSVM(lam=0.1, warm_start=True), [ROWS], [[[0, 1], [1, 0], [1, 1]]], [np.eye(3)], [np.eye(3) == 1]),
+]
+
+
+@pytest.mark.usefixtures("plain_python")
+@pytest.mark.parametrize(("model", "X", "y", "others", "labels"), FAILING, ids=["chain", "classes", "sets", "graph"])
+def test_a_fit_that_fails_changes_nothing(model, X, y, others, labels):
+    fitted = clone(model).fit(X, y).set_params(C=-1)
+    before = dict(vars(fitted))
+    with pytest.raises(ParameterError, match="C must be a positive finite number, got -1"):
+        fitted.fit(others, labels)
+    assert vars(fitted) == before
+    again = fitted.set_params(C=None).fit(X, y)  # A start from zero would warn, and warnings are errors here.
+    assert again.dual_gap_ <= model.tol
+
+
+@pytest.mark.usefixtures("plain_python")
+def test_a_search_of_lam_that_fails_changes_nothing():
+    """Only the last training sees the third sequence, whose labels are forbidden."""
+    tagger = ChainSVMCV(lams=[0.1], cv=[([0], [1])], constraints=[("N", "N")], max_passes=1000).fit(WORDS, [["D", "N"]] * 3)
+    before = dict(vars(tagger))
+    with pytest.raises(ParameterError, match="y must hold labels that constraints"):
+        tagger.fit(WORDS, [["D", "N"], ["D", "N"], ["N", "N"]])
+    assert vars(tagger) == before
