@@ -20,7 +20,7 @@ List, download or check the data sets.
 
   list      list the data sets, and whether their files are present (the default)
   fetch     download missing or damaged files from their canonical sources
-  verify    check whole files: sizes, checksums, counts; exit code 1 if one is missing or damaged
+  verify    check whole files: sizes, checksums, counts; exit code 1 if one is missing, damaged or untested
   prepare   read the files now, and cache slow computations for later runs (hansards: about a minute)
 
 DATASET limits the action to these data sets (default: all). data_dir=DIR is the folder of the files (default: FWEXP_DATA if set,
@@ -35,7 +35,7 @@ def main(given: Arguments) -> int:
     Returns
     -------
     int
-        The exit code: 1 if a file is missing or damaged (verify, prepare) or could not be fetched, else 0.
+        The exit code: 1 if a file is missing, damaged or untested (verify, prepare) or could not be fetched, else 0.
 
     Raises
     ------
@@ -90,11 +90,11 @@ def _fetch(names: list[str], data_dir: Path) -> int:
             if state == "ok":
                 print(f"{name:10} present  {text}")
                 continue
-            if file.url is None:
-                print(f"fwexp: {text}; {file.cure(name)}", file=sys.stderr)
-                failed = True
-                continue
             try:
+                if state == "untested":
+                    raise DataError(text)
+                if file.url is None:
+                    raise DataError(f"{text}; {file.cure(name)}")
                 path = fetch(file, data_dir, progress=sys.stderr.isatty())
             except DataError as error:
                 print(f"fwexp: {error}", file=sys.stderr)
@@ -123,7 +123,7 @@ ACTIONS = {"list": _list, "fetch": _fetch, "verify": _verify, "prepare": _prepar
 
 
 def _state(file: DataFile, data_dir: Path) -> tuple[str, str]:
-    """Return "ok", "missing" or "damaged", and a text that names the file and the reason."""
+    """Return "ok", "missing", "damaged" or "untested", and a text that names the file and the reason."""
     path = file.find(data_dir)
     if path is None:
         return "missing", str(file.folder(data_dir) / file.path)
@@ -131,6 +131,8 @@ def _state(file: DataFile, data_dir: Path) -> tuple[str, str]:
         return "ok", f"{path}: {file.verify(path)}"
     except DataError as error:
         return "damaged", str(error)
+    except MissingPackage as error:  # that the check needs
+        return "untested", str(error)
 
 
 def _bytes(size: int) -> str:

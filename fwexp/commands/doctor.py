@@ -154,7 +154,7 @@ def _data(data_dir: str | None) -> Found:
     is_named = data_dir is not None or os.environ.get("FWEXP_DATA")
     if is_named and not folder.is_dir():
         yield False, f"{folder} is no folder: make it, or name another with FWEXP_DATA or data_dir="
-    states, damaged = {}, []
+    states, wrong = {}, []
     for name in DATASETS.where(lambda dataset: dataset.kind == STRUCTURED):  # the others are computed
         files = [(file, file.find(folder)) for file in DATASETS[name].files]
         states[name] = "complete" if all(path for _, path in files) else "missing"
@@ -164,12 +164,16 @@ def _data(data_dir: str | None) -> Found:
                     file.verify(path)
                 elif file.home is not None:
                     raise DataError(f"{file.folder(folder) / file.path}: missing")
+            except MissingPackage as error:
+                states[name] = "untested"
+                wrong.append(str(error))
             except DataError as error:
                 states[name] = "damaged"
-                damaged.append(f"{error}; {file.cure(name)}")
-    lists = {state: ", ".join(name for name in states if states[name] == state) for state in ("complete", "missing", "damaged")}
+                wrong.append(f"{error}; {file.cure(name)}")
+    kinds = ("complete", "missing", "damaged", "untested")
+    lists = {state: ", ".join(name for name in states if states[name] == state) for state in kinds}
     yield True, f"{folder}: " + "; ".join(f"{state}: {names}" for state, names in lists.items() if names)
-    yield from ((False, text) for text in damaged)
+    yield from ((False, text) for text in wrong)
 
 
 def _results(results_dir: str) -> Found:

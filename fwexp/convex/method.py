@@ -327,7 +327,8 @@ class Method(Iteration):
         line = steps.Line(state.step, x, direction, slope, most, None, value_at)
         if callable(rule := self.options.step):
             curvature = f.curvature(direction, dz) if f.quadratic else None
-            gamma = steps.asked(rule, replace(line, x=x.copy(), curvature=curvature)) if direction.any() else 0.0
+            may_fall = slope > 0.0 and direction.any()
+            gamma = steps.asked(rule, replace(line, x=x.copy(), curvature=curvature)) if may_fall else 0.0
             return self._inside(gamma, lambda: direction)
         if rule == "monotonic":
             waited = state.more.get("waited", 0)

@@ -66,7 +66,7 @@ class Birkhoff(ConvexSet):
 
     def __init__(self, n: int) -> None:
         self.n = check_integer("n", n, 1)
-        self.dim = n * n
+        self.dim = self.n**2
 
     def atom(self, g: np.ndarray) -> Atom:
         from scipy.optimize import linear_sum_assignment
@@ -187,11 +187,11 @@ class Oracle(ConvexSet):
         return x is not None and (self._contains is None or bool(self._contains(x.reshape(self.shape))))
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
-        atoms = [self.atom(rng.standard_normal(self.dim)).values for _ in range(5)]
+        atoms = [self.atom(rng.standard_normal(self.dim)).dense(self.dim) for _ in range(5)]
         return rng.dirichlet(np.ones(5)) @ np.array(atoms)
 
     @property
     def diameter(self) -> float:
         """Of the box around the set: an upper bound."""
         eye = np.eye(self.dim)
-        return float(np.linalg.norm([self.atom(-e).values @ e - self.atom(e).values @ e for e in eye]))
+        return float(np.linalg.norm([self.atom(-e).dot(e) - self.atom(e).dot(e) for e in eye]))

@@ -187,6 +187,8 @@ def svm_game(problem: Problem, radius: float) -> Bilinear:
     if getattr(problem, "num_edge_features", 0):
         raise OptionError("a saddle point has no features of transitions; build the problem without Z")
     if isinstance(problem, ChainProblem):
+        if len(problem.penalty) or len(problem.position_weight) or problem.is_cut.any():
+            raise OptionError("a saddle point takes no forbidden, position_weight or is_cut; build the problem without them")
         F, truth, losses, polytopes, constant = _chain(problem)
     elif isinstance(problem, MatchingProblem):
         F, truth, losses, polytopes, constant = _matching(problem)

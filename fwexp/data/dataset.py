@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fwexp.data import validation
 from fwexp.data.data_files import read_lines, resolve_data_dir, sha256
-from fwexp.errors import DataError, ParameterError
+from fwexp.errors import DataError, MissingPackage, ParameterError
 from fwexp.options import NoOptions
 from fwexp.plugins import STRUCTURED
 
@@ -164,6 +164,8 @@ class Dataset:
         try:
             for file, path in zip(self.files, self.locate(data_dir).values(), strict=True):
                 file.verify(path)
+        except MissingPackage:
+            return None
         except DataError:
             return False
         return True

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from fwexp.data.data_files import LARGEST
 from fwexp.data.dataset import DataFile
-from fwexp.errors import DataError, needing
+from fwexp.errors import DataError, MissingPackage, needing
 from fwexp.files.atomic import clean, hidden, set_aside
 from fwexp.files.folders import none_left_empty
 
@@ -39,7 +39,7 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
     Raises
     ------
     DataError
-        If the download failed, or the content is not the expected file.
+        If the download failed, the content is not the expected file, or its check lacks a package.
     """
     with needing("downloads need"):
         import pooch
@@ -61,7 +61,7 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
             _pack(Path(name))
             try:
                 file.verify(Path(name))
-            except DataError as error:
+            except (DataError, MissingPackage) as error:
                 raise DataError(str(error).replace(name, f"what came from {file.url}")) from error
             Path(name).chmod(0o666 & ~_umask())  # temporary files are private
             old = file.find(data_dir)

@@ -22,7 +22,7 @@ import numpy as np
 
 from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFile, Dataset
-from fwexp.errors import DataError, ParameterError, needing
+from fwexp.errors import DataError, ParameterError, UserError, needing
 from fwexp.options import choice
 
 URL = "http://www.di.ens.fr/sierra/research/gapBCFW/release"
@@ -86,16 +86,22 @@ def read_cells(path: Path) -> dict[str, list[dict[str, np.ndarray]]]:
     DataError
         Names the file and the fault: it cannot be read, or lacks a cell array or a field.
     """
+    try:
+        return _read_cells(path)
+    except UserError:
+        raise
+    except Exception as error:  # damaged files fail anywhere
+        raise DataError(f"{path}: cannot be read as a MATLAB file ({error})") from error
+
+
+def _read_cells(path: Path) -> dict[str, list[dict[str, np.ndarray]]]:
     import scipy.io
 
     try:
         cells = scipy.io.loadmat(path, simplify_cells=False)
-        struct = _struct_of_scipy
     except NotImplementedError:  # a file of version 7.3
         return _read_hdf5(path)
-    except (OSError, ValueError, TypeError) as error:
-        raise DataError(f"{path}: cannot be read as a MATLAB file ({error})") from error
-    return _checked(path, cells, lambda cell: [struct(item) for item in cell.ravel()])
+    return _checked(path, cells, lambda cell: [_struct_of_scipy(item) for item in cell.ravel()])
 
 
 def _struct_of_scipy(item) -> dict[str, np.ndarray]:
@@ -106,17 +112,14 @@ def _struct_of_scipy(item) -> dict[str, np.ndarray]:
 def _read_hdf5(path: Path) -> dict[str, list[dict[str, np.ndarray]]]:
     with needing(f"{path}: MATLAB files of version 7.3 need"):
         import h5py
-    try:
-        with h5py.File(path) as file:
-            names = {name for names in FIELDS.values() for name in names}
+    names = {name for fields in FIELDS.values() for name in fields}
+    with h5py.File(path) as file:
 
-            def structs(cell) -> list:
-                groups = [file[reference] for reference in cell[()].ravel()]
-                return [{name: group[name][()].T for name in names & set(group)} for group in groups]
+        def structs(cell) -> list:
+            groups = [file[reference] for reference in cell[()].ravel()]
+            return [{name: group[name][()].T for name in names & set(group)} for group in groups]
 
-            return _checked(path, file, structs)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read as a MATLAB file ({error})") from error
+        return _checked(path, file, structs)
 
 
 def _checked(path: Path, cells, structs: Callable) -> dict[str, list[dict[str, np.ndarray]]]:

@@ -34,7 +34,7 @@ def check_quantity(quantity) -> str:
         It is none.
     """
     name, equals, level = quantity.partition("=") if isinstance(quantity, str) else (None, "", "")
-    if name == TIME_TO_GAP and re.fullmatch(r"[\d.]+(e[+-]?\d+)?", level, re.IGNORECASE) and float(level) > 0:
+    if name == TIME_TO_GAP and re.fullmatch(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", level, re.IGNORECASE) and float(level) > 0:
         return quantity
     if equals or name not in QUANTITIES:
         raise ParameterError(f"objective_value must be {', '.join(QUANTITIES)} or {TIME_TO_GAP}=GAP with GAP > 0, got {quantity!r}")

@@ -158,10 +158,11 @@ class _Search:
         if misfits:
             print_line(execution.skipped(misfits, total))
         done = [trial for trial in study.get_trials(deepcopy=False) if trial.state is TrialState.COMPLETE]
-        if not done and misfits and not failed:
-            raise misfits[0]
         if failed:
             raise RunsFailed(f"{len(failed)} of {total} trials failed; repeat the command to try them again")
+        if not done:
+            none = f"{self._file} has no trial with a value, {len(ended)} were left out; see why with force=true"
+            raise misfits[0] if misfits else ParameterError(none)
         best = min(done, key=lambda trial: trial.value)
         point = self._point(best.number, best.params)
         print_line(f"best of {len(done)} trials: {self._quantity} {best.value:.6g} with {' '.join(point.overrides)}")

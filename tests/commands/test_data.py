@@ -11,7 +11,7 @@ from fwexp.commands.data import main
 from fwexp.data import DATASETS, DataFile
 from fwexp.data.data_files import check_text
 from fwexp.data.fetch import LEAST_CAP
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import MissingPackage, OptionError, ParameterError
 from fwexp.files.atomic import hidden
 from fwexp.files.processes import this_process
 from tests.store.test_locks import GONE
@@ -208,6 +208,33 @@ def test_fetch_goes_on_after_a_failure(server, tmp_path, capsys, monkeypatch):
     bad = dataclasses.replace(file, path="conll2000/absent.gz", url="http://127.0.0.1:9/absent.gz")
     monkeypatch.setitem(DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(bad, file)))
     assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
+    assert files(tmp_path / "conll2000") == ["train.txt.gz"]
+
+
+def test_a_missing_package_ends_neither_fetch_nor_verify(server, horseseg_without_h5py, tmp_path, capsys):
+    path = horseseg_without_h5py(tmp_path)
+    reason = f"{path}: MATLAB files of version 7.3 need h5py, which is not installed: "
+    assert main(["fetch", "horseseg", "conll2000", f"data_dir={tmp_path}"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"fwexp: {reason}")
+    assert captured.err.count("\n") == 1
+    assert captured.out.startswith("conll2000  fetched")
+    assert files(tmp_path / "horseseg") == [path.name]  # it may be whole, so it is not replaced
+    assert main(["verify", "horseseg", "conll2000", f"data_dir={tmp_path}"]) == 1
+    untested, whole = capsys.readouterr().out.splitlines()
+    assert untested.startswith(f"horseseg   untested {reason}")
+    assert whole.startswith("conll2000  ok ")
+
+
+def test_fetch_goes_on_after_a_file_whose_check_lacks_a_package(server, tmp_path, capsys, monkeypatch):
+    def check(path):
+        raise MissingPackage("it needs h5py")
+
+    (file,) = DATASETS["conll2000"].files
+    other = dataclasses.replace(file, path="conll2000/other.gz", check=check)
+    monkeypatch.setitem(DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(other, file)))
+    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 1
+    assert capsys.readouterr().err == "fwexp: it needs h5py\n"
     assert files(tmp_path / "conll2000") == ["train.txt.gz"]
 
 

@@ -172,6 +172,16 @@ def test_answers_of_any_number_of_nonzeros_and_of_both_kinds():
             np.testing.assert_allclose(result.atoms.weights @ result.atoms.points, result.x, atol=1e-12)
 
 
+def test_sparse_answers_serve_the_checks_of_a_function_of_ones_own():
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((12, 8)), rng.standard_normal(12)
+    sparse, dense = Oracle(lambda g: KINDS["row"](top_k(3)(g)), 8), Oracle(top_k(3), 8)
+    found, wanted = (minimize(lambda x: (0.5 * ((A @ x - b) ** 2).sum(), A.T @ (A @ x - b)), each) for each in (sparse, dense))
+    assert found.value == pytest.approx(wanted.value, abs=1e-5)
+    np.testing.assert_array_equal(sparse.random(np.random.default_rng(1)), dense.random(np.random.default_rng(1)))
+    assert sparse.diameter == dense.diameter == pytest.approx(2.0 * np.sqrt(8.0))
+
+
 def test_sparse_answers_have_the_shape_of_the_set():
     Y = np.arange(6.0).reshape(2, 3) / 10.0
     ball = Oracle(lambda G: scipy.sparse.coo_array(top_k(1)(G)), 6).shaped(2, 3)

@@ -268,6 +268,10 @@ def test_ties_go_to_the_first():
     assert KSparse(4, 2).lmo([1.0, -1.0, 1.0, 1.0]).tolist() == [-1.0, 1.0, 0.0, 0.0]
 
 
+def test_small_integers_do_not_overflow():
+    assert Birkhoff(np.int8(12)).dim == 144
+
+
 def test_numbered_atoms_are_the_corners():
     for convex_set in (Simplex(3, 2.0), L1Ball(3, 2.0), Hull(POINTS)):
         indices, values = convex_set.atoms(np.arange(convex_set.num_atoms))

@@ -481,6 +481,19 @@ def test_short_names_and_rules_of_ones_own():
     assert own.value == pytest.approx(plain.value, abs=1e-9)
 
 
+def test_a_rule_of_ones_own_is_called_only_where_f_falls():
+    """The first step goes beyond the minimum at 0, and the average of the gradients still points there."""
+    slopes = []
+
+    def longer(line):
+        slopes.append(line.slope)
+        return 1.2 * line.slope / (line.d @ line.d)
+
+    result = minimize(LeastSquares([[1.0]], [0.0]), L1Ball(1), method="momentum", step=longer, gap_tol=1e-3)
+    assert result.status == "converged"
+    assert min(slopes) > 0.0
+
+
 def test_open_loops_of_any_l():
     f, _ = least_squares(np.random.default_rng(4), 8, 5)
 

@@ -14,6 +14,7 @@ from fwexp.convex import SADDLE_METHODS, Bilinear, Box, L2Ball, Simplex, saddle_
 from fwexp.convex.atoms import single
 from fwexp.convex.saddle import DualExtragradient, ExtragradientOptions
 from fwexp.driver.iteration import Budget
+from fwexp.problems.chain import chain_from_arrays
 
 METHODS = [
     ("dual_extragradient", {}),
@@ -220,3 +221,16 @@ def test_a_mistake_is_one_line(call, error, message):
     with pytest.raises(error, match="^" + re.escape(message)) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: fwexp.chain_problem([np.eye(2)], [[0, 1]], forbidden=[(1, 1)]),
+        lambda: fwexp.chain_problem([np.eye(2)], [[0, 1]], position_weight=[[1.0, 2.0]]),
+        lambda: chain_from_arrays(np.eye(2), [0, 1], [0, 2], 2, is_cut=[[True, False]]),
+    ],
+)
+def test_chains_of_another_loss_or_other_labelings_are_refused(make):
+    with pytest.raises(TypeError, match=r"^a saddle point takes no forbidden, position_weight or is_cut; build the"):
+        svm_game(make(), 1.0)

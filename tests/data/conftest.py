@@ -1,4 +1,5 @@
 import os
+import sys
 
 import pytest
 
@@ -38,6 +39,20 @@ class LetterFile:
 def letter_file():
     """Return a file of four words in folds 0, 3, 0 and 9 with 2, 3, 1 and 2 letters."""
     return LetterFile([("ab", 0), ("cde", 3), ("z", 0), ("xy", 9)])
+
+
+@pytest.fixture
+def horseseg_without_h5py(monkeypatch):
+    """Return a function that writes the header of a file of MATLAB 7.3 into a data folder; the package that reads it is missing."""
+    monkeypatch.setitem(sys.modules, "h5py", None)
+
+    def write(folder):
+        path = folder / "horseseg" / "horseSeg_small.mat"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+        return path
+
+    return write
 
 
 @pytest.fixture

@@ -128,14 +128,31 @@ def test_other_layouts_are_one_line(change, message, version, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_damaged_and_missing_files_are_one_line(tmp_path):
+@pytest.mark.parametrize("content", [b"", b"MATLAB 5.0 MAT-file, cut", b"no MATLAB file at all" * 100])
+def test_damaged_and_missing_files_are_one_line(content, tmp_path):
     path = write(tmp_path, contents(), 5)
-    path.write_bytes(b"no MATLAB file at all" * 100)
+    path.write_bytes(content)
     with pytest.raises(DataError, match="cannot be read as a MATLAB file"):
         load_dataset("horseseg", data_dir=tmp_path)
     path.unlink()
     with pytest.raises(DataError, match=r"dataset horseseg needs horseseg/horseSeg_small.mat, which is not in"):
         load_dataset("horseseg", data_dir=tmp_path)
+
+
+def test_cells_of_other_things_are_one_line(tmp_path):
+    write(tmp_path, contents() | {"labels_test": [np.zeros((0, 0))]}, 5)
+    with pytest.raises(DataError, match="cannot be read as a MATLAB file"):
+        load_dataset("horseseg", data_dir=tmp_path)
+    with h5py.File(write(tmp_path, contents(), 7.3), "r+") as file:
+        del file["labels_test"]
+        file["labels_test"] = np.zeros(3)
+    with pytest.raises(DataError, match="cannot be read as a MATLAB file"):
+        load_dataset("horseseg", data_dir=tmp_path)
+
+
+def test_a_file_that_no_package_reads_may_be_published_or_not(horseseg_without_h5py, tmp_path):
+    horseseg_without_h5py(tmp_path)
+    assert DATASETS["horseseg"].is_published(tmp_path) is None
 
 
 # --- graphs that are drawn ----------------------------------------------------------------------------------------------

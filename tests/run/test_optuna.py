@@ -110,6 +110,17 @@ def test_points_that_do_not_fit_are_refused_or_left_out(tmp_path, solved, capsys
     assert states.count("COMPLETE") == len(set(solved.calls))
 
 
+def test_a_search_that_left_out_all_its_points_is_one_line_again(tmp_path, solved, capsys):
+    words = ["skip_invalid=true", "solver=lbfgs", "max_passes=0.1", "lam=interval(0.1,1)"]
+    reasons = []
+    for more in ([], [], ["force=true"]):
+        assert search(tmp_path, *more, *words) == 2
+        reasons.append(capsys.readouterr().err.splitlines()[-1])
+    assert "solver lbfgs does not minimise the objective hinge" in reasons[0] == reasons[2]
+    assert reasons[1].endswith(".db has no trial with a value, 6 were left out; see why with force=true")
+    assert solved.calls == []
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -120,6 +131,8 @@ def test_points_that_do_not_fit_are_refused_or_left_out(tmp_path, solved, capsys
         ),
         (["lam=0.1,1", "objective_value=null"], "got None"),
         (["lam=0.1,1", "objective_value=time_to_gap=-1"], "got 'time_to_gap=-1'"),
+        (["lam=0.1,1", "objective_value=time_to_gap=0.0.1"], "got 'time_to_gap=0.0.1'"),
+        (["lam=0.1,1", "objective_value=time_to_gap=."], "got 'time_to_gap=.'"),
         (
             ["lam=0.1,1", "solver=fw", "max_passes=0.1", "objective_value=validation_error"],
             "validation_error needs runs that measure it",
