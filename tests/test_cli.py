@@ -483,7 +483,7 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
         ("fwexp ls gap", ["gap_tol="]),
         ("fwexp doc", ["doctor"]),
         ("fwexp rep", ["report", "reproduce"]),
-        ("fwexp reproduce --", ["--dry-run", "--preset"]),
+        ("fwexp reproduce --", ["--archive", "--dry-run", "--preset"]),
         ("fwexp publish icml", ["icml2013", "icml2016"]),
         ("fwexp doctor ", ["data_dir=", "results_dir="]),
         ("fwexp nothing ", []),

@@ -4,6 +4,7 @@ import doctest
 import json
 import os
 import re
+import shlex
 from collections import Counter
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def test_pages_name_figures_that_exist():
 
 def test_runs_of_pages_are_valid():
     """Every ``fwexp run`` gives configurations that are accepted; nothing is run."""
-    runs = [line.split()[1:] for line in command_lines("fwexp") if line.startswith("run ")]
+    runs = [shlex.split(line)[1:] for line in command_lines("fwexp") if line.startswith("run ")]
     assert runs
     for words in runs:
         if "hydra/sweeper=optuna" in words:  # which chooses the values
