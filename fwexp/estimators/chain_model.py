@@ -446,5 +446,5 @@ def _sequence(x):
 
 def classes_in(X: Inputs, y: list) -> np.ndarray | None:
     """Return the labels that occur in checked examples; None if others reject the examples."""
-    known = [label for label in chain.from_iterable(y) if label is not None]
-    return None if any(size_of(x) is None for x in X) else classes_of(known)
+    known = (label for label in chain.from_iterable(y) if label is not None)
+    return None if any(size_of(x) is None for x in X) else classes_of(list(known))
