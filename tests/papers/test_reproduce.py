@@ -298,7 +298,7 @@ def without(name):
 
 
 def with_runs(parts, **facts):
-    """Say that parts were published again, from runs of which some facts hold."""
+    """Return the change after which parts were published again, from runs of which these facts hold."""
 
     def change(record):
         return record | {"since": [without("since")(record) | {"parts": parts, "runs": record["runs"] | facts}]}
