@@ -62,8 +62,8 @@ FIG1 = Figure.declared(
     name="icml2016/fig1",
     title="Gap sampling on OCR with gaps refreshed more or less often, and what theory predicts of it",
     caption="Gap sampling with the block gaps recomputed more or less often, and uniform sampling that checks its gap every 10 "
-    "passes, with the cost of that: the gap, how far the estimate of it is off (true over estimated gap), and the improvement that "
-    "theory predicts along runs of uniform and of gap sampling.",
+    "passes, the cost of these checks included: the gap, how far the estimate of it is off (true over estimated gap), and the "
+    "improvement that theory predicts along runs of uniform and of gap sampling.",
     paper="Section 3.1, on exploitation versus staleness: without refreshes gap sampling stalls, with one in each pass it wastes"
     " calls, and 5 to 50 passes make little difference. The section and the caption of figure 1 name inverse ratios for panel (b).",
     chart=Chart(

@@ -9,11 +9,14 @@ import pytest
 from fwexp import store
 from fwexp.cli import main
 from fwexp.errors import DataError, ParameterError
+from fwexp.files.checksums import sha256
 from fwexp.papers.claims import check_all, of_paper
 from fwexp.papers.claims.verdict_records import read, run_missing
 from fwexp.papers.figure_pipeline import make_figure
 from fwexp.papers.reproduce.publish import archive_runs, check_target
-from fwexp.store import archive
+from fwexp.store import archive, records
+from fwexp.store.commit import RECORD, TRACE, fingerprint
+from fwexp.store.stored_run import LARGEST_RECORD
 
 CLAIMS = {id: claim for id, claim in of_paper("R").items() if id in ("R-3", "R-4")}
 
@@ -67,6 +70,31 @@ def test_a_changed_archive_is_refused(archived, tmp_path, name):
             new.addfile(entry, io.BytesIO(content[::-1] if entry.name.endswith(name) else content))
     with pytest.raises(ParameterError, match="archive must be a file that fwexp publish --archive wrote, got "):
         archive.read(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda record, trace: (record | {"status": "interrupted"}, trace), "is no finished run"),
+        (lambda record, trace: (record | {"notes": "x" * LARGEST_RECORD}, trace), "is no finished run"),
+        (lambda record, _: (record, b"another file"), "trace.parquet"),
+    ],
+)
+def test_a_foreign_archive_with_right_sums_restores_nothing(results_dir, tmp_path, change, reason):
+    run = store.find_runs(results_dir)[0]
+    record, trace = change(run.record, (run.path / TRACE).read_bytes())
+    record |= {"files": record["files"] | {TRACE: fingerprint(trace)}}
+    contents = {f"runs/{run.key}/{RECORD}": records.content_of(record), f"runs/{run.key}/{TRACE}": trace}
+    sums = "".join(f"{sha256(content)}  {name}\n" for name, content in contents.items())
+    with tarfile.open(tmp_path / "foreign.tar.xz", "w:xz") as packed:
+        for name, content in {archive.SUMS: sums.encode(), **contents}.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            packed.addfile(entry, io.BytesIO(content))
+    for take in (archive.read, archive.keys, lambda path: archive.restore(path, tmp_path / "results")):
+        with pytest.raises(ParameterError, match=f"archive must be a file that fwexp publish --archive wrote, got .*{reason}"):
+            take(tmp_path / "foreign.tar.xz")
+    assert not (tmp_path / "results").exists()
 
 
 def test_restored_runs_count_as_stored_and_keep_their_numbers(results_dir, archived, tmp_path):
