@@ -108,12 +108,13 @@ class Watch:
     def __init__(self, client: Client, setting: str, resources=MappingProxyType({}), *, waits_for_first: bool = False) -> None:
         self._client, self._setting, self._resources = client, setting, resources
         self._seen = self._looked = time.monotonic()
-        self._said, self._limited = False, not waits_for_first
+        # Workers that are there now may be gone at the first look.
+        self._said, self._limited = False, not waits_for_first or self._has_one(self._workers())
 
     def look(self, patience: float) -> None:
         """Raise `WorkersLost` when no worker was there for ``patience`` seconds; cheap, so it may be called often.
 
-        Where ``waits_for_first`` the first worker may come at any time: jobs wait in queues.
+        Where ``waits_for_first``, a cluster without workers may get its first one at any time: jobs wait in queues.
         """
         now = time.monotonic()
         if now - self._looked < ROLL_CALL:
@@ -123,7 +124,7 @@ class Watch:
             raise WorkersLost("the scheduler of the cluster is gone")
         workers = self._workers()
         now = self._looked = time.monotonic()
-        if workers and any(self._fits(worker) for worker in workers.values()):
+        if self._has_one(workers):
             self._seen, self._said, self._limited = now, False, True
         elif now - self._seen > patience and self._limited:
             raise WorkersLost(f"no worker{having} came to the cluster for {patience:g} s ({self._setting})")
@@ -132,8 +133,9 @@ class Watch:
             what = f"the cluster has no worker{having}" if workers is not None else "the scheduler of the cluster does not answer"
             print_line(f"{what}; waiting" + f" for {patience:g} s at most ({self._setting})" * self._limited)
 
-    def _fits(self, worker: Mapping) -> bool:
-        return all(worker["resources"].get(name, 0) >= least for name, least in self._resources.items())
+    def _has_one(self, workers: Mapping | None) -> bool:
+        needed = self._resources.items()
+        return any(all(worker["resources"].get(name, 0) >= least for name, least in needed) for worker in (workers or {}).values())
 
     def _workers(self) -> Mapping | None:
         """Return the scheduler's list of its workers; None if it does not answer."""

@@ -226,8 +226,8 @@ class Shards(CallbackProblem):
                 raise Stopped
             try:
                 return future.result(timeout=LOOK_INTERVAL)
-            except TimeoutError:
-                if time.monotonic() > end:
+            except TimeoutError as error:
+                if time.monotonic() > end or (future.done() and future.exception() is error):
                     raise
             self.look(k)
 

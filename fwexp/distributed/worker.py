@@ -9,7 +9,9 @@ comes, it counts once.
 import asyncio
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import CancelledError as CancelledFuture
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +53,19 @@ FAULTS = (KilledWorker, CancelledFuture, FutureCancelledError, FuturesCancelledE
 
 class Lost(Exception):
     """The dual blocks are not where they have to be."""
+
+
+class FunctionFailed(Exception):
+    """A function of the user raised one of `FAULTS`, such as a TimeoutError; the message has its type and its text."""
+
+
+@contextmanager
+def _marked() -> Iterator[None]:
+    """Raise `FunctionFailed` for errors in this context that would pass for the loss of a worker."""
+    try:
+        yield
+    except FAULTS as error:
+        raise FunctionFailed(f"{type(error).__name__}: {error}") from error
 
 
 class About(NamedTuple):
@@ -111,7 +126,8 @@ class Part:
 
     def __init__(self, read, source) -> None:
         self._read, self._source = read, source
-        self.problem = read(source)
+        with _marked():
+            self.problem = read(source)
         check_problem_type(self.problem, "each part")
         check_labels(self.problem)
         self._lock, self._solver, self._evaluator, self._place, self._latest = threading.Lock(), None, None, None, None
@@ -227,7 +243,8 @@ class Part:
 def call(part: Part, name: str, *args):
     """Call a method of a part, on a worker. It returns `Lost`, which is no failure of the worker."""
     try:
-        return part.call(name, *args)
+        with _marked():
+            return part.call(name, *args)
     except Lost as lost:
         return lost
 

@@ -49,6 +49,12 @@ def check_engine(given, task: str, solver: str) -> Engine | None:
     return engine
 
 
+def check_parts(engine: Mapping | None, problem) -> None:
+    """Check that every worker of a canonical configuration's engine has an example, before workers are started."""
+    if engine is not None and engine["workers"] > problem.n:
+        raise ParameterError(f"engine.workers must be an integer in 1 .. {problem.n}, got {engine['workers']}")
+
+
 def spread(problem, engine: Mapping | None, place: Mapping):
     """Return a context with the problem where a canonical configuration has it solved; ``place`` has values of `PLACE`."""
     if engine is None:

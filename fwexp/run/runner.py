@@ -19,7 +19,7 @@ from fwexp.files import locks
 from fwexp.jit import threads
 from fwexp.problems.loss_terms import make_objective
 from fwexp.run import catalogues
-from fwexp.run.engine_options import spread
+from fwexp.run.engine_options import check_parts, spread
 from fwexp.store import paths, staleness
 from fwexp.store.keys import GROUPS, TRAIN, key_of, task_of
 from fwexp.store.provenance import build
@@ -152,9 +152,10 @@ def check(configs: Iterable[Mapping], data_dir=None, misfits: dict[str, UserErro
 
     With ``misfits``, the configurations that do not fit are noted there by their keys; data that are missing raise all the same.
     """
+    parts = *GROUPS, "engine", "objective", "temperature"
     by_parts: dict[tuple, list[Mapping]] = {}
     for config in configs:
-        by_parts.setdefault(tuple(_text(config.get(part)) for part in (*GROUPS, "objective", "temperature")), []).append(config)
+        by_parts.setdefault(tuple(_text(config.get(part)) for part in parts), []).append(config)
     for alike in by_parts.values():
         try:
             _check(alike[0], data_dir)
@@ -172,6 +173,7 @@ def _check(config: Mapping, data_dir) -> None:
     options = dict(config["solver"])
     term = make_objective(config.get("objective", "hinge"), config.get("temperature", 1.0))
     TASKS[task_of(config)].check_problem(train, options.pop("name"), options, term)
+    check_parts(config.get("engine"), train)
 
 
 def load(dataset: Mapping, data_dir=None):

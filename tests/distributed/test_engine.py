@@ -17,9 +17,9 @@ from distributed import Client, LocalCluster
 import fwexp
 from fwexp import distributed, store
 from fwexp.cli import main
-from fwexp.distributed.cluster import connected
+from fwexp.distributed.cluster import Watch, connected
 from fwexp.distributed.engine import spread
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, WorkersLost
 from fwexp.papers.origin import facts, reservations
 from tests.faults import PATIENCE, children
 from tests.small_problems import chain
@@ -130,6 +130,8 @@ def processes(tmp_path):
     workers = [subprocess.Popen([*dask, "worker", *where, "--nthreads", "1", "--no-nanny"], **options) for _ in range(2)]
     while not (file.exists() and file.read_text().endswith("}")):  # Dask writes it piece by piece.
         time.sleep(0.1)
+    with Client(scheduler_file=file) as client:
+        client.wait_for_workers(2, timeout=PATIENCE)
     yield scheduler, workers, file
     for process in (*workers, scheduler):
         process.kill()
@@ -191,6 +193,21 @@ def test_a_cluster_that_dies_ends_the_sweep_which_goes_on_elsewhere(tmp_path, pr
     assert len(store.find_runs(tmp_path / "results")) == 4
 
 
+def test_workers_that_die_before_the_first_look_are_missed(monkeypatch):
+    """As a cluster that never had a worker it would be waited for without an end."""
+    monkeypatch.setattr(distributed.cluster, "ROLL_CALL", 0)
+    options = {"processes": False, "n_workers": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        watch = Watch(client, "setting", waits_for_first=True)
+        cluster.scale(0)
+        end = time.monotonic() + PATIENCE
+        while client.scheduler_info()["workers"] and time.monotonic() < end:
+            time.sleep(0.01)
+        Watch(client, "setting", waits_for_first=True).look(0.0)
+        with pytest.raises(WorkersLost, match=r"no worker came to the cluster for 0 s \(setting\)"):
+            watch.look(0.0)
+
+
 def log_as_dask_does(*more: str) -> None:
     """Log an error as a worker does whose heartbeat is under way when it closes, also under other names."""
     for name in ("distributed.worker", "distributed.core", *more):
@@ -210,6 +227,15 @@ def test_undisturbed_ends_print_nothing_of_dask(tmp_path, capfd):
         lines = ended(process)
         assert process.returncode == 0, lines
         assert all(line.startswith("bcfw lam=0.1: ") for line in lines), lines
+
+
+@pytest.mark.parametrize("words", [["run", "engine.workers=1000000"], ["run", "-m", "engine.workers=2,1000000"]])
+def test_more_workers_than_examples_are_one_line_before_they_are_started(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.setattr(distributed.engine, "connected", lambda *_, **__: pytest.fail("workers are started"))
+    assert main([*words, "dataset=digits", "engine=dask", f"results_dir={tmp_path / 'results'}"]) == 2
+    n = fwexp.load_dataset("digits")[0].n
+    assert capsys.readouterr().err == f"fwexp: engine.workers must be an integer in 1 .. {n}, got 1000000\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

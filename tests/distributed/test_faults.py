@@ -4,6 +4,8 @@ import itertools
 import os
 import signal
 import threading
+import time
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -150,6 +152,44 @@ def test_errors_of_the_oracle_are_passed_on(cluster):
     functions.loss = lambda i, y: -1.0
     with Client(cluster) as client, pytest.raises(ValueError, match=r"loss\(0, y\) must be a finite number >= 0, got -1"):
         distributed.shard(functions, client, 2)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_timeout_of_the_oracle_is_no_loss_of_a_worker(cluster, scheme, monkeypatch):
+    """As of an oracle that calls a service; to ask again would never end."""
+    functions = chain("functions", 0, n=4)[1]
+    found = functions.max_oracle
+
+    def asks_a_service(i, w):
+        if np.any(w):
+            raise TimeoutError("the service does not answer")
+        return found(i, w)
+
+    functions.max_oracle = asks_a_service
+    monkeypatch.setattr(Shards, "move", lambda *_: pytest.fail("a worker is taken for lost"))
+    with Client(cluster) as client:
+        shards = distributed.shard(functions, client, 2, patience=60.0)
+        with pytest.raises(worker.FunctionFailed, match=r"^TimeoutError: the service does not answer$"):
+            fwexp.solve(shards, scheme=scheme, **HOW)
+
+
+def test_a_timeout_of_a_reader_is_no_loss_of_a_worker(cluster, monkeypatch):
+    def read(part):
+        raise TimeoutError(f"no answer about {part}")
+
+    monkeypatch.setattr(Shards, "move", lambda *_: pytest.fail("a worker is taken for lost"))
+    with Client(cluster) as client, pytest.raises(worker.FunctionFailed, match=r"^TimeoutError: no answer about 1$"):
+        distributed.from_parts(read, [1], client, patience=60.0)
+
+
+def test_a_fault_of_dask_ends_the_wait_for_an_answer_at_once(cluster):
+    with Client(cluster) as client:
+        shards, ended = distributed.shard(PROBLEM, client, 1, patience=20.0), Future()
+        ended.set_exception(TimeoutError("of Dask"))
+        start = time.monotonic()
+        with pytest.raises(TimeoutError, match=r"^of Dask$"):
+            shards.result(0, ended)
+        assert time.monotonic() - start < 10.0
 
 
 @pytest.mark.slow
