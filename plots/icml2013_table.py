@@ -40,7 +40,8 @@ Calls (in brackets: passes) were measured on OCR{n}, λ = {lam}: median over the
 of the run is below that part of P(0), the objective at w = 0. Between logged points a power law is assumed.
 {mark}: the stochastic subgradient method has no dual. Its numbers are those of its distance to the highest dual of all runs, which
 is smaller than a gap: they are no certificate, and no run could stop by them.
-Growth: exponent fitted to random samples of the training words. A dash: not run, or fewer than three sizes got there.
+Growth: exponent fitted to last iterates on random samples of the training words. A dash: not run, or fewer than three sizes got
+there.
 """
 
 
@@ -48,13 +49,16 @@ def data(results: "pd.DataFrame") -> "pd.DataFrame":
     """Return one row per method: the paper's facts, ``runs``, ``n``, and ``calls`` and ``growth`` for each of `LEVELS`.
 
     ``calls`` is the median over the seeds on all training words, infinite where it was not reached. ``growth`` is the
-    slope of log calls over log n, for sizes at which the level was reached, NaN where these are less than three. ``keys``
-    names all runs of the method, with spaces between.
+    slope of log calls over log n on samples, of the last iterates alone, which every run logs, for sizes at which the level was
+    reached; NaN where these are less than three. ``keys`` names all runs of the method, with spaces between.
     """
     import pandas as pd
 
     names = of_results(results)
-    reached = pd.DataFrame([_reached(run) for _, run in _with_bound(results[names.isin(list(METHODS))]).groupby("key")])
+    found = _with_bound(results[names.isin(list(METHODS))])
+    reached = pd.DataFrame([_reached(run) for _, run in found.groupby("key")])
+    samples = found[(found["iterate"] == "last") & found["dataset.n"].notna()] if "dataset.n" in found else found[:0]
+    growing = pd.DataFrame([_reached(run) for _, run in samples.groupby("key")])
     rows = []
     for name, facts in METHODS.items():
         row: dict[str, Any] = {"method": name, **dict(zip(FACTS, facts, strict=True))}
@@ -64,7 +68,9 @@ def data(results: "pd.DataFrame") -> "pd.DataFrame":
             largest = by_size.iloc[-1]
             row |= {"n": by_size.index[-1], "runs": int((runs["n"] == by_size.index[-1]).sum()), "longest": largest["longest"]}
             row |= {f"calls {level}": largest[level] for level in LEVELS}
-            row |= {f"growth {level}": _slope(by_size[level]) for level in LEVELS}
+            if len(growing):
+                by_sample = growing[growing["solver"] == name].groupby("n")[list(LEVELS)].median()
+                row |= {f"growth {level}": _slope(by_sample[level]) for level in LEVELS}
             row["keys"] = " ".join(runs["key"])
         rows.append(row)
     measured = [f"{what} {level}" for what in ("calls", "growth") for level in LEVELS]

@@ -21,8 +21,9 @@ PAPER = Paper.declared(
     choices=(
         "Ties of the oracle go to the smallest label: published code.",
         "Line search divides by the squared length of the step; the published code adds the precision of numbers to it.",
-        "The cutting plane has neither the cache nor the removal of planes, both of which the published solver has as options "
-        "(`one_slack_published`). The paper ran version 1.1 of svm-struct-matlab with its default options (appendix F).",
+        "The cutting plane has no cache of labelings, which the published solver has as an option, and removes planes that had no "
+        "weight in ten programs in a row (`one_slack_published`). The paper ran version 1.1 of svm-struct-matlab with its default "
+        "options (appendix F).",
         "The exponent of online-EG is the step size times the loss-augmented scores, not that over n. Appendix F has the step "
         "sizes, not the scale.",
         "Suboptimality is the distance to the highest dual value of any method at that lam, as in appendix F, on the "

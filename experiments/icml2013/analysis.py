@@ -17,8 +17,8 @@ from fwexp.papers.claims.verdict import Finding
 def improvement_of_a_step():
     """Computed, at 20 random dual points of three small problems at lam = 0.1, for gamma = 0.1, 0.5 and 1, with the expectation
     over the block written out. The direction is the worst that (13) allows, for (nu, delta) = (1, 0), (0.5, 0), (1, 1) and (0.5,
-    1), and the bound is f - gamma nu g/n + (gamma^2 + delta gamma^2) C/(2n). Two parts for each: fixed steps are within it, and
-    line search is not above fixed steps.
+    1), and the bound is f - gamma nu g/n + (gamma^2 + delta gamma^2) C/(2n). One part for each: fixed steps are within it; and one
+    for all: line search is not above fixed steps.
     """
     over, above = {}, {}
     for seed in range(3):

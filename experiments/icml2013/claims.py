@@ -179,20 +179,22 @@ def low_after_few(runs, *, few=0.1, share=SHARE, seeds=LINES):
 
 @claim(
     "B13-5",
-    "Weighted averaging lowers the test error of BCFW and of SSG; SSG-wavg sometimes beats BCFW-wavg in test error although its "
-    "objective is the worst.",
+    "Weighted averaging lowers the test error of BCFW and of SSG significantly; SSG-wavg sometimes beats BCFW-wavg in test error "
+    "although its objective is the worst.",
     FIG3.runs("bcfw", "ssg", dataset=OCR, lam=LAMS),
     FIG4.runs("bcfw", "ssg", dataset=CONLL, lam=LAMS),
     FIG5.runs("bcfw", "ssg", dataset=WORDS, lam=LAMS),
     *(FIG1.runs(dataset=dataset, lam=lam) for dataset, lam in DATA_AND_LAM),
     place="section 6, last paragraph, on the test error",
-    vary={"late": (0.25, 0.5, 0.75), **SHARES_AND_SEEDS},
+    vary={"least": (0.0, 0.05, 0.1, 0.5), "late": (0.25, 0.5, 0.75), **SHARES_AND_SEEDS},
     changed="one part per method and panel, where there was a share of the panels; those of word alignment are stand-ins. The "
-    "worst objective is that of all methods; before, of BCFW, BCFW-wavg and SSG alone.",
+    "worst objective is that of all methods; before, of BCFW, BCFW-wavg and SSG alone. Significantly stands in the statement "
+    "again, which had lost that word.",
 )
-def averages_generalise(runs, *, late=0.5, share=SHARE, seeds=LINES):
+def averages_generalise(runs, *, least=0.0, late=0.5, share=SHARE, seeds=LINES):
     """For each method and panel of figures 3 to 5, one part each: the mean over the logged points from 1 pass on of (test error of
-    the last iterate - that of the weighted average) is positive, by a 95 % interval over seeds. Sometimes: in some panel, from
+    the last iterate - that of the weighted average) is above {least:g} of the former, by a 95 % interval over seeds. Significant is
+    read here as beyond chance; a factor of 2, as elsewhere, is among the thresholds. Sometimes: in some panel, from
     {late:g} of the passes on, the test error of SSG-wavg is lower than that of BCFW-wavg by the same interval; and in one of these
     its objective is above those of all methods that figure 1 draws, at a share of at least {share:g} of the points there. Of panels
     that figure 1 lacks, only the runs of BCFW and SSG are looked at.
@@ -200,8 +202,10 @@ def averages_generalise(runs, *, late=0.5, share=SHARE, seeds=LINES):
     found, numbers = {}, {}
     for method in ("bcfw", "ssg"):
         for dataset, lam in PANELS:
-            gain = _difference(runs, f"{method}", f"{method}-wavg", 1.0, END[dataset], dataset=dataset, lam=lam)
-            found[dataset, f"wavg helps {method}, {_panel(dataset, lam)}"] = gain.low > 0
+            where = {"dataset": dataset, "lam": lam}
+            gain = _difference(runs, method, f"{method}-wavg", 1.0, END[dataset], **where)
+            error = runs.curves(method, "test_error", **where).in_range(1.0, END[dataset]).mean()
+            found[dataset, f"wavg helps {method}, {_panel(dataset, lam)}"] = gain.low > least * error
             numbers[f"{method}, {_panel(dataset, lam)}: error less that of wavg"] = str(_scaled(gain))
     for kind, datasets in (("", [name for name in END if name not in STAND_INS]), (", stand-ins", STAND_INS)):
         beaten, worst = [], []
@@ -305,23 +309,26 @@ def uniform_average_is_worst(runs, *, since=1.0, share=ALWAYS, seeds=LINES):
     "B13-8",
     "The tail average of BCFW is sometimes slightly better than the weighted one but fluctuates more.",
     FIG3.runs("bcfw", dataset=OCR, lam=LAMS),
+    FIG4.runs("bcfw", dataset=CONLL, lam=LAMS),
     place="appendix F, paragraph 3, on the doubling trick",
     vary={"factor": FACTORS, "seeds": SEEDS},
+    changed="CoNLL, which figure 4 shows, is looked at, too; before, OCR alone.",
 )
 def tail_average_fluctuates(runs, *, factor=FACTOR, seeds=LINES):
-    """On OCR, from 10 to 120 passes, when the tail has begun anew several times: (a) at some lam and logged point the tail average
-    is below the weighted one, and over all points the median ratio between them is at most {factor:g}; (b) the rises of its log
-    suboptimality from one logged point to the next sum up to more, in the median over the seeds, one part per lam.
+    """On OCR and CoNLL, over the last eleven twelfths of the passes, when the tail has begun anew several times: (a) at some lam
+    and logged point the tail average is below the weighted one, and over all points the median ratio between them is at most
+    {factor:g}; (b) the rises of its log suboptimality from one logged point to the next sum up to more, in the median over the
+    seeds, one part per data set and lam.
     """
     sometimes, more, numbers = [], {}, {}
-    for lam in LAMS:
-        tail, weighted = runs.curves("bcfw-tavg", lam=lam), runs.curves("bcfw-wavg", lam=lam)
-        better = below(tail, weighted, 10.0, END[OCR], seeds)
+    for dataset, lam in (at for at in PANELS if at[0] not in STAND_INS):
+        where, start, end = {"dataset": dataset, "lam": lam}, END[dataset] / 12, END[dataset]
+        tail, weighted = runs.curves("bcfw-tavg", **where), runs.curves("bcfw-wavg", **where)
+        better = below(tail, weighted, start, end, seeds)
         sometimes.append(better.share > 0 and better.ratio <= factor)
-        rises = [np.median(_rises(found, 10.0, END[OCR])) for found in (tail, weighted)]
-        more[f"fluctuates more, lam = {lam}"] = rises[0] > rises[1]
-        numbers |= {f"lam = {lam}: tavg": str(better), f"lam = {lam}: rises of tavg": rises[0]}
-        numbers[f"lam = {lam}: rises of wavg"] = rises[1]
+        rises, at = [np.median(_rises(found, start, end)) for found in (tail, weighted)], _panel(dataset, lam)
+        more[f"fluctuates more, {at}"] = rises[0] > rises[1]
+        numbers |= {f"{at}: tavg": str(better), f"{at}: rises of tavg": rises[0], f"{at}: rises of wavg": rises[1]}
     return Finding({"sometimes slightly better": any(sometimes), **more}, numbers)
 
 
@@ -336,14 +343,17 @@ def _rises(found, low, high):
     FIG3.runs("bcfw", "ssg", "online_eg", dataset=OCR, lam=LAMS),
     place="appendix F, paragraph 3, on OCR",
     vary={"factor": FACTORS},
+    changed="all variants are looked at; before, only the last iterates and weighted averages of BCFW and SSG.",
 )
 def exponentiated_gradient_is_worse(runs, *, factor=FACTOR):
-    """At every lam, from 1 to 120 passes, the median over points and seeds of (suboptimality of online-EG / that of BCFW,
-    BCFW-wavg, SSG or SSG-wavg) is at least {factor:g}; one part per variant and lam. SSG-avg is none of them: the sentence before
-    excepts it.
+    """At every lam, from 1 to 120 passes, the median over points and seeds of (suboptimality of online-EG / that of any other
+    variant of figure 3) is at least {factor:g}; one part per variant and lam.
     """
     parts, numbers = {}, {}
-    for name in ("bcfw", "bcfw-wavg", "ssg", "ssg-wavg"):
+    others = [name for name in runs.variants if name != "online_eg"]
+    if not others:
+        raise Undecided("there is no other stochastic solver")
+    for name in others:
         for lam in LAMS:
             found = below(runs.curves(name, lam=lam), runs.curves("online_eg", lam=lam), 1.0, END[OCR])
             parts[f"worse than {name}, lam = {lam}"] = found.ratio >= factor
@@ -357,28 +367,34 @@ def exponentiated_gradient_is_worse(runs, *, factor=FACTOR):
     FIG3.runs("bcfw", dataset=OCR, lam=0.001),
     place="caption of figure 3, on lam = 0.001",
     vary={"early": (1 / 6, 1 / 4, 1 / 3, 1 / 2), "share": SHARES},
+    changed="the early low is looked up in other seeds than those that are compared with it: the lowest of many points is low by "
+    "chance, too.",
 )
 def early_minimum(runs, *, early=1 / 3, share=SHARE):
     """The early low is the lowest point, within the first {early:.3g} of 120 passes, of the mean over seeds of the test error of
-    BCFW-wavg. (a) At 120 passes the error is higher than there, by a 95 % interval over seeds of their differences; (b) so is its
-    mean at a share of at least {share:g} of the logged points behind the first {early:.3g}.
+    BCFW-wavg. It is looked up in one half of the seeds, and the errors of the other half are compared there, in turn: (a) at 120
+    passes they are higher, by a 95 % interval over all seeds of the differences; (b) so is their mean at a share of at least
+    {share:g} of the logged points behind the first {early:.3g}.
     """
     found = runs.curves("bcfw-wavg", "test_error")
     points = found.logged(0.5, END[OCR])
     errors, soon = found.at(points), points <= early * END[OCR]
-    low = early_low(errors, soon)
-    rise = interval(errors[:, -1] - errors[:, low])
-    behind = np.mean(errors.mean(axis=0)[~soon] > errors.mean(axis=0)[low])
+    lows = early_lows(errors, soon)
+    rise = interval(np.concatenate([half[:, -1] - half[:, low] for half, low in lows]))
+    behind = np.mean([half.mean(axis=0)[~soon] > half.mean(axis=0)[low] for half, low in lows])
     parts = {"higher at the end than early": rise.low > 0, "and mostly in between": behind >= share}
     numbers = {
-        "passes to the early low": points[low],
-        "error there": errors.mean(axis=0)[low],
+        "passes to the early low": " and ".join(f"{points[low]:g}" for _, low in lows),
+        "error there": np.mean([half[:, low].mean() for half, low in lows]),
         "rise in percentage points": str(_scaled(rise)),
         "share of later points above it": behind,
     }
     return Finding(parts, numbers)
 
 
-def early_low(errors, soon):
-    """Return the position of the lowest mean over seeds among the first points."""
-    return int(np.where(soon, errors.mean(axis=0), np.inf).argmin())
+def early_lows(errors, soon):
+    """Return, for each half of the seeds, its errors and where the mean over the other half is lowest among the first points."""
+    halves = errors[::2], errors[1::2]
+    if not len(halves[1]):
+        raise Undecided("one seed is stored, an early low needs two")
+    return [(half, int(np.where(soon, other.mean(axis=0), np.inf).argmin())) for half, other in (halves, halves[::-1])]

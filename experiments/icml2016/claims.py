@@ -30,6 +30,8 @@ CACHED = (("bcfw", "bcfw_cache"), ("bcfw_gap", "bcfw_gap_cache"), ("bcpfw", "bcp
 OF_THE_PAPER = ("OCR-large", "CoNLL")
 """The data sets of the paper that are at hand. HorseSeg and LSP are synthetic here, Weizmann horses are other images, and OCR-small
 is not among the six data sets of section 5.1, paragraph 2: these decide no sentence about them."""
+MARGIN, MARGINS = 1.05, (1.0, 1.05, 1.1, 1.25)
+"""Ratios within it, and its inverse, tell no method from another."""
 PUBLISHED = {"solver.constrained_search": "published"}
 """The step of the published code, next to which figures 3 and 6 have ours."""
 APART = "the data sets that are not the paper's are lines apart"
@@ -75,6 +77,11 @@ def _both(runs, place, lam, pair, axis="passes"):
     return [runs.curves(name, "gap", axis, **where).lowest() for name in pair]
 
 
+def _above_1(ratio, margin):
+    """Return the outcome of a part that asks for a ratio above 1."""
+    return NOT_REACHED if 1 / margin < ratio < margin else ratio >= margin
+
+
 def _common(curves):
     """Return the gap that all runs reach."""
     return max(y[-1] for found in curves for y in found.y)
@@ -86,14 +93,16 @@ def _common(curves):
     FIG5.runs("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap"),
     FIG6.runs("bcfw", "bcfw_gap", "bcpfw", "bcpfw_gap", **PUBLISHED),
     place="section 5.1, last paragraph before the recommendation, on gap sampling",
-    vary={"seeds": SEEDS},
+    vary={"margin": MARGINS, "seeds": SEEDS},
     changed="one part per data set, lam, steps and measure, where there was a share over lam and steps. For large and small n "
-    f"the factors are those to equal gaps; before, each was that to the gap where its own runs end; {APART}.",
+    "the factors are those to equal gaps; before, each was that to the gap where its own runs end. A margin is asked for, because "
+    f"ratios of 1.002 counted as faster, and 0.99 as slower; {APART}.",
 )
-def gap_sampling_is_faster(runs, *, seeds=LINES):
+def gap_sampling_is_faster(runs, *, margin=MARGIN, seeds=LINES):
     """To the highest gap that a run of a pair of methods ends with, the one with gap sampling needs fewer passes, and less time, in
-    the median over pairs of seeds (`seeds` = 1: in all of them); one part per data set, lam and measure, for FW and for pairwise
-    steps. Stronger: with FW steps the median ratio of passes, to the gap that all runs on both reach, is larger on OCR-large than
+    the median over pairs of seeds (`seeds` = 1: in all of them): the ratio of both is at least {margin:g}; at most the inverse is a
+    contradiction, and between them the runs do not tell. One part per data set, lam and measure, for FW and for pairwise steps.
+    Stronger: with FW steps the median ratio of passes, to the gap that all runs on both reach, is larger on OCR-large than
     on OCR-small, a tenth of the words, at lam = 0.001; apart, on HorseSeg-medium and -large, which is figure 3b, than on
     HorseSeg-small at lam = 0.1.
     """
@@ -101,7 +110,7 @@ def gap_sampling_is_faster(runs, *, seeds=LINES):
     for axis in ("passes", "time"):
         for place, lam, pair in _pairs(*PAIRS):
             ratio = _speedups(runs, place, lam, pair, axis)
-            found[place, f"{style.METHODS[pair[0]].label}, lam = {lam:g}, {axis}"] = -quantile(-ratio, seeds) > 1
+            found[place, f"{style.METHODS[pair[0]].label}, lam = {lam:g}, {axis}"] = _above_1(-quantile(-ratio, seeds), margin)
             numbers[f"{place}, lam = {lam:g}, {pair[1]}: ratio of {axis}, median"] = np.median(ratio)
     horses = [(f"synth. HorseSeg-{size}", "synth. HorseSeg-small", 0.1) for size in ("medium", "large")]
     for large, little, lam in (("OCR-large", "OCR-small", 0.001), *horses):
@@ -119,13 +128,16 @@ def gap_sampling_is_faster(runs, *, seeds=LINES):
     FIG6.runs(**PUBLISHED),
     FIG3.runs(dataset="slow_lsp", **PUBLISHED),
     place="section 5.1, last paragraph before the recommendation, on caching",
-    vary={"overhead": (1.1, 1.25, 1.5, 2.0), "seeds": SEEDS},
+    vary={"margin": MARGINS, "overhead": (1.1, 1.25, 1.5, 2.0), "seeds": SEEDS},
     changed="the overhead is the ratio of times to equal gaps. The cost of a pass, which was looked at, charges the cache for the "
-    f"steps that it answers, although these are useful. One part per data set and lam; {APART}.",
+    "steps that it answers, although these are useful. One part per data set and lam. Passes are compared with a margin, as in "
+    f"G16-1; {APART}.",
 )
-def cache_saves_passes(runs, *, overhead=1.25, seeds=LINES):
+def cache_saves_passes(runs, *, margin=MARGIN, overhead=1.25, seeds=LINES):
     """For each of the four pairs of methods in figures 5 and 6: to the highest gap that a run of the pair ends with, the one with
-    the cache needs fewer passes, in the median over pairs of seeds; one part per data set and lam, for all four pairs. The overhead
+    the cache needs fewer passes, in the median over pairs of seeds: the least of the four ratios is at least {margin:g}; at most
+    the inverse is a contradiction, and between them the runs do not tell. One part per data set and lam. Significant is read as a
+    quarter more here, where elsewhere it is a factor of 2, which is among the thresholds. The overhead
     is the time to this gap with the cache over that without, in the median over the pairs of methods: at least {overhead:g} on OCR
     and CoNLL, whose Viterbi oracle is the fast one of figure 3a, and at most that on LSP, that of figure 3c, also with an oracle of
     more than 50 ms; one part per data set and lam. Minimum cuts lie between: their times are among the numbers.
@@ -134,7 +146,7 @@ def cache_saves_passes(runs, *, overhead=1.25, seeds=LINES):
     places = [(place, lam) for place in DATA_SETTINGS for lam in DATA_SETTINGS[place].lams] + [(SLOW, SLOW_SETTING.lams[1])]
     for place, lam in places:
         ratios = {axis: [_speedups(runs, place, lam, pair, axis) for pair in CACHED] for axis in ("passes", "time")}
-        found[place, f"fewer passes, lam = {lam:g}"] = all(-quantile(-ratio, seeds) > 1 for ratio in ratios["passes"])
+        found[place, f"fewer passes, lam = {lam:g}"] = _above_1(min(-quantile(-ratio, seeds) for ratio in ratios["passes"]), margin)
         cost = float(np.median([1 / np.median(ratio) for ratio in ratios["time"]]))
         numbers[f"{place}, lam = {lam:g}: time with the cache over time without"] = cost
         if place in CHEAP:
@@ -153,12 +165,12 @@ def cache_saves_passes(runs, *, overhead=1.25, seeds=LINES):
     FIG6.runs("bcfw", "bcpfw", "bcfw_gap", "bcpfw_gap", **PUBLISHED),
     place="section 5.1, last paragraph before the recommendation, on pairwise steps; section 3.2, paragraph 4, for linear "
     "convergence",
-    vary={"margin": (1.0, 1.05, 1.1, 1.25)},
+    vary={"margin": MARGINS},
     changed="a margin is asked for, because 0.1690 against 0.1689 on OCR-large counted as smaller; one part per data set, lam and "
     "sampling. Linear convergence is looked at up to the end of the runs; before, in the first 57 or 30 passes of up to 300; "
     f"{APART}.",
 )
-def pairwise_steps(runs, *, margin=1.05):
+def pairwise_steps(runs, *, margin=MARGIN):
     """Improvement is the median gap of BCFW over that of BCPFW after the passes at which the first of their runs ends, uniform or
     with gap sampling. (a) It is at least {margin:g}: smaller; at most the inverse is a contradiction, and between them the runs end
     before the methods separate. One part per data set of figures 5 and 6, lam and sampling. (b) Its geometric mean over the
@@ -173,8 +185,7 @@ def pairwise_steps(runs, *, margin=1.05):
         plain.logged(4.0, END[place])
         end = np.array([min(x[-1] for curves in (plain, pairwise) for x in curves.x)])
         ratio = np.median(plain.at(end)) / max(np.median(pairwise.at(end)), 1e-12)
-        together = NOT_REACHED if 1 / margin < ratio < margin else False
-        found[place, f"smaller gaps, {style.METHODS[pair[0]].label}, lam = {lam:g}"] = ratio >= margin or together
+        found[place, f"smaller gaps, {style.METHODS[pair[0]].label}, lam = {lam:g}"] = _above_1(ratio, margin)
         ratios.setdefault(place, {}).setdefault(lam, []).append(np.log(ratio))
         numbers[f"{place}, lam = {lam:g}, {pair[1]}: gap without pairwise steps over it"] = ratio
         if lam == max(DATA_SETTINGS[place].lams):

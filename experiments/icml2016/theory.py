@@ -16,12 +16,13 @@ from fwexp.plots.icml2016 import WALKED
     "The regularisation path is eps-approximate at every lam, from lam_inf on.",
     FIG8.runs(task="path"),
     place="section 4, paragraph 1, with the definition of the path; paragraphs on the initialization, for lam_inf",
-    changed="one part per data set, with synthetic ones apart; a path that was cut no longer contradicts the sentence.",
+    changed="one part per data set, with synthetic ones apart; a path that was cut no longer contradicts the sentence. Of the "
+    "gaps on data that at lam_inf is looked at: the path lowers each later one itself before it is logged.",
 )
 def path_is_certified(runs):
     """Computed, on three small problems: at 10 random lam, from lam_min = 0.1 to twice lam_inf, the objective of the weights that
     the path gives is at most eps = 0.1 above the optimum at that lam, which the path knows nothing of. On each data set of figure
-    8, HorseSeg being synthetic and apart: at every break point of every exact path, of both methods and all seeds, the certified
+    8, HorseSeg being synthetic and apart: where every exact path begins, of both methods and all seeds, at lam_inf, the certified
     gap is at most eps; and break points fall, down to the lam that was asked for, which is not reached where a path was cut.
     """
     most = max(small.worst_on_path(small.some_outputs(seed), 0.1, 0.1, 10, seed) for seed in range(3))
@@ -33,9 +34,10 @@ def path_is_certified(runs):
             raise Undecided(f"no exact path on {place} is stored")
         falling = all((np.diff(lams) <= 0).all() for _, lams in paths["at_lam"])
         cut = bool((paths["status"].last() != "converged").any())
-        found[place, "within eps at break points"] = paths["gap"].max().max() <= 0.1 * (1 + 1e-9)
+        found[place, "lam_inf is within eps"] = paths["gap"].first().max() <= 0.1 * (1 + 1e-9)
         found[place, "down to lam_min"] = NOT_REACHED if falling and cut else falling
-        numbers |= {f"{place}: largest gap": paths["gap"].max().max(), f"{place}: paths": len(paths)}
+        numbers |= {f"{place}: largest gap at lam_inf": paths["gap"].first().max(), f"{place}: paths": len(paths)}
+        numbers[f"{place}: largest gap at break points"] = paths["gap"].max().max()
     told = finding(found, numbers, OCR_OF_BOTH_SIZES)
     return Finding({"within eps at random lam": most <= 0.1} | dict(told.parts), numbers, told.stand_ins)
 

@@ -40,7 +40,7 @@ SPEED = {
     "ssg-wavg": 9,
     "ssg-tavg": 8,
     "ssg-avg": 3,
-    "online_eg": 1,
+    "online_eg": 0.5,
     "fw": 1,
     "one_slack": 1.2,
     "bccfw_accelerated": 1e6,
@@ -69,7 +69,7 @@ SMALL = {
     "ssg-wavg": 0.9,
     "ssg-tavg": 0.8,
     "ssg-avg": 0.4,
-    "online_eg": 0.1,
+    "online_eg": 0.05,
     "fw": 1,
     "one_slack": 1.2,
 }

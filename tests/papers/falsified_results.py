@@ -238,6 +238,7 @@ COMPUTED = {
     ],
     "B13-16": [("primal", lambda primal: lambda *given: primal(*given) + 1000.0)],
     "B13-17": [("primal", lambda primal: lambda *given: primal(*given) + 1000.0)],
+    "B13-18": [("cutting_plane", lambda found: lambda *given: ([found(*given)[-1][0]] * 10,))],
     "B13-19": [
         ("coordinate_descent", lambda descent: lambda X, *given: descent(1.01 * X, *given)),
         ("prox_sdca", lambda found: lambda *given: 1.01 * found(*given)),

@@ -104,8 +104,13 @@ def test_every_claim_with_runs_is_contradicted_here():
 
 
 SAME = {"B13-12": "L-2", "B13-13": "L-1", "B13-15": "R-5"}
-FALSE = {"B13-15": {PRINTED_EQUALITY}, "B13-18": {"n per iteration of the cutting plane"}}
-FALSE |= {"B13-31": {"lam = 1.0, ten times shorter"}, "R-12": {WITH_N}, "R-13": {CONSTANT_ERROR}, "R-14": {BY_NORMS}}
+FALSE = {
+    "B13-15": {PRINTED_EQUALITY},
+    "B13-31": {"lam = 1.0, ten times shorter"},
+    "R-12": {WITH_N},
+    "R-13": {CONSTANT_ERROR},
+    "R-14": {BY_NORMS},
+}
 """Claims of the papers that computations contradict, with the contradicted parts."""
 
 

@@ -48,10 +48,11 @@ def test_a_method_without_dual_is_held_against_the_highest_dual_of_the_same_word
 def test_growth_is_the_exponent_of_n_and_needs_three_sizes():
     sizes = [125, 250, 500]
     samples = [make_run("fw", lambda calls, n=n: 0.1 * n / calls, n=n, sample=float(n)) for n in sizes]
-    found = rows(make_run("fw", lambda calls: 0.1 * N / calls), *samples)
+    average = samples[0].assign(iterate="wavg", primal=0.2)  # logged by some runs only
+    found = rows(make_run("fw", lambda calls: 1e-3 * N / calls), *samples, average)
     assert set(found.loc["fw", "keys"].split()) == {f"fw/{n}/0" for n in [N, *sizes]}
     assert found.loc["fw", "growth 0.1"] == pytest.approx(1.0, abs=0.05)
-    assert found.loc["fw", "calls 0.1"] == pytest.approx(N)  # of the largest
+    assert found.loc["fw", "calls 0.1"] == 100  # of the largest, which is no sample
     few = rows(make_run("fw", lambda calls: 0.1 * N / calls), samples[0])
     assert np.isnan(few.loc["fw", "growth 0.1"])
 

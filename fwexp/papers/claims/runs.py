@@ -1,7 +1,7 @@
 """The runs of a claim: curves by seed, and the questions that criteria ask of them.
 
-A range of passes that the runs do not cover leaves a claim undecided. All criteria read the words of a paper that name no number
-in the same way:
+A range of passes that the runs do not cover leaves a claim undecided. Criteria read the words of a paper that name no number in
+the same way, unless they state another one:
 
 * a method is **lower** than another if its line is lower: the median over the seeds, as the figures draw it. ``seeds`` = 1 requires
   separate bands, every seed below every seed. It is lower **in a range** if it is at a share of at least `SHARE` of the logged
