@@ -49,7 +49,7 @@ Look up
 
   -h, --help     print this text; `fwexp COMMAND --help` describes a command
   --version      print the version
-  --plugin FILE  load your solver, data set, figure or claim from a file, before any command
+  --plugin FILE  load your solver, data set, figure or claim from a file, for any command
                  (FWEXP_PLUGINS=FILE:FILE loads several)
   -sc, --shell-completion install=bash
                  print a script that completes words with the tab key: eval "$(fwexp -sc install=bash)"
@@ -144,6 +144,7 @@ def _drop_output() -> bool:
 
 
 def _dispatch(argv: list[str]) -> int:
+    files, argv = plugin_files.taken_from(argv)
     if not argv or argv[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0 if argv else 2
@@ -157,7 +158,6 @@ def _dispatch(argv: list[str]) -> int:
         return completion.main(arguments, COMMANDS)
     if name not in COMMANDS:
         raise OptionError(unknown("command", name, COMMANDS))
-    files, arguments = plugin_files.taken_from(arguments)
     from fwexp.jit.threads import num_threads
 
     num_threads()  # else a bad OMP_NUM_THREADS would be found in the middle of a run

@@ -53,6 +53,18 @@ def test_all_that_a_file_has_is_used_by_all_commands(folder, capsys):
     assert "words and their tags" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("flag", [["--plugin", "my_solver.py"], ["--plugin=my_solver.py"]])
+def test_a_file_is_named_before_a_command_or_after_it(folder, capsys, flag):
+    for words in ([*flag, "options", "subgradient"], ["options", *flag, "subgradient"], ["options", "subgradient", *flag]):
+        assert main(words) == 0
+        assert "solver.offset=1" in capsys.readouterr().out
+    assert main(["options", "subgradient"]) == 2
+    assert main([*flag, "optoins"]) == 2
+    assert "unknown command 'optoins' (did you mean 'options'?)" in capsys.readouterr().err
+    assert main(["--plugin"]) == 2
+    assert capsys.readouterr().err == "fwexp: --plugin needs a file, got none\n"
+
+
 def test_files_are_there_as_long_as_they_are_named(folder, monkeypatch, capsys):
     known = [list(SOLVERS), list(DATASETS), list(FIGURES)]
     with plugin_files.using(["my_solver.py"]):

@@ -40,7 +40,7 @@ def main(given: Arguments) -> int:
     Raises
     ------
     UserError
-        If an argument is wrong, no run matches, or MLflow is missing.
+        If an argument is wrong, no run matches or can be read, or MLflow is missing.
     """
     from fwexp import store
     from fwexp.commands.filters import read_filters
@@ -68,6 +68,8 @@ def main(given: Arguments) -> int:
         print(f"{count} of {len(runs)} runs written to {folder / 'mlflow.db'}; the others are there already")
         return 0
     results = store.read_results(runs)
+    if results.empty:
+        raise ParameterError(f"there are no rows to export in {results_dir}, because the runs that match are damaged or empty")
     if "--runs" in flags:
         results = results.sort_values("step", kind="stable").drop_duplicates(["key", "iterate"], keep="last").sort_index()
     _write(results, target)

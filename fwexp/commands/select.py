@@ -69,7 +69,8 @@ def main(given: Arguments) -> int:
     overrides = [f"{key}={quote(value) if key in folders.FOLDER_KEYS else value}" for key, value in keys.items()]
     with sweep.planned(overrides) as (configs, where, run):
         selection.check(configs)
-        run(configs)
+        configs = run(configs)
+        selection.check(configs)  # again, without those that skip_invalid left out
         stored = functools.partial(store.stored, where["results_dir"])
         found = selection.select(configs, stored)
         if "--refit" in flags:

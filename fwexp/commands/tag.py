@@ -4,6 +4,7 @@
 
 import dataclasses
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -293,8 +294,11 @@ def _by_name(path: Path) -> str:
 
 def _check_target(target: Path, sources: list[Path]) -> None:
     """Reject a file that cannot be written after training, or that is read before."""
-    if target.is_dir() or not target.resolve().parent.is_dir():
+    folder = target.resolve().parent
+    if target.is_dir() or not folder.is_dir():
         raise ParameterError(f"--save must be a file in a folder that exists, got {shown(str(target))}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ParameterError(f"--save must be a file in a folder that can be written, got {shown(str(target))}")
     if any(target.exists() and source.exists() and target.samefile(source) for source in sources):
         raise ParameterError(f"--save must be another file than those that are read, got {shown(str(target))}")
 

@@ -45,4 +45,7 @@ def this_process() -> str:
 def is_gone(token: str) -> bool:
     """Return whether the process of a token is known to have ended; False for tokens of other machines and for non-tokens."""
     match = TOKEN.fullmatch(token)
-    return bool(match) and match["machine"] == _machine() and _started(int(match["pid"])) != match["started"]
+    if not match or match["machine"] != _machine():
+        return False
+    started = _started(int(match["pid"]))
+    return started is None or (started != match["started"] and "" not in (started, match["started"]))

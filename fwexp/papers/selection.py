@@ -206,9 +206,8 @@ def _groups(configs: Sequence[Mapping]) -> dict[str, list[Mapping]]:
     """Return the configurations of each data set, by its name and options."""
     groups: dict[str, list[Mapping]] = {}
     for config in configs:
-        name, *options = (
-            value if key == "name" else f"{key}={as_text(value)}" for key, value in config["dataset"].items() if key not in SEEDS
-        )
+        shown = {key: value for key, value in config["dataset"].items() if key != "validation_seed"}
+        name, *options = (value if key == "name" else f"{key}={as_text(value)}" for key, value in shown.items())
         groups.setdefault(" ".join([name, *options]), []).append(config)
     return groups
 

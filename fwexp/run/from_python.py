@@ -48,7 +48,8 @@ def sweep(
     **values
         The keys of ``fwexp run``: ``dataset``, ``solver``, ``lam``, ``seed``, ``max_passes``, ``gap_tol``, ``data_dir``, ``force``,
         ``skip_invalid``, ``fail_fast``, ``experiment``, ... A list, tuple, range or array holds values that are tried in turn; a
-        list in it is one value, such as ``iterates=[["last"]]``. All else is one value. A key of ``grid`` must not be repeated.
+        list in it is one value, such as ``iterates=[["last"]]``. All else is one value. A key of ``grid`` must not be repeated,
+        nor set what a parameter above sets.
 
     Returns
     -------
@@ -91,10 +92,11 @@ def sweep(
     if not isinstance(grids, Sequence) or not grids or not all(isinstance(each, Mapping) for each in grids):
         raise ParameterError(f"grid must be a dict or a list of dicts, got {shown(grid)}")
     given: dict[str, Any] = {"hydra/launcher": launcher, "results_dir": results_dir}
-    given |= {f"hydra.launcher.{key}": value for key, value in (launcher_options or {}).items()}
+    # A list of one value, because the values of any other list would be swept.
+    given |= {f"hydra.launcher.{key}": [value] for key, value in (launcher_options or {}).items()}
     files = [plugin] if isinstance(plugin, str | os.PathLike) else plugin
     with plugin_files.using(files), hydra_loader() as loader:
-        points = _points(loader, [_overrides(each, values) + _overrides({}, given) for each in grids])
+        points = _points(loader, [_overrides(each, values, given) for each in grids])
         configs = {key: config for each in points for key, config in each.configs.items()}
         misfits = [error for each in points for error in each.misfits]
         where = points[0].execution
@@ -132,11 +134,14 @@ def _points(loader, overrides: Sequence[Sequence[str]]) -> list:
     return points
 
 
-def _overrides(grid: Grid, values: Grid) -> list[str]:
-    """Return Hydra's overrides for values by key."""
+def _overrides(grid: Grid, values: Grid, given: Grid) -> list[str]:
+    """Return Hydra's overrides for values by key: of a grid, of arguments of any name, and ``given`` by parameters of their own."""
     if both := sorted(grid.keys() & values.keys()):
         raise OptionError(f"{both[0]} must be given once, got it in the grid and as an argument")
-    return [_override(key, value) for key, value in {**grid, **values}.items()]
+    if both := sorted(given.keys() & {**grid, **values}.keys()):
+        own = "results_dir, launcher or launcher_options"
+        raise OptionError(f"{both[0]} must be set by a parameter of fwexp.sweep ({own}), got it among the keys of the sweep")
+    return [_override(key, value) for key, value in {**grid, **values, **given}.items()]
 
 
 def _override(key: str, value) -> str:

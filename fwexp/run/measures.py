@@ -19,7 +19,9 @@ def measures(run: StoredRun) -> dict[str, float]:
     trace = trace[trace["iterate"] == run.record["iterate"]]
     if trace.empty:
         return {}
-    row = trace.loc[(trace["primal"] - run.record["primal"]).abs().fillna(math.inf).idxmin()]
+    # A heuristic path has no objective, and that of a diverged run may not be finite: such runs return their last weights.
+    primal = run.record["primal"]
+    row = trace.iloc[-1] if primal is None else trace.loc[(trace["primal"] - primal).abs().fillna(math.inf).idxmin()]
     own = list(dict.fromkeys([*TRACE_COLUMNS, *trace.columns[: trace.columns.get_loc("dataset")]]))
     found = {name: row[name] for name in own if name != "iterate" and name in trace}
     return found | {name: run.record[name] for name in (*AXES, "primal", "dual", "gap") if run.record.get(name) is not None}

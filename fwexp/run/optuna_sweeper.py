@@ -9,6 +9,7 @@ depends on the points before it alone, so a search that was killed goes on as if
 
 import contextlib
 import json
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -232,6 +233,13 @@ class _Search:
         checksums = runner.known_checksums(config["dataset"], self._where["data_dir"])
         return store.stored(self._folder, config, checksums)
 
+    def _run_of(self, key: str, config: Mapping) -> store.StoredRun | None:
+        """Return the stored run that gives a point its value; None if the point's own run failed, or is still to be done."""
+        run, tried = self._stored(config), self._tried.get(key)
+        if tried is None:
+            return None if store.is_due(run, self._where["force"]) else run
+        return None if tried.status == "failed" else run
+
     def _do(self, study, batch: Sequence[_Point], failed: list[str], misfits: list[UserError]) -> int:
         """Run points that are not stored and report them to the study; return the number of points left for the next time."""
         from optuna.trial import TrialState
@@ -249,7 +257,7 @@ class _Search:
         for point in batch:
             key = point.config and key_of(point.config)
             value, misfit = None, point.misfit or unfit.get(key)
-            if key and misfit is None and (run := self._stored(point.config)):
+            if key and misfit is None and (run := self._run_of(key, point.config)):
                 try:
                     value = value_of(run, self._quantity)
                 except ParameterError as none:
@@ -265,7 +273,7 @@ class _Search:
                 continue
             state = TrialState.PRUNED if misfit else TrialState.FAIL if value is None else TrialState.COMPLETE
             study.tell(point.number, value, state, skip_if_finished=True)
-        if left and not self._where["fail_fast"]:
+        if left and not (failed and self._where["fail_fast"]):
             raise error
         return left
 
@@ -278,8 +286,8 @@ def _distribution(override: Override):
     log = "log" in getattr(swept, "tags", ())
     if override.value_type is ValueType.INTERVAL_SWEEP:
         low, high = swept.start, swept.end
-        if not (low < high and (low > 0 or not log)):
-            raise ParameterError(f"{given!r} must have ends in their order, and above 0 on a log scale")
+        if not (-math.inf < low < high < math.inf and (low > 0 or not log)):
+            raise ParameterError(f"{given!r} must have finite ends in their order, and above 0 on a log scale")
         kind = IntDistribution if isinstance(low, int) and isinstance(high, int) else FloatDistribution
         return kind(low, high, log=log)
     if log:

@@ -26,6 +26,7 @@ from fwexp.run.hydra_loader import checked, current, started_by_us
 from fwexp.run.hydra_settings import SWEEPERS
 from fwexp.run.optuna_sweeper import OptunaOptions, OptunaSweeper
 from fwexp.run.work import Todo
+from fwexp.store.keys import key_of
 
 CONFIG_NAME = "config"
 
@@ -105,8 +106,10 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
 
 
 @contextlib.contextmanager
-def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callable[[Sequence[Mapping]], None]]]:
+def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callable[[Sequence[Mapping]], list[Mapping]]]]:
     """Return the plan of ``fwexp run -m``: the configurations, the places, and a function that runs some as the overrides say.
+
+    The function returns the configurations that fit, without those that ``skip_invalid`` leaves out.
 
     Parameters
     ----------
@@ -115,8 +118,16 @@ def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callab
     """
     with hydra_loader() as loader:
         points = grids.expand(loader, overrides, CONFIG_NAME)
-        where = _places(points)
-        yield list(points.configs.values()), where, lambda some: _raise_any(execute_in(points.with_hydra, [some], **where))
+        where, misfits = _places(points), points.misfits
+
+        def run(some: Sequence[Mapping]) -> list[Mapping]:
+            nonlocal misfits
+            reported, misfits = misfits, []  # once
+            unfit: dict[str, UserError] = {}
+            _raise_any(execute_in(points.with_hydra, [some], misfits=reported, unfit=unfit, **where))
+            return [config for config in some if key_of(config) not in unfit]
+
+        yield list(points.configs.values()), where, run
 
 
 def _places(points: grids.Points) -> dict:
@@ -201,7 +212,10 @@ def _raise_any(errors: Sequence[Exception | None]) -> None:
 
 @contextlib.contextmanager
 def hydra_loader() -> Iterator:
-    """Start Hydra from Python and give its configuration loader, within another such block the same; its errors become one line."""
+    """Start Hydra from Python and give its configuration loader, within another such block the same; its errors become one line.
+
+    A program that Hydra started, with ``@hydra.main``, has its own Hydra again at the end.
+    """
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
@@ -209,6 +223,8 @@ def hydra_loader() -> Iterator:
         yield loader
         return
     register()
+    before = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
     try:
         with started_by_us(RunMode.RUN):
             started = initialize_config_dir(str(conf_dir()), version_base="1.3", job_name="fwexp")
@@ -218,3 +234,5 @@ def hydra_loader() -> Iterator:
             yield hydra.config_loader
     except COMPOSING as error:
         raise explain(error) from error
+    finally:
+        GlobalHydra.instance().hydra = before

@@ -60,6 +60,22 @@ def test_what_cannot_be_exported_is_one_line(arguments, message, results_dir, tm
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
+@pytest.mark.parametrize("name", ["runs.csv", "runs.parquet"])
+def test_an_export_is_not_replaced_by_one_without_rows(results_dir, tmp_path, capsys, name):
+    target, where = tmp_path / name, f"results_dir={results_dir}"
+    assert main(["export", str(target), where]) == 0
+    before = target.read_bytes()
+    for trace in results_dir.rglob("trace.parquet"):
+        trace.unlink()
+    capsys.readouterr()
+    with pytest.warns(UserWarning, match="is damaged and was left out: trace.parquet is missing"):
+        assert main(["export", str(target), where]) == 2
+    assert capsys.readouterr().err == (
+        f"fwexp: there are no rows to export in {results_dir}, because the runs that match are damaged or empty\n"
+    )
+    assert target.read_bytes() == before
+
+
 def test_a_missing_tracker_is_one_line(results_dir, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(__import__("sys").modules, "mlflow", None)
     assert main(["export", "--mlflow", str(tmp_path / "tracked"), f"results_dir={results_dir}"]) == 2

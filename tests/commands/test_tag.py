@@ -268,6 +268,13 @@ def test_mistakes_are_one_line(tag, arguments, message):
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
 
 
+def test_a_folder_that_cannot_be_written_is_found_before_training(tag, monkeypatch):
+    """Made up, for root writes all."""
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    assert tag("train.txt", *SAVE) == (2, "", "fwexp: --save must be a file in a folder that can be written, got 'm.npz'\n")
+    assert not Path("m.npz").exists()
+
+
 def test_mistakes_in_models_and_words_are_one_line(tag):
     def fails(message, *arguments, given=""):
         code, out, err = tag("--model", "m.npz", *arguments, given=given)

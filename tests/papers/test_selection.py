@@ -164,6 +164,28 @@ def test_the_command_runs_what_is_missing_and_prints_a_table(tmp_path, monkeypat
     assert "after training on the whole training set; test error 0." in captured.err
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["solver=bcfw,ssg", "solver.line_search=true,false"], "unknown key 'solver.line_search'"),
+        (["solver=bcfw,lbfgs", "lam=1,0.1"], "solver lbfgs does not minimise the objective hinge"),  # known with the data only
+    ],
+)
+def test_combinations_that_do_not_fit_are_left_out_and_counted(words, reason, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["select", "dataset=digits", "max_passes=1", "skip_invalid=true", *words, "--refit", "--format", "csv"]) == 0
+    captured = capsys.readouterr()
+    (line,) = (line for line in captured.err.splitlines() if line.startswith("skipped "))
+    assert line.startswith(f"skipped 2 of 4 combinations, which do not fit: {reason}")
+    assert len(captured.out.splitlines()) == 1 + 2
+
+
+def test_a_choice_of_which_one_fits_is_none(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["select", "dataset=digits", "solver=bcfw,lbfgs", "lam=1", "max_passes=1", "skip_invalid=true"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith("such as lam=0.1,0.01, got one for digits validation=0.2")
+
+
 def test_words_are_completed(monkeypatch, capsys):
     monkeypatch.setenv("COMP_LINE", "fwexp select dataset=digits dataset.val")
     assert main(["run", "-sc", "query=bash"]) == 0
@@ -174,3 +196,12 @@ def test_words_are_completed(monkeypatch, capsys):
 def test_an_option_error_names_the_task():
     with pytest.raises(OptionError, match="takes task=train only, got grid"):
         selection.check([canonical({"dataset": {"name": "digits"}, "task": {"name": "grid"}, "solver": {"name": "auto"}})])
+
+
+def test_a_seed_that_makes_the_data_is_no_seed_of_runs():
+    """Data sets of two seeds are two data sets, so each has its own choice."""
+    configs, stored = runs()
+    of_both = [one | {"dataset": one["dataset"] | {"seed": seed}} for seed in (0, 1) for one in configs]
+    found = selection.select(of_both, lambda one: stored(one | {"dataset": configs[0]["dataset"]}))
+    assert [one.data for one in found] == ["digits validation=0.2 seed=0", "digits validation=0.2 seed=1"]
+    assert [len(one.candidates) for one in found] == [3, 3]

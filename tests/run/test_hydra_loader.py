@@ -1,12 +1,16 @@
 """Configurations that are read once: compositions do not see what others made of them."""
 
 import pytest
+from hydra import compose, initialize_config_dir
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import ConfigRepository
+from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
+from fwexp.errors import OptionError
+from fwexp.run import sweep
 from fwexp.run.hydra_loader import Loader
 from fwexp.run.sweep import expand, hydra_loader
 
@@ -82,6 +86,23 @@ def test_folders_of_one_composition_are_not_those_of_the_next(tmp_path):
         assert composed(loader, there, "+experiment=mine").lam == 0.25
         with pytest.raises(ConfigCompositionException):
             composed(loader, "+experiment=mine")
+
+
+def test_a_program_of_hydra_has_its_own_hydra_afterwards(tmp_path):
+    """As in a function with ``@hydra.main``, which starts Hydra in the same way."""
+    (tmp_path / "config.yaml").write_text("mine: 1\n")
+    with initialize_config_dir(str(tmp_path), version_base="1.3"):
+        own = GlobalHydra.instance().hydra
+        configs = expand(["solver=fw", "lam=0.1,1", "max_passes=0.1", "gap_tol=0"])
+        assert [config["lam"] for config in configs] == [0.1, 1.0]
+        sweep.execute(configs[:1], results_dir=tmp_path / "results")
+        with pytest.raises(OptionError, match="unknown key 'lamb'"):
+            expand(["lamb=1"])
+        with pytest.raises(OptionError, match=r"unknown key 'hydra\.lancher'"), hydra_loader() as loader:
+            composed(loader, "hydra.lancher=x")
+        assert GlobalHydra.instance().hydra is own
+        assert compose("config") == {"mine": 1}
+    assert not GlobalHydra.instance().is_initialized()
 
 
 def test_what_hydra_says_of_itself_is_of_the_folder_that_is_chosen(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 
 from fwexp import store
 from fwexp.cli import main
-from fwexp.run import measures, optuna_sweeper, runner
+from fwexp.run import launching, measures, optuna_sweeper, runner
 
 optuna, sqlalchemy = pytest.importorskip("optuna"), pytest.importorskip("sqlalchemy")
 
@@ -91,11 +91,37 @@ def test_a_failed_trial_is_tried_again_and_one_that_is_gone_too(tmp_path, solved
     assert len({*solved.calls}) == len(solved.calls) <= 4
 
 
+def test_a_run_that_fails_when_it_is_forced_does_not_keep_its_old_value(tmp_path, solved, capsys):
+    """Nor does a run that was to be forced, and that fail_fast left out."""
+    assert search(tmp_path, trials=2) == 0
+    solved.plan += [None, ZeroDivisionError("by nought")]
+    assert search(tmp_path, "force=true", *SPACE, trials=2) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "fwexp: 1 of 2 trials failed; repeat the command to try them again"
+    assert [trial.state.name for trial in trials_of(tmp_path)] == ["COMPLETE", "FAIL"]
+    solved.plan += [ZeroDivisionError("by nought")]
+    assert search(tmp_path, "force=true", "fail_fast=true", "hydra.sweeper.n_jobs=2", *SPACE, trials=2) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert re.fullmatch(r"fwexp: \[1\] .* failed, and fail_fast=true ended the search; not run: 1 of 2 trials", last)
+    assert [trial.state.name for trial in trials_of(tmp_path)] == ["FAIL", "RUNNING"]
+    assert len(solved.calls) == 2 + 2 + 1
+
+
 def test_a_search_ends_at_the_first_failure_if_it_is_to(tmp_path, solved, capsys):
     solved.plan += [None, ZeroDivisionError("by nought")]
     assert search(tmp_path, "fail_fast=true", *SPACE, trials=4) == 1
     assert len(solved.calls) == 2
     assert re.search(r"\[2\] .* failed, and fail_fast=true ended the search; not run: 2 of 4 trials$", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("fail_fast", ["true", "false"])
+def test_a_search_ends_where_its_launcher_does_not_work(tmp_path, monkeypatch, capsys, fail_fast):
+    def broken(*_):
+        raise RuntimeError("no workers here")
+
+    monkeypatch.setattr(launching, "launch", broken)
+    assert search(tmp_path, f"fail_fast={fail_fast}", *SPACE) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "fwexp: the sweep broke off: RuntimeError: no workers here"
+    assert [trial.state.name for trial in trials_of(tmp_path)] == ["RUNNING"]
 
 
 def test_points_that_do_not_fit_are_refused_or_left_out(tmp_path, solved, capsys):
@@ -138,8 +164,11 @@ def test_a_search_that_left_out_all_its_points_is_one_line_again(tmp_path, solve
             "validation_error needs runs that measure it",
         ),
         (["lam=0.1,1", "max_passes=0.1", "solver=ssg", "objective_value=gap"], "got none from solver ssg on dataset digits"),
-        (["lam=tag(log, interval(0, 1))"], "must have ends in their order, and above 0 on a log scale"),
-        (["lam=interval(1, 0)"], "must have ends in their order"),
+        (["lam=tag(log, interval(0, 1))"], "must have finite ends in their order, and above 0 on a log scale"),
+        (["lam=interval(1, 0)"], "must have finite ends in their order"),
+        (["lam=interval(0.01, inf)"], "must have finite ends in their order"),
+        (["lam=interval(-inf, 1)"], "must have finite ends in their order"),
+        (["lam=interval(nan, 1)"], "must have finite ends in their order"),
         (["lam=0.1,-1", "solver=fw"], "lam must be a positive finite number"),
         (["lam=0.1,1", "force=true,false"], "force must have one value"),
         (["lam=0.1,1", "hydra.sweeper.sampler=best"], "'best'; accepted: random, tpe"),
@@ -152,6 +181,15 @@ def test_wrong_searches_take_one_line(tmp_path, capsys, words, message):
     assert search(tmp_path, *words) == 2
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("fwexp: "))
     assert re.search(message, line)
+
+
+def test_runs_without_an_objective_take_one_line(tmp_path, capsys):
+    """A heuristic path has estimates only."""
+    words = ["run", "-m", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=1", "objective_value=primal"]
+    path = ["task=path", "task.exact=false", "task.eps=0.3", "task.lam_min=2,4"]
+    assert main([*words, *path, f"results_dir={tmp_path}"]) == 2
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("fwexp: "))
+    assert line == "fwexp: objective_value=primal needs runs that measure it, got none from solver auto on dataset digits"
 
 
 def test_only_a_search_minimises(tmp_path, capsys):

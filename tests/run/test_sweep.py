@@ -340,7 +340,8 @@ def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, mon
     sweep.execute(configs, results_dir="my results", launcher=launcher)
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "2 runs: 0 stored, 2 to run"
-    assert [line.partition(": stopped at ")[0] for line in sorted(lines)] == [
+    ended = [line for line in lines if " running, " not in line]  # on a busy machine there is progress to report
+    assert [line.partition(": stopped at ")[0] for line in sorted(ended)] == [
         "[1/2] digits auto lam=0.01 seed=0 solver.sampling=perm",
         "[2/2] digits auto lam=0.01 seed=0 solver.sampling=uniform",
     ]
@@ -479,6 +480,26 @@ def test_sweeps_from_python_are_those_of_the_command(tmp_path, solved, capsys):
     assert len(solved.calls) == 4 + 3
 
 
+def test_runs_without_an_objective_are_rows_with_their_last_numbers(tmp_path):
+    """A heuristic path has estimates only."""
+    frame = fwexp.sweep({"task.exact": False, "task.eps": 0.3, "task.lam_min": [4.0, 2.0]}, task="path", results_dir=tmp_path)
+    assert list(frame["task.lam_min"]) == [4.0, 2.0]
+    assert frame["primal"].isna().all()
+    last = store.load_results(tmp_path).groupby("key")[["at_lam", "passes", "gap_estimate"]].last()
+    assert last["gap_estimate"].notna().all()
+    np.testing.assert_array_equal(frame[list(last)], last.loc[frame["key"]])
+
+
+def test_a_list_among_the_options_of_a_launcher_is_one_value(tmp_path, monkeypatch):
+    used, lines = [], ["module load python", "export A=1,2"]
+    monkeypatch.setattr(launching, "launch", lambda todo, config, folder: used.append(config.hydra.launcher) or 1 / 0)
+    options = {"setup": lines, "timeout_min": 5}
+    with pytest.raises(RunsFailed, match="the sweep broke off: ZeroDivisionError"):
+        fwexp.sweep(lam=0.1, launcher="submitit_slurm", launcher_options=options, fail_fast=True, results_dir=tmp_path)
+    (launcher,) = used
+    assert (list(launcher.setup), launcher.timeout_min) == (lines, 5)
+
+
 def test_runs_that_fail_are_rows(tmp_path, solved):
     solved.plan += [None, ZeroDivisionError("by nought")]
     given = {"seed": range(3), "max_passes": 0.1, "gap_tol": 0, "results_dir": tmp_path}
@@ -500,6 +521,14 @@ def test_runs_that_fail_are_rows(tmp_path, solved):
         ([], {}, r"grid must be a dict or a list of dicts, got \[\]"),
         (3, {}, "grid must be a dict or a list of dicts, got 3"),
         ({"lam": 1}, {"lam": 2}, "lam must be given once"),
+        ({"results_dir": "mine", "lam": [0.1]}, {}, r"^results_dir must be set by a parameter of fwexp\.sweep \(results_dir, "),
+        ([{"lam": 1}, {"hydra/launcher": "joblib"}], {}, "^hydra/launcher must be set by a parameter"),
+        (None, {"hydra/launcher": "joblib"}, "^hydra/launcher must be set by a parameter"),
+        (
+            {"hydra.launcher.n_jobs": 1},
+            {"launcher": "joblib", "launcher_options": {"n_jobs": 2}},
+            r"^hydra\.launcher\.n_jobs must be set by a parameter",
+        ),
         (None, {"lamb": 1}, "unknown key 'lamb'"),
         (None, {"launcher": "lobjib"}, "unknown hydra/launcher 'lobjib'"),
         (None, {"objective_value": "gap"}, "objective_value is for `fwexp run -m hydra/sweeper=optuna`"),

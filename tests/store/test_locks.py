@@ -145,6 +145,22 @@ def test_a_killed_process_is_gone_also_while_nobody_has_waited_for_it():
     assert not processes.is_gone(processes.this_process())
 
 
+def test_a_process_whose_start_is_not_known_is_not_gone(final, monkeypatch):
+    """As with hidepid, or while no more files can be opened: where the token is written, or where it is read."""
+    token = processes.this_process()
+    assert not processes.is_gone(f"{token.rpartition('-')[0]}-")
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "_started", lambda pid: "")
+        assert not processes.is_gone(token)
+        assert not processes.is_gone(processes.this_process())
+        put(final, 0, f"{token} here")
+        assert not locks.is_orphaned(final)
+        assert locks.is_claimed(final)
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "_started", lambda pid: None)
+        assert processes.is_gone(token)
+
+
 def test_what_the_dead_left_is_removed_and_nothing_else(tmp_path):
     mine = atomic.hidden(tmp_path / "run")
     mine.mkdir()
