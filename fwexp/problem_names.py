@@ -13,7 +13,8 @@ USUAL = {"objective": "hinge", "temperature": 1.0}  # which the name of a proble
 def problem_names(results: "pd.DataFrame") -> "pd.Series":
     """Return the problem of each row: the data set with its options, a kernel, the objective unless it is the hinge, and lam.
 
-    Data of several contents, which a column ``content`` distinguishes, are several problems.
+    Data of several contents, which a column ``content`` distinguishes, are several problems. Rows of unknown content share the
+    problem of the only known content.
     """
     import pandas as pd
 
@@ -29,8 +30,9 @@ def problem_names(results: "pd.DataFrame") -> "pd.Series":
             kernels += results[f"solver.{name}"].map(lambda value, name=name: _said(name, value)).astype(str)
         names += kernels.where(results["solver.kernel"].notna() & (results["solver.kernel"] != "linear"), "")
     if "content" in results:
-        several = results["content"].groupby(names).transform(lambda contents: len({*contents} - {""}) > 1).astype(bool)
-        names += results["content"].map(lambda content: f", data {content or 'unknown'}").where(several, "")
+        several = results["content"].groupby(names).transform("nunique") > 1
+        contents = results["content"].map(lambda content: f", data {content if isinstance(content, str) else 'unknown'}")
+        names += contents.astype(str).where(several, "")
     return names + results["lam_spec"].map(lambda lam: f", lam={lam}" if lam else "").astype(str)
 
 

@@ -35,7 +35,7 @@ class Problem(NamedTuple):
     @property
     def title(self) -> str:
         """The words above a panel."""
-        options = "".join(f", {name} = {value}" for name, value in self.options.items())
+        options = "".join(f", {name} = {value}" for name, value in self.options.items() if value is not None)
         return f"{self.dataset}{options}" + (f", λ = {self.lam}" if self.lam != "" else "")
 
 

@@ -183,8 +183,9 @@ def legends(figure: "Figure", grid: "np.ndarray", panels: Sequence[Panel], frame
 
 def _title(frame):
     """Return the line that explains bands, if there are any."""
-    runs = int(frame["runs"].max())
-    return f"random methods: median of {runs} runs, band from best to worst" if runs > 1 else None
+    runs = frame["runs"][frame["runs"] > 1]
+    count = " to ".join(f"{number:g}" for number in dict.fromkeys([runs.min(), runs.max()]))
+    return f"random methods: median of {count} runs, band from best to worst" if len(runs) else None
 
 
 def _entries(frame, width, lines, handle=4.2):

@@ -76,7 +76,8 @@ class Panel:
     label : str, optional
         Name of the measure; without it, the usual one in `MEASURES`.
     options : mapping
-        Options of the data set, where runs with several values are in the figure: ``{"split": "ocr"}``.
+        Options of the data set, where runs with several values are in the figure: ``{"split": "ocr"}``; None stands for an option
+        that is not given, because it has its default.
     task : str
         What the runs did; nothing where that does not tell them apart.
     method : str
@@ -98,7 +99,7 @@ class Panel:
     focus: bool = False
     yscale: str = ""
     label: str = ""
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str | None] = field(default_factory=dict)
     task: str = "train"
     method: str = ""
     without: Sequence[str] = ()
@@ -112,7 +113,7 @@ class Panel:
     @property
     def place(self) -> str:
         """The data set with its options."""
-        return " ".join([self.dataset, *(f"{option}={value}" for option, value in self.options.items())])
+        return " ".join([self.dataset, *(f"{option}={value}" for option, value in self.options.items() if value is not None)])
 
     def rows(self, results: "pd.DataFrame") -> "pd.DataFrame":
         """Return the rows of `results` that belong to this panel."""
@@ -138,12 +139,15 @@ def has_lam(results: "pd.DataFrame", lam: float | str) -> np.ndarray:
     return by_rule if lam == "1/n" else ~by_rule & np.isclose(results["lam"].to_numpy(float), float(lam), rtol=1e-9)
 
 
-def on_data(results: "pd.DataFrame", dataset: str, options: Mapping[str, str]) -> "pd.DataFrame":
-    """Return the rows of `results` that are on a data set with these options."""
+def on_data(results: "pd.DataFrame", dataset: str, options: Mapping[str, str | None]) -> "pd.DataFrame":
+    """Return the rows of `results` that are on a data set with these options, without those that are None."""
     same = results["dataset"] == dataset
     for option, value in options.items():
         column = option if option == "split" else f"dataset.{option}"
-        same &= (results[column] == value) if column in results else False
+        if column not in results:
+            same &= value is None
+        else:
+            same &= results[column].isna() if value is None else results[column] == value
     return results[same]
 
 
@@ -153,6 +157,11 @@ def suboptimality(results: "pd.DataFrame") -> "pd.DataFrame":
     That is the highest dual of any run in `results` on the same data at the same lam, whether the run is drawn or not; rows of
     runs that go through several lam have it in ``at_lam``. A figure names its runs, a dedicated reference run among them, so runs
     that it does not name cannot change it.
+
+    Raises
+    ------
+    ParameterError
+        If a primal lies below the highest dual, because runs differ in their data or a solver is wrong.
     """
     options = [column for column in results if column.startswith("dataset.")]
     same = [column for column in ("dataset", "split", "objective", "temperature", "lam", "at_lam", *options) if column in results]
@@ -161,9 +170,10 @@ def suboptimality(results: "pd.DataFrame") -> "pd.DataFrame":
     broken = difference < -1e-8 * np.maximum(1.0, highest.abs())
     if broken.any():
         row = results[broken].iloc[0]
-        raise ValueError(
+        raise ParameterError(
             f"weak duality is broken: run {row['key']} ({row['solver']}, lam = {row['lam_spec']}) has primal "
-            f"{row['primal']:.17g} below the dual {highest[broken].iloc[0]:.17g} at {row['passes']:g} passes"
+            f"{row['primal']:.17g} below the dual {highest[broken].iloc[0]:.17g} at {row['passes']:g} passes; "
+            "runs of one problem must have read the same data"
         )
     return results.assign(suboptimality=difference)
 

@@ -27,12 +27,13 @@ def chart_of(results: "pd.DataFrame", x: str = "passes", y: str = "gap") -> tupl
     for name, value, known in (("x", x, AXES), ("y", y, MEASURES)):
         if value not in known:
             raise ParameterError(unknown(name, value, known))
-    heads = results.drop_duplicates("key").set_index("key", drop=False)
-    names = results["key"].map(problem_names(heads)) if len(heads) else results["key"]
-    results = results.assign(dataset=names, figure_method=of_results(results) if len(heads) else names)
-    ends = results.groupby(["dataset", "figure_method", "seed", "key"], dropna=False)["passes"].max().reset_index()
-    longest = ends.sort_values(["passes", "key"]).drop_duplicates(["dataset", "figure_method", "seed"], keep="last")
-    results = results[results["key"].isin(longest["key"])].drop(columns="figure_method")
+    runs = results["key"] + " " + results["status"]  # an interrupted repetition has the key of the run that it repeats
+    heads = results.assign(run=runs).drop_duplicates("run").set_index("run")
+    names = runs.map(problem_names(heads)) if len(heads) else runs
+    results = results.assign(run=runs, dataset=names, figure_method=of_results(results) if len(heads) else names)
+    ends = results.groupby(["dataset", "figure_method", "seed", "run"], dropna=False)["passes"].max().reset_index()
+    longest = ends.sort_values(["passes", "run"]).drop_duplicates(["dataset", "figure_method", "seed"], keep="last")
+    results = results[results["run"].isin(longest["run"])].drop(columns=["run", "figure_method"])
     for name in (x, y):
         if name != "suboptimality" and (name not in results or not results[name].notna().any()):
             raise ParameterError(f"{name} must be in the traces of the runs, which have it nowhere")
@@ -53,7 +54,7 @@ def draw_results(
     """Draw the traces of stored runs against passes or time, one panel for each problem; matplotlib's settings stay as they are.
 
     Lines are medians over the seeds, bands go from the best to the worst seed. If a method has several runs with one seed on a
-    problem, the longest one is drawn.
+    problem, the longest one is drawn. Runs that read data files of another content (column ``content``) are on another problem.
 
     Parameters
     ----------
@@ -79,7 +80,8 @@ def draw_results(
     Raises
     ------
     ParameterError
-        If a column does not exist, or ``ax`` is given for several problems.
+        If a column does not exist, if ``ax`` is given for several problems, or if the dual of a run exceeds the primal of another
+        run on the same problem.
 
     Examples
     --------

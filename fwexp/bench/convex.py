@@ -240,7 +240,8 @@ def main(args: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fwexp.bench.convex", description=main.__doc__)
     parser.add_argument("what", nargs="?", default="all", choices=("all", "stochastic"), help="comparisons to run (default: all)")
     what = parser.parse_args(args).what
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     if what == "all":
         beside_copt()
     stochastic_beside_copt(sums())

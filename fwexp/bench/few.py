@@ -21,6 +21,7 @@ GAPS = (1e-2, 1e-3)
 POSITIONS = (2_000, 100_000)  # of all sequences of a problem
 LONGEST = 8.0  # seconds of a run
 NEVER = 2.0 * LONGEST  # what a run that does not reach a gap counts
+FIRST = {"fit": 0, "test": 1}  # seed of each half, which has every other one
 
 
 class Case(NamedTuple):
@@ -96,13 +97,16 @@ def main() -> int:
     parser.add_argument("--objective", choices=["log", "hinge"], nargs="*", default=["log", "hinge"])
     parser.add_argument("--half", choices=["fit", "test"], nargs="*", default=["fit", "test"])
     given = parser.parse_args()
+    least = 1 + max((FIRST[half] for half in given.half), default=0)
+    if given.seeds < least:
+        parser.error(f"--seeds must be at least {least} for --half {' '.join(given.half)}, got {given.seeds}")
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     for objective in given.objective:
         for half in given.half:
             print(f"\n{objective}, {half}: seconds to {GAPS} by blocks and by batches, and what auto takes over the faster")
             rows = []
-            for seed in range({"fit": 0, "test": 1}[half], given.seeds, 2):
+            for seed in range(FIRST[half], given.seeds, 2):
                 rows.append(measure(seed, objective))
                 row = rows[-1]
                 times = "  ".join(f"{kind} {row[kind][0]:7.3f} {row[kind][1]:7.3f}" for kind in ("block", "batch"))

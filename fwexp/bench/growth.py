@@ -2,8 +2,8 @@
 
 One size at a time goes over up to three decades; the others stay. Measured are the time of a pass of ``auto`` and the bytes of
 problem and state; fitted is the exponent, on the upper half of the range, where what does not grow no longer counts. Next to it
-stands that of the term that grows fastest. The table, ``results/bench/growth.csv``, is kept; the picture ``growth.png`` is drawn
-from it.
+stands that of the term that grows fastest. The table, ``results/bench/growth.csv``, is kept, with the rows of families that are not
+measured now; the picture ``growth.png`` is drawn from it.
 """
 
 import argparse
@@ -110,11 +110,11 @@ def main() -> int:
     if unknown := set(given) - set(FAMILIES):
         parser.error(f"family must be one of {', '.join(FAMILIES)}, got {', '.join(sorted(unknown))}")
     owned.check([TABLE, PICTURE], history.KIND)
-    rows = []
+    table = pd.read_csv(TABLE) if TABLE.exists() else pd.DataFrame()
     for family in given:
-        rows += grown(family)
-        table = pd.DataFrame(rows)
-        print(exponents(table[table["family"] == family]).round(2).to_string(index=False, header=family == given[0]), flush=True)
+        rows = pd.DataFrame(grown(family))
+        table = history.replaced(table, rows, "family")
+        print(exponents(rows).round(2).to_string(index=False, header=family == given[0]), flush=True)
     picture = io.BytesIO()
     with style.context():
         draw(table, picture)

@@ -64,6 +64,11 @@ def write(tables: Mapping[Path, pd.DataFrame | bytes]) -> None:
     owned.write({**tables, **{path: t.to_csv(index=False, float_format="%.4g").encode() for path, t in csv.items()}}, KIND)
 
 
+def replaced(table: pd.DataFrame, rows: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Return a table with these rows instead of those that have the same values in a column; the table may be empty."""
+    return pd.concat([table[~table[by].isin(rows[by])], rows], ignore_index=True) if len(table) else rows
+
+
 def record(measured: list[Measured]) -> None:
     """Append what was measured."""
     check()

@@ -7,7 +7,8 @@ by more than ``CLOSE``, the slowdown of shared cores is fitted to 1, 2 and 4 wor
 an ideal cluster, on ``CLUSTER_N`` examples, continues from there. The passes to a gap are not simulated: they are measured, and
 fitted by a power of the workers (``local``) or a line in the share of examples in flight (``oracles``), which is extrapolation
 beyond 8 workers. Tables: ``results/bench/scale.csv``, from which ``scale.png`` and the figure ``scale/fig1`` are drawn, with the
-load of the machine per core (1: no process waits), and ``scale-costs.csv``, from which ``--simulate`` starts.
+load of the machine per core (1: no process waits), and ``scale-costs.csv``. From both, ``--simulate`` simulates regimes again, all
+or those that are named.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import wait
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ from fwexp.distributed import Shards, shard
 from fwexp.distributed.cluster import connected
 from fwexp.distributed.simulation import Costs, Load, Machine, simulate
 from fwexp.driver.iteration import Budget
-from fwexp.errors import exit_code
+from fwexp.errors import ParameterError, exit_code
 from fwexp.files import owned
 from fwexp.plots import scaling
 from fwexp.problems.evaluation import Evaluator
@@ -340,10 +341,10 @@ def passes_of(load: Load, workers, passes) -> Callable[[int, int], float]:
     return lambda k, n: 1 + slope * max(0.0, share(k, n) - first)
 
 
-def simulated(costs: pd.DataFrame, measurements: pd.DataFrame) -> list[tuple]:
-    """Return rows of this machine and of an ideal cluster, by costs and measured passes."""
+def simulated(costs: pd.DataFrame, measurements: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
+    """Return rows of this machine and of an ideal cluster for some regimes, by the costs of all and by measured passes."""
     rows, by_name = [], costs.set_index("regime")
-    for name, row in by_name.iterrows():
+    for name, row in by_name[by_name.index.isin(names)].iterrows():
         load, own = of_row(Load, row), of_row(Costs, row)
         small = name.replace("large", "small")
         if small != name and small in by_name.index:
@@ -356,39 +357,41 @@ def simulated(costs: pd.DataFrame, measurements: pd.DataFrame) -> list[tuple]:
             for workers in counts:
                 found = simulate(own, size, workers, machine)
                 rows.append((name, series, workers, found.calls_per_second, passes(workers, size.n), found.bottleneck, np.nan))
-    return rows
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def main() -> int:
     """Measure and simulate, print, and write the tables."""
     parser = argparse.ArgumentParser(description="Measure and simulate how training grows with workers.")
     parser.add_argument("regimes", nargs="*", metavar="regime", help=f"of {'; '.join(REGIMES)}; by default all")
-    parser.add_argument("--simulate", action="store_true", help="with the costs and measurements that are stored")
+    parser.add_argument("--simulate", action="store_true", help="measure nothing: take stored costs and measurements")
     given = parser.parse_args()
     if unknown := set(given.regimes) - set(REGIMES):
         parser.error(f"regime must be one of {'; '.join(REGIMES)}, got {'; '.join(sorted(unknown))}")
     owned.check([TABLE, COSTS, TABLE.with_suffix(".png")], history.KIND)
-    costs, table = (pd.read_csv(path) if path.exists() else pd.DataFrame() for path in (COSTS, TABLE))
-    measurements = table[table["series"] == "measured"] if len(table) else table
+    costs, table = (pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS) for path in (COSTS, TABLE))
+    is_measured = table["series"] == "measured"
+    measurements, simulations = table[is_measured], table[~is_measured]
     if not given.simulate:
         with connected("bench", n_workers=max(WORKERS)) as client:
             for name in given.regimes or REGIMES:
                 cost, rows = measure(name, client)
-                costs = _replaced(costs, pd.DataFrame([cost]))
-                measurements = _replaced(measurements, pd.DataFrame(rows, columns=COLUMNS))
+                costs = history.replaced(costs, pd.DataFrame([cost]), "regime")
+                measurements = history.replaced(measurements, pd.DataFrame(rows, columns=COLUMNS), "regime")
                 history.write({COSTS: costs, TABLE: measurements})
-    table = pd.concat([measurements, pd.DataFrame(simulated(costs, measurements), columns=COLUMNS)], ignore_index=True)
+    known = [name for name in costs["regime"] if name in {*measurements["regime"]}]
+    chosen = given.regimes if given.simulate and given.regimes else known or list(REGIMES)
+    if lacking := sorted(set(chosen) - set(known)):
+        unmeasured = f"{'; '.join(lacking)} (measured: {'; '.join(known) or 'none'})"
+        raise ParameterError(f"--simulate needs regimes that were measured, got {unmeasured}; run without --simulate first")
+    simulations = history.replaced(simulations, simulated(costs, measurements, chosen), "regime")
+    table = pd.concat([measurements, simulations], ignore_index=True)
     history.write({TABLE: table})
     picture = io.BytesIO()
     scaling.draw(scaling.data(None, pd.read_csv(TABLE).fillna({"bottleneck": ""})), None).savefig(picture, dpi=110)
     history.write({TABLE.with_suffix(".png"): picture.getvalue()})
     print(side_by_side(table).to_string(index=False))
     return 0
-
-
-def _replaced(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a table in which the rows of some regimes are replaced."""
-    return pd.concat([table[~table["regime"].isin(rows["regime"])], rows], ignore_index=True) if len(table) else rows
 
 
 def side_by_side(table: pd.DataFrame) -> pd.DataFrame:

@@ -112,12 +112,15 @@ def main() -> int:
     parser.add_argument("--half", choices=["fit", "test"], default="fit", help="even seeds to tune on, or the odd ones")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often everything is trained")
     given = parser.parse_args()
+    parity = ("fit", "test").index(given.half)
+    seeds = [seed for seed in range(*given.seeds) if seed % 2 == parity]
+    if not seeds:
+        first, end = given.seeds
+        parser.error(f"--seeds must include an {('even', 'odd')[parity]} one for --half {given.half}, got {first} {end}")
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     rows: list[dict] = []
-    for seed in range(*given.seeds):
-        if seed % 2 != ("fit", "test").index(given.half):
-            continue
+    for seed in seeds:
         of_seed = case(seed)
         rows += (here := measure(of_seed, seed, given.rounds))
         size = f"{of_seed.kind:11}n={of_seed.n:<6}p={of_seed.p:<7}K={of_seed.K:<4}lam n={of_seed.lam * of_seed.n:<8.3g}"

@@ -6,12 +6,12 @@ import textwrap
 from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
-from fwexp.errors import ParameterError
+from fwexp.errors import OptionError, ParameterError
 from fwexp.files import folders
 from fwexp.run.config import PRESETS
 
 USAGE = """\
-usage: fwexp claims [PAPER] [--run] [--strict] [--preset full|smoke] [--archive FILE]
+usage: fwexp claims [PAPER] [--run | --archive FILE] [--strict] [--preset full|smoke]
                     [results_dir=DIR] [data_dir=DIR] [published=DIR]
 
 Check the papers' claims against stored runs. Prints one line per claim: the verdict, its place in the paper, and the reason if it
@@ -58,6 +58,8 @@ def main(given: Arguments) -> int:
     """
     names, flags, keys = given
     preset = flags.get("--preset", "full")
+    if "--run" in flags and "--archive" in flags:
+        raise OptionError("fwexp claims takes either --run or --archive, because claims are decided from the archive alone")
     from fwexp.papers.claims.registry import of_paper
     from fwexp.papers.claims.verdict_records import check_all, check_writable, run_missing, save, summary
 

@@ -2,9 +2,7 @@
 
 # ruff: noqa: T201
 
-import hashlib
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,10 +35,12 @@ Prints medians over seeds with their intervals; Wilcoxon's signed-rank tests of 
 correction; each side against the best other side; and the fastest side for each data set and lam. If a side has no dual on a
 problem (ssg, for example), all sides are measured there by the primal above the best dual of any stored run. Tests take, for each
 problem, the smallest gap that more than half of the seeds of every side reach. Writes performance profiles and a
-critical-difference diagram (Friedman, Nemenyi) to DIR/figures/compare/.
+critical-difference diagram (Friedman, Nemenyi) to DIR/figures/compare/; the names of the files contain the sides, --dataset, --lam
+and --gaps.
 """
 FORMATS = ("text", "csv", "latex")
-FLAGS = dict.fromkeys(("--dataset", "--lam", "--gaps", "--config-dir"), ()) | {"--format": FORMATS}
+FILTERS = ("--dataset", "--lam", "--gaps")  # flags that the names of files contain, because they change what is drawn
+FLAGS = dict.fromkeys((*FILTERS, "--config-dir"), ()) | {"--format": FORMATS}
 
 
 @command("fwexp compare", USAGE, words=math.inf, offers=methods, flags=FLAGS, in_words=":/[")
@@ -69,6 +69,7 @@ def main(given: Arguments) -> int:
         lams = flags["--lam"].split(",")
         filters["lam"] = [lam if lam == "1/n" else _numbers("--lam", lam)[0] for lam in lams]
     from fwexp.papers import comparison, figure_files
+    from fwexp.papers.figure_variants import label
 
     config_dir = Path(flags["--config-dir"]) if "--config-dir" in flags else None
     if config_dir and not config_dir.is_dir():
@@ -77,10 +78,10 @@ def main(given: Arguments) -> int:
     if len({side.store is None for side in sides}) > 1:
         raise OptionError("fwexp compare takes methods or folders, not both")
     folder = folders.check_folder("results_dir", results_dir) / "figures" / "compare"
-    name = re.sub(r"[^\w.-]+", "_", "-".join(words)).strip("_")
-    name = name if len(name) <= 60 else f"{name[:50]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    for stem in (name, f"{name}-ranks"):
-        figure_files.check_writable(folder / stem, figure_files.PICTURE)
+    chosen = [f"{flag.lstrip('-')}={flags[flag]}" for flag in FILTERS if flag in flags]
+    stem = folder / label("-".join([*words, *chosen]))
+    for path in (stem, _of_ranks(stem)):
+        figure_files.check_writable(path, figure_files.PICTURE)
     results = comparison.load(sides, results_dir, **filters)
     if results.empty and "dataset" in filters and filters["dataset"] not in (known := names("dataset")):
         raise ParameterError(unknown("dataset", filters["dataset"], known))
@@ -94,8 +95,14 @@ def main(given: Arguments) -> int:
         print_line(f"left out: {left_out}")
     solvers = results.drop_duplicates("key").set_index("key")["solver"]
     made = _print(seeds, solvers, [side.name for side in sides], flags.get("--format", "text"))
-    _draw(*made, words, folder / name, print if "--format" not in flags else print_line)
+    title = ", ".join(words) + (f" ({', '.join(chosen)})" if chosen else "")
+    _draw(*made, title, stem, print if "--format" not in flags else print_line)
     return 0
+
+
+def _of_ranks(stem: Path) -> Path:
+    """Return the stem of the files of the critical-difference diagram."""
+    return stem.with_name(f"{stem.name}-ranks")
 
 
 def _print(seeds, solvers, sides: list[str], form: str) -> tuple:
@@ -117,23 +124,25 @@ def _print(seeds, solvers, sides: list[str], form: str) -> tuple:
     return costs, paired_tests.rank_frame(seeds, levels, solvers)
 
 
-def _draw(costs, ranks, words: list[str], stem: Path, tell: Callable[[str], None]) -> None:
-    """Draw and save the figures, and print their files."""
+def _draw(costs, ranks, title: str, stem: Path, tell: Callable[[str], None]) -> None:
+    """Draw and save the figures, and print their files; remove an older diagram of ranks if there are no ranks any more."""
     from fwexp.papers import figure_files
     from fwexp.papers.origin import Origin
     from fwexp.plots import profiles, rank_diagram
 
-    frame, of = profiles.data(costs), ", ".join(words)
-    drawn = [(profiles.draw(frame), frame, stem, f"Performance profiles of {of}")]
+    frame = profiles.data(costs)
+    drawn = [(profiles.draw(frame), frame, stem, f"Performance profiles of {title}")]
     if len(ranks):
-        drawn.append((rank_diagram.draw(ranks), ranks, stem.with_name(f"{stem.name}-ranks"), f"Mean ranks of {of}"))
-    for picture, numbers, place, title in drawn:
-        for path in figure_files.save_figure(picture, numbers, place, Origin(f"compare/{place.name}", title)):
+        drawn.append((rank_diagram.draw(ranks), ranks, _of_ranks(stem), f"Mean ranks of {title}"))
+    else:
+        figure_files.remove(_of_ranks(stem), figure_files.PICTURE)
+    for picture, numbers, place, words in drawn:
+        for path in figure_files.save_figure(picture, numbers, place, Origin(f"compare/{place.name}", words)):
             tell(str(path))
 
 
 def _numbers(flag: str, text: str) -> list[float]:
-    """Return the positive numbers in a list."""
+    """Return the positive numbers in a list, each once."""
     numbers = []
     for part in text.split(","):
         try:
@@ -143,4 +152,4 @@ def _numbers(flag: str, text: str) -> list[float]:
         if not (number > 0 and math.isfinite(number)):
             raise ParameterError(f"{flag} takes positive numbers with commas between, got {text!r}")
         numbers.append(number)
-    return numbers
+    return list(dict.fromkeys(numbers))

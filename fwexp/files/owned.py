@@ -84,6 +84,32 @@ def write(contents: Mapping[Path, bytes | Callable[[], bytes]], kind: str) -> No
         atomic.write({folder / RECORD: _record(kind, others | sums)})
 
 
+def remove(paths: Iterable[Path], kind: str) -> None:
+    """Remove files of one folder, as far as they exist, and their lines in its record.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        The files, in the order in which they are removed.
+    kind : str
+        As in `check`.
+
+    Raises
+    ------
+    ParameterError
+        As in `write`.
+    """
+    paths = [path for path in paths if os.path.lexists(path)]
+    for folder in {path.parent for path in paths}:
+        with _alone(folder, folder / RECORD):
+            names = {path.name for path in paths}
+            written = _check_files(folder, names, kind)
+            for path in paths:
+                path.unlink(missing_ok=True)
+            kept = {name: sums for name, sums in written.items() if name not in names}
+            atomic.write({folder / RECORD: _record(kind, kept)})
+
+
 def check_folder(folder: Path, kind: str | None = None) -> None:
     """Check that a folder can be replaced as a whole: it is missing, empty, or holds only files that fwexp wrote, unchanged.
 

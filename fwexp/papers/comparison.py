@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.files.checksums import sha256
 from fwexp.methods import ALIASES, flat_options, methods, of_results, read_method, stated
 from fwexp.papers.claims.runs import first
 from fwexp.papers.significance import LEAST, median_interval
@@ -120,7 +119,7 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
     runs = [(folder, run) for folder in folders for run in store.find_runs(folder, include={"damaged"}, **filters)]
     whole = [(folder, run) for folder, run in runs if run.status != "damaged"]
     duals = [run.record.get("dual") for _, run in whole]
-    heads = [run.columns() | {"store": folder, "content": _content(run.record)} for folder, run in whole]
+    heads = [run.columns() | {"store": folder} for folder, run in whole]
     heads = comparable(pd.DataFrame(heads).assign(dual=np.array(duals, dtype=float)), TASKS)
     meant = set().union(*(side.rows(heads).index for side in sides)) if len(heads) else ()
     read = [whole[k] for k in sorted(meant)] + [(folder, run) for folder, run in runs if run.status == "damaged"]
@@ -128,15 +127,14 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
     results = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
     if results.empty:
         return results
-    which, keys = pd.factorize(results["key"])
-    heads = heads.drop_duplicates("key").set_index("key").loc[keys]
+    which, shown = pd.factorize(_runs_of(results))
+    heads = heads.set_index(_runs_of(heads)).loc[shown]
     return results.assign(**{name: heads[name].to_numpy()[which] for name in ("method", "problem", "highest")})
 
 
-def _content(record: Mapping) -> str:
-    """Return a short digest of the data that a run read; empty if it read no file."""
-    files = record.get("data") or {}
-    return sha256(repr(sorted(files.items())).encode())[:8] if files else ""
+def _runs_of(results: pd.DataFrame) -> pd.Series:
+    """Return a text for each row that names its run: the key, which runs of two stores can share, and the store if it is known."""
+    return results["store"] + " " + results["key"] if "store" in results else results["key"]
 
 
 def comparable(results: pd.DataFrame, tasks: Sequence[str] = ("train",)) -> pd.DataFrame:
@@ -145,8 +143,9 @@ def comparable(results: pd.DataFrame, tasks: Sequence[str] = ("train",)) -> pd.D
         return results
     if "task" in results:
         results = results[results["task"].fillna("train").isin(tasks)]
-    heads = results.drop_duplicates("key").set_index("key", drop=False)
-    results = results.assign(method=of_results(results), problem=results["key"].map(problem_names(heads)))
+    runs = _runs_of(results)
+    heads = results.assign(run=runs).drop_duplicates("run").set_index("run")
+    results = results.assign(method=of_results(results), problem=runs.map(problem_names(heads)))
     return results.assign(highest=results.groupby("problem")["dual"].transform("max"))
 
 

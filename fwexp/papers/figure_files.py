@@ -51,6 +51,11 @@ def check_writable(stem: Path, suffixes) -> None:
     owned.check(paths(stem, suffixes), KIND)
 
 
+def remove(stem: Path, suffixes) -> None:
+    """Remove the files of a figure, the record last: what a killed process leaves counts as damaged."""
+    owned.remove(paths(stem, suffixes), KIND)
+
+
 def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
     """Return the JSON of a figure that was drawn from a form of its runs, if all its files are as they were written.
 

@@ -108,12 +108,12 @@ def on_other_data(figure: Figure, overrides: Mapping[str, str], preset: str) -> 
         told = [config.get(name) for name in ("dataset", "solver", "lam", "seed", "objective", "temperature")]
         configs.setdefault(json.dumps([*told, task_of(config)], sort_keys=True), config)
     datasets = {json.dumps(config["dataset"], sort_keys=True): config["dataset"] for config in configs.values()}
-    names = [dataset["name"] for dataset in datasets.values()]
     places = {}
     for config in configs.values():
-        options = {name: value for name, value in config["dataset"].items() if name != "name"}
-        differing = {name: value for name, value in options.items() if names.count(config["dataset"]["name"]) > 1}
-        problem = Problem(config["dataset"]["name"], config.get("lam", ""), differing)
+        dataset = config["dataset"]
+        alike = [other for other in datasets.values() if other["name"] == dataset["name"]]
+        options = dict.fromkeys(name for other in alike for name in other if name != "name") if len(alike) > 1 else {}
+        problem = Problem(dataset["name"], config.get("lam", ""), {name: dataset.get(name) for name in options})
         places.setdefault(str(problem), problem)
     name = f"{figure.name}-{label(','.join(given))}"
     return _with_chart(figure, chart.on(list(places.values())), name=name), list(configs.values())

@@ -32,6 +32,8 @@ def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] =
     ------
     Damaged
         If a file of a run is not as it was stored.
+    ParameterError
+        If a file is larger than readers of archives accept.
     """
     contents = {}
     for run in sorted(runs, key=lambda run: run.key):
@@ -40,9 +42,12 @@ def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] =
         if run.key in with_weights and MODEL in run.files:
             contents[f"runs/{run.key}/{MODEL}"] = verified(run, MODEL)
     sums = "".join(f"{sha256(content)}  {name}\n" for name, content in contents.items())
-    packed = io.BytesIO()
+    packed, entries = io.BytesIO(), {SUMS: sums.encode(), **contents}
+    for name, content in entries.items():
+        if len(content) > LARGEST:
+            raise ParameterError(f"archive must hold files of at most {LARGEST} bytes, got {name} with {len(content)}")
     with tarfile.open(fileobj=packed, mode="w:xz") as archive:
-        for name, content in {SUMS: sums.encode(), **contents}.items():
+        for name, content in entries.items():
             entry = tarfile.TarInfo(name)  # of no date and no user
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))

@@ -263,18 +263,19 @@ def load_results(results_dir: "AnyPath" = "results", *, partial: bool = False, *
     **filters
         Keep the runs whose column has this value, or one of this list of values: ``dataset``, ``split``, ``solver``, ``lam``
         (a number or the spec ``"1/n"``), ``lam_spec``, ``seed``, ``key``, ``status``, ``max_passes``, ``gap_tol``, ``created``,
-        ``sources``, ``stale``, ``data``, ``lost``, ``method`` (a name in ``conf/solver``), and options, for instance
-        ``**{"solver.sampling": "perm"}``.
+        ``sources``, ``stale``, ``data``, ``content``, ``lost``, ``method`` (a name in ``conf/solver``), and options, for
+        instance ``**{"solver.sampling": "perm"}``.
 
     Returns
     -------
     DataFrame
         The columns of the trace, then ``dataset split solver lam lam_spec seed key status max_passes gap_tol created``,
         ``sources`` (digest of the code that made the run), ``stale`` (whether the code has changed since), ``data``
-        (``"published"``, or ``"other"`` if ``fwexp data verify`` expects different files; None if unknown), ``lost`` (work lost
-        with workers of a cluster, such as ``"1 part, 3 rounds"``, so the numbers differ from an undisturbed run; otherwise None),
-        the options of solvers (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them, and ``method``
-        (the name in figures, for instance ``bcpfw_gap_cache``).
+        (``"published"``, or ``"other"`` if ``fwexp data verify`` expects different files; None if unknown), ``content`` (digest
+        of the data files that the run read; None without files), ``lost`` (work lost with workers of a cluster, such as
+        ``"1 part, 3 rounds"``, so the numbers differ from an undisturbed run; otherwise None), the options of solvers
+        (``solver.*``) and data sets (``dataset.*``), NaN for runs that do not have them, and ``method`` (the name in figures,
+        for instance ``bcpfw_gap_cache``).
 
     Raises
     ------

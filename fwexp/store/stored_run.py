@@ -33,7 +33,7 @@ MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, Recursion
 # Columns that `load_results` adds to the columns of the trace; options follow as ``solver.*`` and ``dataset.*``.
 RUN_COLUMNS = (
     *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
-    *("objective", "max_passes", "gap_tol", "created", "sources", "stale", "data", "lost", "method"),
+    *("objective", "max_passes", "gap_tol", "created", "sources", "stale", "data", "content", "lost", "method"),
 )
 PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
 
@@ -78,6 +78,12 @@ class StoredRun:
     def data(self) -> str | None:
         """``"published"`` or ``"other"`` data than that, as `Dataset.is_published` tells; None if that is not known."""
         return {True: "published", False: "other"}.get(self.record.get("published"))
+
+    @property
+    def content(self) -> str | None:
+        """A short digest of the data files that the run read; None if it read none, or that is not known."""
+        files = self.record.get("data")
+        return sha256(repr(sorted(files.items())).encode())[:8] if files else None
 
     @property
     def lost(self) -> str | None:
@@ -139,6 +145,7 @@ class StoredRun:
             "sources": self.sources,
             "stale": self.stale,
             "data": self.data,
+            "content": self.content,
             "lost": self.lost,
         }
         if "temperature" in self.config:

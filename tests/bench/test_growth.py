@@ -29,6 +29,22 @@ def test_sizes_are_those_of_families(tmp_path):
     assert (tmp_path / "growth.png").stat().st_size > 1000
 
 
+def test_families_that_are_not_measured_again_stay_in_the_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(growth, "TABLE", tmp_path / "growth.csv")
+    monkeypatch.setattr(growth, "PICTURE", tmp_path / "growth.png")
+    drawn, draw = [], growth.draw
+    monkeypatch.setattr(growth, "draw", lambda rows, path: (drawn.append(set(rows["family"])), draw(rows, path)))
+    for families, factor in ((["matching", "chain"], 1.0), (["chain"], 3.0)):
+        rows = table().assign(seconds=factor * table()["seconds"])
+        monkeypatch.setattr(growth, "grown", lambda family, rows=rows: rows.assign(family=family).to_dict("records"))
+        monkeypatch.setattr("sys.argv", ["growth", *families])
+        assert growth.main() == 0
+    kept = pd.read_csv(tmp_path / "growth.csv").groupby("family")["seconds"].apply(list).to_dict()
+    assert kept["matching"] == pytest.approx(table()["seconds"].tolist(), rel=1e-3)
+    assert kept["chain"] == pytest.approx((3.0 * table()["seconds"]).tolist(), rel=1e-3)
+    assert drawn == [{"matching", "chain"}] * 2
+
+
 @pytest.mark.slow
 def test_a_size_grows_until_it_takes_too_long(monkeypatch):
     monkeypatch.setattr(growth, "LONGEST", 0.0)

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fwexp.bench import scale
+from fwexp.bench import history, scale
 from fwexp.distributed.cluster import connected
 from fwexp.distributed.simulation import Costs, Load, simulate
+from fwexp.errors import exit_code
 
 LOCAL, ORACLES = Load("local", 1000, 800, 800), Load("oracles", 1000, 800, 800)
 
@@ -69,6 +70,35 @@ def test_tables_are_written_and_simulated_again(tmp_path, monkeypatch, capsys, n
     assert scale.main() == 0
     assert pd.read_csv(tmp_path / "scale.csv")["calls_per_second"].tolist() == pytest.approx(table["calls_per_second"], rel=0.1)
     assert "ratio" in capsys.readouterr().out
+
+
+def test_named_regimes_are_simulated_again_and_the_others_stay(tmp_path, monkeypatch):
+    table, costs = pd.read_csv(scale.TABLE), pd.read_csv(scale.COSTS)
+    files = {"TABLE": tmp_path / "scale.csv", "COSTS": tmp_path / "costs.csv"}
+    history.write({files["TABLE"]: table, files["COSTS"]: costs})
+    for key, value in {**files, "CLUSTER": (1, 16)}.items():
+        monkeypatch.setattr(scale, key, value)
+    monkeypatch.setattr("sys.argv", ["scale", "--simulate", "cheap, small d"])
+    assert scale.main() == 0
+    before, after = (rows.groupby(["regime", "series"]).size().to_dict() for rows in (table, pd.read_csv(files["TABLE"])))
+    assert after == before | {("cheap, small d", "machine"): len(scale.WORKERS), ("cheap, small d", "cluster"): 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "cheap, large d; cheap, small d; costly, large d; costly, small d (measured: none)"),
+        (["cheap, small d"], "cheap, small d (measured: none)"),
+    ],
+)
+def test_regimes_that_were_not_measured_are_not_simulated(tmp_path, monkeypatch, capsys, arguments, said):
+    for name in ("TABLE", "COSTS"):
+        monkeypatch.setattr(scale, name, tmp_path / name)
+    monkeypatch.setattr("sys.argv", ["scale", "--simulate", *arguments])
+    assert exit_code("scale", scale.main) == 2
+    line = f"scale: --simulate needs regimes that were measured, got {said}; run without --simulate first\n"
+    assert capsys.readouterr().err == line
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_regime_that_is_unknown(monkeypatch, capsys):

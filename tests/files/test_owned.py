@@ -68,6 +68,19 @@ def test_files_of_a_writer_that_was_killed_at_any_instant_are_replaced_by_the_ne
     assert event > 7
 
 
+def test_files_are_removed_with_their_lines_in_the_record(tmp_path):
+    write(tmp_path, "old")
+    owned.remove([tmp_path / "one", tmp_path / "missing"], KIND)
+    assert contents(tmp_path) == {"two": "old"}
+    assert (tmp_path / RECORD).read_text().splitlines()[1:] == [f"{sha256(b'old')}  two"]
+    (tmp_path / "two").write_text("mine")
+    with pytest.raises(ParameterError, match="two must be a file that fwexp wrote, got one that was changed since"):
+        owned.remove([tmp_path / "two"], KIND)
+    assert contents(tmp_path) == {"two": "mine"}
+    owned.remove([tmp_path / "nowhere" / "one"], KIND)
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_writers_take_turns_and_wait_only_so_long(tmp_path, monkeypatch):
     replace(tmp_path / "there", "old")
     monkeypatch.setattr(owned, "PATIENCE", 0.1)

@@ -61,6 +61,18 @@ def test_equal_runs_give_equal_archives_with_checksums(results_dir, archived, tm
     assert [line.split("  ")[1] for line in sums.splitlines()] == names[1:]
 
 
+def test_an_archive_that_could_not_be_read_is_not_written(results_dir, archived, tmp_path, monkeypatch):
+    with tarfile.open(archived) as packed:
+        largest = max(entry.size for entry in packed)
+    monkeypatch.setattr(archive, "LARGEST", largest)
+    archive.write(store.find_runs(results_dir), tmp_path / "runs.tar.xz")
+    assert archive.keys(tmp_path / "runs.tar.xz") == archive.keys(archived)
+    monkeypatch.setattr(archive, "LARGEST", largest - 1)
+    with pytest.raises(ParameterError, match=rf"^archive must hold files of at most {largest - 1} bytes, got \S+ with {largest}$"):
+        archive.write(store.find_runs(results_dir), tmp_path / "large.tar.xz")
+    assert not (tmp_path / "large.tar.xz").exists()
+
+
 @pytest.mark.parametrize("name", ["run.json", "trace.parquet", "SHA256SUMS"])
 def test_a_changed_archive_is_refused(archived, tmp_path, name):
     path = tmp_path / "changed.tar.xz"

@@ -1,4 +1,5 @@
 import io
+import json
 import subprocess
 import sys
 
@@ -99,11 +100,15 @@ def test_problems_differ_in_the_objective_the_kernel_and_the_content_of_files():
     assert list(problem_names(frame)) == ["d, lam=1", "d, objective=log, lam=1", "d, objective=log, temperature=2, lam=1"]
     kernels = frame.iloc[:2].assign(objective="hinge", **{"solver.kernel": ["rbf", "linear"], "solver.gamma": [0.5, np.nan]})
     assert list(problem_names(kernels)) == ["d, kernel=rbf, gamma=0.5, lam=1", "d, lam=1"]
-    same, other = ({"data": {"file": digest * 64}} for digest in "ab")
-    contents = [comparison._content(record) for record in (same, same, other)]
+    same, other = (store.StoredRun(None, "", "", {}, {"data": {"file": digest * 64}}).content for digest in "ab")
     frame = frame.assign(objective="hinge", temperature=np.nan)
-    assert len(set(problem_names(frame.assign(content=contents)))) == 2
-    assert set(problem_names(frame.assign(content=contents[0]))) == {"d, lam=1"}
+    assert list(problem_names(frame.assign(content=[same, None, other]))) == [
+        f"d, data {same}, lam=1",
+        "d, data unknown, lam=1",
+        f"d, data {other}, lam=1",
+    ]
+    for contents in ([same, same, same], [same, None, None], [None, None, None]):
+        assert set(problem_names(frame.assign(content=contents))) == {"d, lam=1"}
 
 
 def seeded(count, *names, lams=(0.01,)):
@@ -269,6 +274,20 @@ def test_two_stores_are_compared_method_by_method(tmp_path):
     assert found["passes"].is_monotonic_increasing
 
 
+def test_runs_of_two_stores_on_changed_data_have_no_problem_in_common(tmp_path, make_result):  # noqa: F811
+    """Their keys are equal, which do not tell the content of files."""
+    config = canonical({"dataset": {"name": "digits"}, "solver": {"name": "bcfw"}, "lam": 0.01})
+    for name, digest in (("old", "a"), ("same", "a"), ("new", "b")):
+        store.save(make_result(), config, tmp_path / name, sources={"letters": digest * 64})
+    old, same, new = (parse(str(tmp_path / name)) for name in ("old", "same", "new"))
+    assert set(by_side([old, same], comparison.load([old, same], tmp_path))) == {old.name, same.name}
+    found = comparison.load([old, new], tmp_path)
+    assert found.groupby("store")["problem"].nunique().tolist() == [1, 1]
+    assert found["problem"].nunique() == 2
+    with pytest.raises(ParameterError, match=r"old and .*new have no data set and lam in common"):
+        by_side([old, new], found)
+
+
 @pytest.mark.parametrize("text", ["bcwf", "bcfw:sampling", "no/such/folder"])
 def test_what_stands_for_nothing_is_refused(text):
     with pytest.raises((ParameterError, OptionError), match=text.partition(":")[0]):
@@ -326,8 +345,8 @@ def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, c
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["problem", "method", "seeds", "passes", *["95", "%", "interval", "time"], "95", "%", "interval"]
     assert "bcfw first reaches gap 0.02 on ocr ocr2, lam=0.01: no other does" in out
-    assert out[-1] == str(tmp_path / "figures/compare/bcfw-fw.json")
-    assert len(pd.read_csv(tmp_path / "figures/compare/bcfw-fw.csv")) > 4
+    assert out[-1] == str(tmp_path / "figures/compare/bcfw-fw-gaps=0.1,0.02.json")
+    assert len(pd.read_csv(tmp_path / "figures/compare/bcfw-fw-gaps=0.1,0.02.csv")) > 4
 
 
 def test_the_command_prints_csv_or_latex_alone_and_draws_ranks(tmp_path, monkeypatch, capsys):
@@ -343,6 +362,39 @@ def test_the_command_prints_csv_or_latex_alone_and_draws_ranks(tmp_path, monkeyp
     assert main([*command, "latex"]) == 0
     out = capsys.readouterr().out
     assert (out.count("begin{tabular}"), out.count("end{tabular}")) == (2, 2)
+
+
+def test_a_gap_that_is_given_twice_counts_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(comparison, "load", lambda *_, **__: stored(*two()))
+    monkeypatch.setattr("fwexp.papers.figure_files._drawn", lambda *_: [b"", b""])
+    assert main(["compare", "bcfw", "fw", f"results_dir={tmp_path}", "--gaps", "0.1,1e-1", "--format", "csv"]) == 0
+    table = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert table[["side", "gap", "seeds"]].to_numpy().tolist() == [["bcfw", 0.1, 3], ["fw", 0.1, 1]]
+
+
+def test_files_and_titles_name_the_filters_and_an_old_diagram_of_ranks_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr("fwexp.papers.figure_files._drawn", lambda *_: [b"", b""])
+    command = ["compare", "bcfw", "ssg", f"results_dir={tmp_path}"]
+    filters = ["--lam", "0.01,1/n", "--dataset=ocr"]
+    folder = tmp_path / "figures/compare"
+    stem = "bcfw-ssg-dataset=ocr-lam=0.01,1_n"
+
+    def written(count, *more):
+        monkeypatch.setattr(comparison, "load", lambda *_, **__: seeded(count, "bcfw", "ssg"))
+        assert main([*command, *more]) == 0
+        assert {line.split("  ")[1] for line in (folder / ".fwexp").read_text().splitlines()[1:]} == {
+            path.name for path in folder.iterdir() if path.name != ".fwexp"
+        }
+        return {path.name.removesuffix(".json") for path in folder.glob("*.json")}
+
+    everything = {"bcfw-ssg", "bcfw-ssg-ranks"}
+    assert written(6) == everything
+    assert written(6, *filters) == {*everything, stem, f"{stem}-ranks"}
+    titles = [json.loads((folder / f"{name}.json").read_text())["title"] for name in (stem, f"{stem}-ranks")]
+    of = "bcfw, ssg (dataset=ocr, lam=0.01,1/n)"
+    assert titles == [f"Performance profiles of {of}", f"Mean ranks of {of}"]
+    assert written(3, *filters) == {*everything, stem}  # too few seeds for ranks
+    assert not list(folder.glob(f"{stem}-ranks*"))
 
 
 def test_problems_that_no_run_bounds_are_named(tmp_path, monkeypatch, capsys):

@@ -47,6 +47,17 @@ def test_data_sets_that_differ_in_options_are_told_apart():
     assert [panel.title for panel in figure.chart.panels] == ["ocr, split = ocr, λ = 0.1", "ocr, split = ocr2, λ = 0.1"]
 
 
+def test_an_option_at_its_default_is_told_apart_from_other_values():
+    """Which the canonical configuration leaves out there."""
+    figure, configs = on_other_data(FIGURES["quickstart"], {"dataset.validation": "0,0.2", "lam": "0.1"}, "smoke")
+    titles = {"digits": "digits, λ = 0.1", "digits validation=0.2": "digits, validation = 0.2, λ = 0.1"}
+    assert {panel.place: panel.title for panel in figure.chart.panels} == titles
+    frame = figure.data(make_results(configs))
+    assert set(frame["dataset"]) == set(titles)
+    alone, _ = on_other_data(FIGURES["quickstart"], {"dataset.validation": "0.2", "lam": "0.1"}, "smoke")
+    assert {panel.place for panel in alone.chart.panels} == {"digits"}
+
+
 def test_a_panel_for_each_kind_and_problem():
     chart = Chart(
         [Panel("a", "", "x", 1), Panel("b", "", "y", 2), Panel("c", "", "x", axis="at_lam"), Panel("d", "", "x", 1, "gap")]
@@ -143,6 +154,27 @@ def test_stored_runs_are_drawn_without_a_declaration(tmp_path, config, make_resu
     assert "must be a file that fwexp wrote" in capsys.readouterr().err
 
 
+def test_stored_runs_on_changed_data_are_another_problem(tmp_path, config, make_result, capsys):  # noqa: F811
+    """A seed was run before the data changed, and another one afterwards: the dual of the one exceeds the primal of the other."""
+    chosen = ["figure", "--from", "solver=bcfw", "--y", "suboptimality"]
+    for known in (True, False):
+        folder = tmp_path / str(known)
+        for seed, digest in enumerate("ab"):
+            sources = {"letters": digest * 64} if known else None
+            store.save(make_result(level=0.5 - 0.2 * seed), config | {"seed": seed}, folder, sources=sources)
+    assert len(draw_results(store.load_results(tmp_path / "True"), y="suboptimality")) == 2
+    assert main([*chosen, f"results_dir={tmp_path / 'True'}"]) == 0
+    stem = tmp_path / "True/figures/from/solver=bcfw_passes_suboptimality"
+    contents = [run.content for run in store.find_runs(tmp_path / "True")]
+    assert set(pd.read_csv(f"{stem}.csv")["dataset"]) == {f"digits, data {content}, lam=0.01" for content in contents}
+    capsys.readouterr()
+    assert main([*chosen, f"results_dir={tmp_path / 'False'}"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("fwexp: weak duality is broken: run ")
+    assert err.endswith("; runs of one problem must have read the same data\n")
+    assert err.count("\n") == 1
+
+
 def test_results_are_drawn_from_python():
     from matplotlib.figure import Figure
 
@@ -168,6 +200,13 @@ def test_of_several_runs_of_a_method_and_seed_the_longest_is_drawn():
     short = short[short["passes"] <= 2].assign(key="short")
     (ax,) = draw_results(concat(long, short))
     assert ax.lines[0].get_xdata().max() == np.max(long["passes"])
+
+
+def test_an_interrupted_repetition_is_not_mixed_with_the_run_that_it_repeats():
+    done, cut = make_run("bcfw"), make_run("bcfw", level=5.0, status="interrupted")
+    (ax,) = draw_results(concat(done, cut[cut["passes"] <= 2]))
+    assert np.array_equal(ax.lines[0].get_ydata(), done["gap"])
+    assert len(ax.texts) == 0  # no run was stopped early
 
 
 def test_a_style_holds_in_its_block_only():

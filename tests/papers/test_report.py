@@ -20,9 +20,11 @@ from fwexp.papers.report import build as building
 from fwexp.papers.report import figures, overview, pages
 from fwexp.papers.report import run_pages as runs
 from fwexp.plots import style
+from fwexp.plots.curves import Chart, Panel
 from fwexp.plots.icml2016 import DATA_SETTINGS
 from fwexp.run import sweep
-from fwexp.store.run_store import StoredRun, load_results
+from fwexp.store import records
+from fwexp.store.run_store import StoredRun, find_runs, load_results, save_failure
 from tests.papers.drawn_store import picture
 from tests.plots.synthetic_results import concat, make_results, make_run
 
@@ -88,11 +90,21 @@ def parsed(report):
     return {path.stem: Page(path.read_text()) for path in report.glob("*.html")}
 
 
-@pytest.fixture(scope="module")
-def data(report):
+def data_of(report):
     """Return the contents of the files of data, by name."""
     calls = [path.read_text() for path in (report / "data").glob("*.js")]
     return dict(json.loads(f"[{re.fullmatch(r'report.take.(.*).;', call.strip())[1]}]") for call in calls)
+
+
+@pytest.fixture(scope="module")
+def data(report):
+    return data_of(report)
+
+
+def interrupted(run):
+    """Store what a run would have left if it had been interrupted, next to it."""
+    partial = shutil.copytree(run.path, run.path.with_name(f"{run.key}.partial"))
+    records.write(partial / "run.json", run.record | {"status": "interrupted", "gap": 9.0, "reason": "Ctrl-C"})
 
 
 def test_there_is_a_page_for_each_paper_and_one_for_the_rest(parsed):
@@ -152,6 +164,21 @@ def test_curves_are_the_numbers_of_the_csv(store, report):
             assert curve[name] == pytest.approx(rows[name].tolist(), rel=1e-4)
     assert {method["label"] for method in content["methods"]} == {style.line(name).label for name in frame["variant"]}
     assert all(panel["title"].startswith(f"({panel['key']}) triangle") for panel in content["panels"])
+
+
+def test_curves_count_the_runs_that_ended_badly(tmp_path):
+    bad, cut = make_run("bcfw", seed=1, status="diverged"), make_run("bcfw", seed=2, status="time_limit")
+    bad.loc[bad["passes"] > 20, ["primal", "gap"]] = np.nan
+    chart = Chart([Panel("a", "", "ocr", 0.01, measure="gap")])
+    frame = chart.data(concat(make_run("bcfw"), bad, cut, make_run("fw")))
+    figure_files.write(tmp_path / "fig", {".csv": frame.to_csv(index=False).encode()}, {})
+    found = figures.Drawn(FIGURES.find("quickstart"), tmp_path / "fig", "full", json.loads((tmp_path / "fig.json").read_text()))
+    (panel,) = pages._finite(figures.curves(found))["panels"]
+    counts = {curve["name"]: tuple(curve[name] for name in ("runs", "diverged", "stopped")) for curve in panel["curves"]}
+    assert counts == {"bcfw": (3, 1, 1), "fw": (1, 0, 0)}
+    (curve,) = (curve for curve in panel["curves"] if curve["name"] == "bcfw")
+    assert curve["worst"][-1] is None  # the page draws it at the top of the axis
+    assert curve["best"][-1] is not None
 
 
 def test_a_path_runs_to_smaller_lam(report):
@@ -404,6 +431,45 @@ def test_a_run_names_what_uses_it_and_tells_itself_from_those_alike(tmp_path):
     assert (rows["a"]["gap"], rows["c"]["status"]) == (None, "damaged")
 
 
+def test_a_repetition_that_did_not_finish_leaves_the_run_as_it_was(store, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(building, "all_claims", dict)
+    shutil.copytree(store / "runs", tmp_path / "runs")
+    run = find_runs(tmp_path)[0]
+    interrupted(run)
+    save_failure(ValueError("too bad"), run.config, tmp_path)
+    assert len(find_runs(tmp_path, include=("partial", "failed"))) == len(data["runs"]["rows"]) + 2
+    building.build(tmp_path)
+    again = data_of(tmp_path / "report")
+    assert again["runs"]["rows"] == data["runs"]["rows"]
+    assert again["data-digits"] == data["data-digits"]
+    shutil.rmtree(run.path)
+    building.build(tmp_path)
+    again = data_of(tmp_path / "report")
+    statuses = {row[0]: row[1] for row in again["runs"]["rows"]}
+    assert len(again["runs"]["rows"]) == len(statuses) == len(data["runs"]["rows"])
+    assert statuses[run.key[: runs.DIGITS]] == "interrupted"
+    assert again["data-digits"][run.key[: runs.DIGITS]]["error"] is None
+
+
+def test_runs_on_changed_data_are_on_another_problem(tmp_path):
+    solver = {"name": "bcfw", "sampling": "uniform"}
+    stored = [
+        StoredRun(
+            tmp_path,
+            digest * 64,
+            "max_passes",
+            {"dataset": {"name": "digits"}, "solver": solver, "lam": 0.1, "seed": seed},
+            {"data": {"letters": digest * 64}, "lam": 0.1},
+        )
+        for seed, digest in enumerate("ab")
+    ]
+    index = runs.tables(stored, pd.DataFrame(), {}, [])["runs"]
+    places = {row[index["cells"].index("place")] for row in index["rows"]}
+    assert places == {f"digits, data {run.content}" for run in stored}
+    heads = pd.DataFrame([run.columns() for run in stored]).assign(dual=[1.0, 2.0])
+    assert comparison.comparable(heads)["highest"].tolist() == [1.0, 2.0]
+
+
 def test_what_people_drew_themselves_is_marked(parsed, report):
     assert "Profiles of mine yours" in " ".join(parsed["yours"].words.split())
     assert "yours" not in parsed["review"].words
@@ -433,6 +499,17 @@ if BROWSER:  # elsewhere the pages are read, not run
             page, complaints = seen(report, link)
             assert complaints == []
             assert [words for words in shown if words not in page] == []
+
+    def test_the_explorer_shows_runs_without_a_trace(store, tmp_path, monkeypatch):
+        monkeypatch.setattr(building, "all_claims", dict)
+        shutil.copytree(store / "runs", tmp_path / "runs")
+        for run in find_runs(tmp_path):
+            interrupted(run)
+            shutil.rmtree(run.path)
+        building.build(tmp_path)
+        page, complaints = seen(tmp_path / "report", "explorer.html")
+        assert complaints == []
+        assert "3 runs of digits, lam = 0.1, none with a trace." in page
 
 
 def test_a_figure_says_what_holds_on_its_own_data():

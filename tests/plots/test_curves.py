@@ -64,7 +64,7 @@ def test_duals_at_another_lam_of_a_path_do_not_count():
 def test_a_primal_below_a_dual_is_reported():
     wrong = make_run("fw")
     wrong.loc[3, "primal"] = OPTIMUM - 0.9
-    with pytest.raises(ValueError, match=r"weak duality is broken: run ocr/fw/0.01/0 .* primal -0.8.* below the dual"):
+    with pytest.raises(ParameterError, match=r"weak duality is broken: run ocr/fw/0.01/0 .* primal -0.8.* below the dual"):
         frames.suboptimality(concat(make_run("bcfw"), wrong))
 
 
@@ -276,6 +276,17 @@ def test_panels_may_have_legends_of_their_own():
     for ax in figure.axes[:2]:
         assert {text.get_text() for text in ax.get_legend().get_texts()} == set(_lines(ax))
     assert figure.get_supxlabel() == "random methods: median of 10 runs, band from best to worst"
+
+
+def test_the_legend_counts_the_fewest_and_the_most_runs_of_random_methods():
+    runs = [make_run(name, seed=seed) for name, count in (("bcfw", 10), ("ssg", 3), ("fw", 1)) for seed in range(count)]
+    titles = []
+    for names in (("bcfw", "ssg", "fw"), ("ssg", "fw"), ("fw",)):
+        frame = data(concat(*(run for run in runs if run["solver"].iloc[0] in names)), [PANEL])
+        (legend,) = Chart([PANEL]).draw(frame).legends
+        titles.append(legend.get_title().get_text())
+    of = "random methods: median of {} runs, band from best to worst"
+    assert titles == [of.format("3 to 10"), of.format("3"), ""]
 
 
 def test_the_panel_shows_all_curves_from_its_start_on():

@@ -116,12 +116,12 @@ def check_all(
     """
     from fwexp import store
 
-    wanted = {key: config for claim in claims.values() for key, config in needed(claim, preset).items()}
     if archive is not None:
         from fwexp.store.archive import read as read_archive
 
         results = read_archive(archive)
-    elif results is None:
+    wanted = {key: config for claim in claims.values() for key, config in needed(claim, preset).items()}
+    if results is None:
         results = store.load_results(results_dir, key=sorted(wanted))
     text = results.select_dtypes(["object", "string"])
     stored = _stored(wanted, results_dir) if archive is None else set(results["key"])

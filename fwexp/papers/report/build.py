@@ -59,7 +59,8 @@ def build(results_dir="results") -> Path:
     results = store.load_results(results_dir)
     records = check_all(all_claims(), results_dir, results=results)
     save(records, results_dir)
-    runs = [run for run in store.find_runs(results_dir, include=("partial", "failed", "damaged")) if run.is_placed]
+    stored = store.find_runs(results_dir, include=("partial", "failed", "damaged"))
+    runs = of_runs.of_each_key(run for run in stored if run.is_placed)
     of_papers = {name: pages.paper(name, of_page, records) for name, of_page in _by_page(figures).items()}
     comparable = comparison.comparable(results)
     contents = {

@@ -40,8 +40,8 @@ async function show() {
   const traces = lines.map((each) => each.trace);
   const positions = choices(AXES, traces, 1);
   const measures = choices(MEASURES, traces, 1);
-  if (!positions.some(([name]) => name === state.x)) state.x = positions[0][0];
-  if (!measures.some(([name]) => name === state.y)) state.y = measures[0][0];
+  if (positions.length && !positions.some(([name]) => name === state.x)) state.x = positions[0][0];
+  if (measures.length && !measures.some(([name]) => name === state.y)) state.y = measures[0][0];
   const told = variants.filter((name) => report.data.runs.first.includes(name));
   const usually = (told.length > 1 ? told : variants.filter((name) => !/-(wavg|tavg|avg)$/.test(name))).sort().join(" ");
   const named = state.show ? state.show.split(" ").filter((name) => variants.includes(name)) : [];
@@ -67,8 +67,10 @@ async function show() {
     const chosen = lines.filter((each) => shown.has(each.variant));
     writeState(state, usual);
     drawTraces(chartPlace, chosen, state);
-    const drawn = distinct(chosen.map((each) => each.run));
-    telling.textContent = `${drawn.length} runs of ${state.data}${state.lam && `, lam = ${state.lam}`}, a line for each seed and iterate.`;
+    // Runs that did not finish have no trace on these pages, and are listed without a line.
+    const drawn = lines.length ? distinct(chosen.map((each) => each.run)) : runs;
+    const words = lines.length ? "a line for each seed and iterate" : "none with a trace";
+    telling.textContent = `${drawn.length} runs of ${state.data}${state.lam && `, lam = ${state.lam}`}, ${words}.`;
     listing.replaceChildren(...drawn.map((run) => element(
       "tr", {},
       element("td", { "data-label": "run" }, element("a", { href: `run.html#${run.key}` }, run.key)),

@@ -1,8 +1,14 @@
 // Draws the curves of the page's figures from the data beside them, with controls for positions, scales and methods.
 "use strict";
 
+function endings(curve) {
+  return [["diverged", "diverged"], ["stopped", "stopped early"]].filter(([name]) => curve[name])
+    .map(([name, words]) => `, ${curve[name]} of ${curve.runs} ${words}`).join("");
+}
+
 function tracesOf(panel, content, state) {
   const found = [];
+  const top = panel.y[2] ?? Math.max(...panel.curves.flatMap((each) => each.worst));
   for (const curve of panel.curves) {
     const method = content.methods.find((each) => each.name === curve.name);
     if (state.hidden.has(curve.name)) continue;
@@ -11,9 +17,11 @@ function tracesOf(panel, content, state) {
     if (curve.runs > 1) {
       const edge = { x, mode: "lines", line: { width: 0, color }, hoverinfo: "skip", showlegend: false };
       found.push({ ...edge, y: curve.best });
-      found.push({ ...edge, y: curve.worst, fill: "tonexty", fillcolor: color.replace("rgb(", "rgba(").replace(")", ",0.18)") });
+      // A worst that is null is infinite, where a run diverged: the band then goes to the top.
+      const worst = curve.worst.map((value, k) => (value === null && curve.best[k] !== null ? top : value));
+      found.push({ ...edge, y: worst, fill: "tonexty", fillcolor: color.replace("rgb(", "rgba(").replace(")", ",0.18)") });
     }
-    found.push(line(method, x, curve.median, method.label));
+    found.push(line(method, x, curve.median, `${method.label}${endings(curve)}`));
   }
   return found;
 }

@@ -28,7 +28,8 @@ WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels of small pictures, by fo
 MOST_PIXELS = 5e7  # of a picture: five times the pixels of one
 POINTS = 80  # of a curve on a page; its CSV has all
 COLUMNS = ("x", *POSITIONS, "median", "best", "worst")
-READ_COLUMNS = {"panel", "variant", "measure", "axis", "runs", *COLUMNS}
+COUNTS = ("runs", "diverged", "stopped")
+READ_COLUMNS = {"panel", "variant", "measure", "axis", *COUNTS, *COLUMNS}
 DASHES = {"-": "solid"}
 SYMBOLS = {
     "o": "circle",
@@ -244,7 +245,8 @@ def _curves(panel) -> list[dict]:
 def _curve(variant, rows) -> dict:
     kept = spread(len(rows), POINTS)
     columns = {name: rows[name].to_numpy(float)[kept].tolist() for name in COLUMNS if name in rows}
-    return {"name": variant, "runs": int(rows["runs"].iloc[kept].max()), **columns}
+    counts = {name: int(rows[name].max()) for name in COUNTS if name in rows}
+    return {"name": variant, **counts, **columns}
 
 
 def _dash(dashes) -> str:

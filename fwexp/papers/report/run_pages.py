@@ -5,7 +5,8 @@ Pages that are opened from disk may not fetch, so all of it is JavaScript that c
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,11 +25,20 @@ POSITIONS = ("passes", "time", "at_lam")
 MEASURES = ("gap", "suboptimality", "primal", "dual", *reversed(ERRORS), "gap_estimate", "cache_hits", "atoms")
 CELLS = ("key", "status", "dataset", "place", "task", "method", "lam", "seed", "passes", "time", "gap", "options")
 USED = ("claims", "figures")  # behind the cells of a run
+UNFINISHED = {"interrupted": 1, "failed": 2, "damaged": 3}  # order in which they stand for a key without a finished run
 
 
 def script(name: str, content) -> str:
     """Return a file of data for a script tag."""
     return f"report.take({json.dumps(name)}, {json.dumps(content, ensure_ascii=False, separators=(',', ':'), allow_nan=False)});\n"
+
+
+def of_each_key(runs: Iterable) -> list:
+    """Return one run for each key: the finished one, otherwise an interrupted one, a failure or a damaged one."""
+    chosen: dict[str, Any] = {}
+    for run in sorted(runs, key=lambda run: UNFINISHED.get(run.status, 0)):
+        chosen.setdefault(run.key, run)
+    return list(chosen.values())
 
 
 def tables(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping], figures: Sequence[Drawn]) -> dict[str, dict]:
@@ -37,7 +47,7 @@ def tables(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping],
     Parameters
     ----------
     runs : sequence of StoredRun
-        All, also failed, partial and damaged ones.
+        All, also failed, partial and damaged ones; one of each key, as `of_each_key` returns them.
     results : DataFrame
         The traces of the finished ones, with a column ``suboptimality``.
     claims : mapping
