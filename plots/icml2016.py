@@ -48,7 +48,7 @@ DATA_SETTINGS = {
 those of the larger HorseSeg, for LSP smaller ones, as fit features about as long as 1."""
 
 SLOW, SLOW_SETTING = "slow LSP", DataSetting("slow_lsp", (1.0, 0.1, 0.01))
-"""Poses with an oracle of more than 50 ms, at the middle lam only."""
+"""Poses with an oracle of about 50 ms, at the middle lam only."""
 
 WALKERS = ("bcfw_gap", "bcpfw_gap_cache")
 """The methods of paths and grids."""

@@ -18,7 +18,7 @@ PAPER = Paper.declared(
         "synthetic_horseseg": f"{STAND_IN}graphs of the three sizes of HorseSeg with planted weights; HorseSeg is not at hand",
         "horses": f"{STAND_IN}the Weizmann horses are other images than those of HorseSeg, with features of ours",
         "synthetic_lsp": f"{STAND_IN}poses of the size of LSP with planted templates; the paper's part scores are not at hand",
-        "slow_lsp": f"{STAND_IN}the same poses with an oracle of more than 50 ms a call; the paper's oracles take up to two "
+        "slow_lsp": f"{STAND_IN}the same poses with an oracle of about 50 ms a call; the paper's oracles take up to two "
         "seconds (section 5, paragraph 3)",
         "digits": "ours, for methods that the paper has no figure of",
         "chain_dual": "ours, for methods that the paper has no figure of",

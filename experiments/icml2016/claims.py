@@ -140,7 +140,7 @@ def cache_saves_passes(runs, *, margin=MARGIN, overhead=1.25, seeds=LINES):
     quarter more here, where elsewhere it is a factor of 2, which is among the thresholds. The overhead
     is the time to this gap with the cache over that without, in the median over the pairs of methods: at least {overhead:g} on OCR
     and CoNLL, whose Viterbi oracle is the fast one of figure 3a, and at most that on LSP, that of figure 3c, also with an oracle of
-    more than 50 ms; one part per data set and lam. Minimum cuts lie between: their times are among the numbers.
+    about 50 ms; one part per data set and lam. Minimum cuts lie between: their times are among the numbers.
     """
     found, numbers = {}, {}
     places = [(place, lam) for place in DATA_SETTINGS for lam in DATA_SETTINGS[place].lams] + [(SLOW, SLOW_SETTING.lams[1])]
@@ -338,7 +338,7 @@ def cache_regimes(runs, *, almost=0.05, share=SHARE, seeds=LINES):
 def recommendation(runs, *, factor=FACTOR):
     """A recommendation is contradicted by a method that is considerably better. At the end of the time that all eight methods had,
     or a gap of 1e-6, the median gap of the recommended method is within a factor of {factor:g} of the smallest of the eight: BCFW +
-    gap on OCR and CoNLL, whose oracle is cheap, BCPFW + gap + cache on LSP, also with an oracle of more than 50 ms; one part per
+    gap on OCR and CoNLL, whose oracle is cheap, BCPFW + gap + cache on LSP, also with an oracle of about 50 ms; one part per
     data set and lam. Minimum cuts lie between, and are not looked at.
     """
     recommended = dict.fromkeys(CHEAP, "bcfw_gap") | dict.fromkeys(EXPENSIVE, "bcpfw_gap_cache")

@@ -91,7 +91,7 @@ FIG3 = Figure.declared(
     name="icml2016/fig3",
     title="Duality gap of eight block methods on five data sets, against passes and time",
     caption="Eight block methods with equal solver time on each data set: gap against passes and against time. HorseSeg and LSP "
-    "are synthetic data of their size here, slow LSP has an oracle of more than 50 ms a call, and Weizmann horses are "
+    "are synthetic data of their size here, slow LSP has an oracle of about 50 ms a call (table 1), and Weizmann horses are "
     "real images. Where weights must not be negative, the step is the paper's; two methods are drawn with our line "
     "search, too. All gaps are computed anew each 10 passes; in between, curves of gap sampling become flat once the gaps that"
     " it knows are used up. Runs on HorseSeg-large and slow LSP end before the tenth pass.",
