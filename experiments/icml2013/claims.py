@@ -10,6 +10,8 @@ from fwexp.papers.declarations import Preset
 
 LAMS = (0.01, 0.001, "1/n")
 OCR, CONLL, WORDS = "ocr", "conll2000", "hansards"
+OCR_RADIUS_SQ = 1614.0
+"""The mean over the training words of OCR of the largest ||psi_i(y)||^2, as `fwexp.problems.protocol.radii_sq` bounds it."""
 END = {OCR: 120.0, CONLL: 12.0, WORDS: 12.0}
 """Where the ranges of passes end: near the end of the figures' runs."""
 
@@ -318,7 +320,7 @@ def tail_average_fluctuates(runs, *, factor=FACTOR, seeds=LINES):
     """On OCR and CoNLL, over the last eleven twelfths of the passes, when the tail has begun anew several times: (a) at some lam
     and logged point the tail average is below the weighted one, and over all points the median ratio between them is at most
     {factor:g}; (b) the rises of its log suboptimality from one logged point to the next sum up to more, in the median over the
-    seeds, one part per data set and lam.
+    seeds, one part per data set and lam; where neither rises between the logged points, nothing is measured.
     """
     sometimes, more, numbers = [], {}, {}
     for dataset, lam in (at for at in PANELS if at[0] not in STAND_INS):
@@ -327,7 +329,7 @@ def tail_average_fluctuates(runs, *, factor=FACTOR, seeds=LINES):
         better = below(tail, weighted, start, end, seeds)
         sometimes.append(better.share > 0 and better.ratio <= factor)
         rises, at = [np.median(_rises(found, start, end)) for found in (tail, weighted)], _panel(dataset, lam)
-        more[f"fluctuates more, {at}"] = rises[0] > rises[1]
+        more[f"fluctuates more, {at}"] = rises[0] > rises[1] if max(rises) > 0 else None
         numbers |= {f"{at}: tavg": str(better), f"{at}: rises of tavg": rises[0], f"{at}: rises of wavg": rises[1]}
     return Finding({"sometimes slightly better": any(sometimes), **more}, numbers)
 
@@ -373,8 +375,8 @@ def exponentiated_gradient_is_worse(runs, *, factor=FACTOR):
 def early_minimum(runs, *, early=1 / 3, share=SHARE):
     """The early low is the lowest point, within the first {early:.3g} of 120 passes, of the mean over seeds of the test error of
     BCFW-wavg. It is looked up in one half of the seeds, and the errors of the other half are compared there, in turn: (a) at 120
-    passes they are higher, by a 95 % interval over all seeds of the differences; (b) so is their mean at a share of at least
-    {share:g} of the logged points behind the first {early:.3g}.
+    passes they are higher, by a 95 % interval over all seeds of the differences, which decides nothing around 0; (b) so is their
+    mean at a share of at least {share:g} of the logged points behind the first {early:.3g}.
     """
     found = runs.curves("bcfw-wavg", "test_error")
     points = found.logged(0.5, END[OCR])
@@ -382,7 +384,8 @@ def early_minimum(runs, *, early=1 / 3, share=SHARE):
     lows = early_lows(errors, soon)
     rise = interval(np.concatenate([half[:, -1] - half[:, low] for half, low in lows]))
     behind = np.mean([half.mean(axis=0)[~soon] > half.mean(axis=0)[low] for half, low in lows])
-    parts = {"higher at the end than early": rise.low > 0, "and mostly in between": behind >= share}
+    higher = True if rise.low > 0 else False if rise.high < 0 else None
+    parts = {"higher at the end than early": higher, "and mostly in between": behind >= share}
     numbers = {
         "passes to the early low": " and ".join(f"{points[low]:g}" for _, low in lows),
         "error there": np.mean([half[:, low].mean() for half, low in lows]),

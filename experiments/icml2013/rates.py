@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fwexp.experiments.icml2013.claims import CONLL, END, LAMS, OCR, OWN, early_lows
+from fwexp.experiments.icml2013.claims import CONLL, END, LAMS, OCR, OCR_RADIUS_SQ, OWN, early_lows
 from fwexp.experiments.icml2013.figures import FIG1, FIG2, FIG3
 from fwexp.papers.claims import small
 from fwexp.papers.claims.registry import claim
@@ -52,10 +52,6 @@ def rates(runs, *, slope=0.9):
             numbers[f"{name}, lam = {lam}"] = f"{rate}, at most {over:.2g} of the bound"
             numbers[f"{name}, lam = {lam}: bound after the last pass"] = bound[-1]
     return Finding(parts, numbers)
-
-
-OCR_RADIUS_SQ = 1614.0
-"""The mean over the training words of OCR of the largest ||psi_i(y)||^2, as `fwexp.problems.protocol.radii_sq` bounds it."""
 
 
 @claim(

@@ -114,11 +114,11 @@ CONTRADICTIONS = {
     ],
     "B13-6": [as_if(bcfw_predefined="bcfw_gap")],
     "B13-7": [as_if(ssg__avg="bcfw_gap")],
-    "B13-8": [as_if(bcfw__tavg="ssg")],
+    "B13-8": [as_if(bcfw__tavg="ssg"), swapped(("bcfw-tavg", "bcfw-wavg"))],
     "B13-9": [as_if(online_eg="bcfw_gap")],
     "B13-10": [altered("test_error", lambda columns, _: 0.1 + 1 / (1 + columns["passes"]))],
     "B13-11": [altered("gap", lambda columns, config: columns["gap"] * (1.001 if task_of(config) == "improvement" else 1))],
-    "B13-16": [distance(lambda d, _: 20 * d, "bcfw-wavg")],
+    "B13-16": [distance(lambda d, _: 1e6 + d, "bcfw-wavg")],
     "B13-17": [altered("gap", lambda columns, config: columns["gap"] * (30 if degraded(config) else 1))],
     "B13-18": [
         altered("atoms", lambda columns, _: 1e9 + columns["step"]),

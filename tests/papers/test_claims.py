@@ -210,8 +210,9 @@ def test_a_grid_or_path_that_is_cut_costs_more_than_it_shows(cut, cost, missed, 
 def test_iterations_are_compared_where_batch_methods_made_enough(monkeypatch):
     monkeypatch.setitem(claimed_results.N, "ocr", 50)  # 130 iterations are more than 2 n
     assert verdict("B13-16", distance(lambda d, passes: 0.9 / (1 + 400 * passes), "bcfw-wavg"))["verdict"] == "holds"
-    slow = verdict("B13-16", distance(lambda d, passes: 0.9 / (1 + 0.01 * passes), "bcfw-wavg"))["parts"]
-    assert [slow[f"OCR, lam = {lam}"] for lam in (0.01, 0.001, "1/n")] == [False] * 3
+    for change, held in ((lambda d, passes: 0.9 / (1 + 0.01 * passes), None), (lambda d, _: 1e6 + d, False)):
+        slow = verdict("B13-16", distance(change, "bcfw-wavg"))["parts"]
+        assert [slow[f"OCR, lam = {lam}"] for lam in (0.01, 0.001, "1/n")] == [held] * 3
 
 
 def test_claims_without_runs_are_computed():
