@@ -3,6 +3,7 @@
 import io
 import shutil
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +42,13 @@ def test_verdicts_follow_from_the_archive_alone(results_dir, archived, tmp_path)
     assert {record["verdict"] for record in there.values()} == {"holds"}
     undecided = check_all(CLAIMS, tmp_path / "nothing")
     assert {record["verdict"] for record in undecided.values()} == {"undecided"}
+
+
+@pytest.mark.slow
+def test_published_verdicts_follow_from_the_archive_beside_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    published = Path(__file__).parents[2] / "results"
+    assert main(["claims", "--strict", "--archive", f"{published}/runs.tar.xz", f"published={published}/published"]) == 0
 
 
 def test_results_are_those_of_the_store(results_dir, archived):
