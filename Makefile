@@ -25,7 +25,6 @@
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
-## make test-trackers       run those of callbacks and exports for MLflow and TensorBoard, which it installs in .venv-trackers
 ## make faults              kill sweeps at random instants, 200 times, and see that nothing is lost
 ## make lint                check the style, words of texts, types of the public API and layers; make format mends the style
 ## make venv                install the pinned packages into .venv (all targets do so where needed)
@@ -57,7 +56,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow test-trackers faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger clean FORCE
+.PHONY: help venv quickstart test test-slow faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -119,12 +118,6 @@ test: CHOSEN := not slow
 test-slow: CHOSEN := slow
 test test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal --durations 12 -m "$(CHOSEN)" $(ARGS)
-
-# Trackers bring some 50 packages, which fwexp does not need.
-test-trackers:
-	test -d .venv-trackers || $(PYTHON) -m venv .venv-trackers
-	.venv-trackers/bin/python -m pip install --quiet --editable ".[experiments]" pytest hypothesis mlflow-skinny sqlalchemy alembic tensorboardX
-	.venv-trackers/bin/python -m pytest tests/check_trackers.py $(ARGS)
 
 faults: $(INSTALLED)
 	$(BIN)/python -m tests.faults $(ARGS)

@@ -30,9 +30,7 @@ Run and inspect
                                                            fwexp run -m solver=bcfw,ssg dataset=ocr lam=0.01,1/n
   ls         List stored runs                              fwexp ls solver=bcfw lam=0.01
   select     Choose lam by validation                      fwexp select dataset=ocr lam=0.1,0.01 seed=0,1,2
-  advise     Find the fastest method by trials             fwexp advise dataset=ocr lam=0.01
   compare    Compare stored runs of methods                fwexp compare bcfw auto --dataset ocr
-  export     Write stored runs as CSV, parquet or MLflow   fwexp export runs.csv solver=bcfw
 Reproduce the papers
   figure     Run and draw a figure, or list all figures    fwexp figure icml2013/fig1 [--dry-run] [--preset smoke]
   claims     Check the papers' claims against stored runs  fwexp claims [B13] [--run] [--strict]
@@ -191,10 +189,8 @@ COMMANDS = {
     "reproduce": Command("fwexp.commands.reproduce:main"),
     "publish": Command("fwexp.commands.reproduce:publish_main"),
     "select": Command("fwexp.commands.select:main"),
-    "advise": Command("fwexp.commands.advise:main"),
     "compare": Command("fwexp.commands.compare:main"),
     "ls": Command("fwexp.commands.ls:main"),
-    "export": Command("fwexp.commands.export:main"),
     "solvers": Command("fwexp.commands.option_help:solvers_main"),
     "options": Command("fwexp.commands.option_help:main"),
     "tag": Command("fwexp.commands.tag:main"),

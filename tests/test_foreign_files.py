@@ -120,9 +120,7 @@ READS = {"ls": ["ls"], "solvers": ["solvers"], "options": ["options", "ocr"], "d
 SEPARATE = {
     "run": "test_runs_keep_what_is_in_their_way",
     "select": "test_runs_keep_what_is_in_their_way",  # it writes runs alone
-    "advise": "test_modules_that_remove_or_replace_files_are_known",  # it writes nothing, as tests/commands/test_advise.py sees
     "tag": "test_tag_replaces_the_file_that_is_named_and_no_other",
-    "export": "test_export_replaces_the_file_that_is_named_and_no_other",
     "doctor": "test_modules_that_remove_or_replace_files_are_known",
 }
 
@@ -185,19 +183,6 @@ def test_tag_replaces_the_file_that_is_named_and_no_other(is_link, tmp_path, cap
     assert main([*arguments, "--save", str(tmp_path / "R/m.npz")]) == 0
     changed = {name for name, content in snapshot(tmp_path).items() if before.get(name) != content}
     assert changed == {"elsewhere/m.npz" if is_link else "R/m.npz"}
-
-
-@pytest.mark.parametrize("is_link", [False, True])
-def test_export_replaces_the_file_that_is_named_and_no_other(is_link, tmp_path):
-    assert main([*ARGUMENTS, f"results_dir={tmp_path}/R"]) == 0
-    mine(tmp_path, "thesis.tex", "runs.csv.old")
-    (link if is_link else mine)(tmp_path, "runs.csv")
-    before = snapshot(tmp_path)
-    assert main(["export", str(tmp_path / "R"), f"results_dir={tmp_path}/R"]) == 2
-    assert snapshot(tmp_path) == before
-    assert main(["export", str(tmp_path / "runs.csv"), f"results_dir={tmp_path}/R"]) == 0
-    changed = {name for name, content in snapshot(tmp_path).items() if before.get(name) != content}
-    assert changed == {"elsewhere/runs.csv" if is_link else "runs.csv"}
 
 
 RUNS = {

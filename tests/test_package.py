@@ -85,9 +85,8 @@ def test_import_is_light(module, light):
 
 
 def test_every_import_is_a_declared_dependency():
-    # Ourselves, twice; fwexp.data.digits.make_npz, a tool; what make bench compares with if it is there; what installs the package;
-    # trackers, which users choose.
-    not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "setuptools", "mlflow", "sqlalchemy"}
+    # Ourselves, twice; fwexp.data.digits.make_npz, a tool; what make bench compares with if it is there; what installs the package.
+    not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "setuptools", "sqlalchemy"}
     extras = PYPROJECT["project"]["optional-dependencies"]
     needed = PYPROJECT["project"]["dependencies"] + extras["experiments"]  # test_core.py is about those alone
     lists = needed, *(extras[name] for name in ("images", "report", "parallel", "submitit", "estimators", "dask", "optuna"))
