@@ -82,6 +82,7 @@ class Shards(CallbackProblem):
                 raise ParameterError(f"part {k} must have inputs like part 0, both dense or both sparse, got one of each kind")
         self.sizes = np.array([about.n for about in self.about])
         self.n, self.d, self.num_weights = int(self.sizes.sum()), self.example.d, self.example.num_weights
+        self.total_weight = sum(about.total_weight for about in self.about)
         self.nonnegative = getattr(self.example, "nonnegative", protocol.UNCONSTRAINED)
         ends = np.cumsum(self.sizes)
         self.index = [np.arange(end - size, end) for end, size in zip(ends, self.sizes)] if index is None else index

@@ -38,7 +38,7 @@ from fwexp.problems.protocol import (
 )
 from fwexp.problems.signature import check_labels, check_problem_type
 from fwexp.problems.sparse_vector import SparseVector
-from fwexp.problems.weighted import share
+from fwexp.problems.weighted import share, total_weight
 from fwexp.solvers import auto
 from fwexp.solvers.base import Budget, check_needs, check_options
 from fwexp.solvers.bcfw import BCFW
@@ -72,6 +72,7 @@ class About(NamedTuple):
     """The facts of a part that the main process needs."""
 
     n: int
+    total_weight: float
     example: object  # one of its examples, as a problem
     costly: bool
     exact: bool
@@ -153,6 +154,7 @@ class Part:
         nonzero = sum(np.count_nonzero(answer.psi) for answer in found)
         return About(
             n=problem.n,
+            total_weight=total_weight(problem),
             example=share(problem, examples[:1]),
             costly=costly_oracle(problem),
             exact=exact_oracle(problem),

@@ -1,6 +1,7 @@
 """The settings of a run that every iteration shares, and their accepted values."""
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,10 +29,10 @@ ITERATES = ("last", "wavg", "tavg", "avg")
 MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n
 
 
-def check_lam(name: str, value, n: int | None = None) -> float | str:
-    """Return lam as a float, or exactly ``"1/n"``; its value if ``n`` is given."""
+def check_lam(name: str, value, n: float | None = None) -> float | str:
+    """Return lam as a float, or exactly ``"1/n"``; its value if ``n`` is given: the sum of the weights of examples."""
     if isinstance(value, str) and value.replace(" ", "") == "1/n":
-        return "1/n" if n is None else 1.0 / n
+        return "1/n" if n is None else check_scale(name, 1.0 / min(n, sys.float_info.max))
     return check_scale(name, check_number(name, value, 'a positive finite number or "1/n"', above=0.0))
 
 

@@ -23,7 +23,7 @@ from fwexp.estimators.labels import classes_of_call
 from fwexp.options import check_positive, is_integer, plain
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.protocol import costly_oracle, counted_positions, exact_oracle
-from fwexp.problems.weighted import weighted_problem
+from fwexp.problems.weighted import total_weight, weighted_problem
 from fwexp.solvers import check_options, get_method
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
@@ -105,10 +105,10 @@ class CertifiedSVM(FittedEstimator):
     ----------
     lam : float or "1/n"
         Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
-        the mean: examples, or positions if the estimator has ``loss="errors"``.
+        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
+        say.
     C : float, optional
-        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam`` (or the
-        sum of the weights of its terms).
+        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     min_count : int
         Features by name that occur at fewer positions or examples are left out. Larger values give smaller models.
     fit_intercept : bool
@@ -316,12 +316,11 @@ class CertifiedSVM(FittedEstimator):
     @on_interrupt("raise")
     def _train(self, problem, sample_weight=None, *, lam=None, before: "Before | None" = None, **more) -> None:
         """Set ``result_`` to the result of a problem, at lam if it is not the parameter; ``more`` goes to `fwexp.solve`."""
-        size = problem.n
         if sample_weight is not None:
-            weights = check_weights(sample_weight, problem.n)
-            problem, size = weighted_problem(problem, weights), weights.sum()
+            problem = weighted_problem(problem, check_weights(sample_weight, problem.n))
         if lam is None:
-            lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size * positions_per_example(problem))
+            size = total_weight(problem) * positions_per_example(problem)
+            lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size)
         reason = "the data or their weights are not those of the last one"
         if before is not None and before.names is not None:
             reason = "no feature or label has a weight of the last one"

@@ -59,6 +59,7 @@ class Weighted(NamedTuple):
     nonnegative: np.ndarray
     unweighted: Any  # the problem
     c: np.ndarray  # float64 (n,), >= 0, of mean 1
+    total_weight: float  # the sum of the weights as they were given
 
     def __repr__(self) -> str:
         return f"Weighted({self.unweighted!r})"
@@ -67,9 +68,9 @@ class Weighted(NamedTuple):
 class WeightedFunctions(Examples):
     """A problem given by Python functions, its examples weighted."""
 
-    def __init__(self, problem, c: np.ndarray) -> None:
-        self.unweighted, self.c = problem, c
-        self.arrays = problem, c  # all that makes the problem
+    def __init__(self, problem, c: np.ndarray, total_weight: float) -> None:
+        self.unweighted, self.c, self.total_weight = problem, c, total_weight
+        self.arrays = problem, c, total_weight  # all that makes the problem
         self.n, self.d, self.num_weights, self.nonnegative = problem.n, problem.d, problem.num_weights, problem.nonnegative
 
     def __repr__(self) -> str:
@@ -87,7 +88,7 @@ def weighted_problem(problem: Problem, weights: ArrayLike) -> SetOfExamples:
         From any constructor.
     weights : array (n,)
         Weights >= 0, not all 0. c_i is ``weights[i]`` divided by their mean, so 2 counts the example twice and 0 leaves it out.
-        Weights of a weighted problem are multiplied.
+        Weights of a weighted problem are multiplied. The n of ``lam="1/n"`` is the sum of the weights.
 
     Returns
     -------
@@ -127,17 +128,28 @@ def weighted_problem(problem: Problem, weights: ArrayLike) -> SetOfExamples:
         raise ParameterError(f"weights must be >= 0, and one at least > 0, got {got}")
     if len(getattr(original(problem), "marks", ())):
         raise ParameterError("problem must have an error that is a mean over examples, got one with sure and possible links")
-    c = weights / weights.max()
+    c, former = weights / weights.max(), problem
     if isinstance(problem, WEIGHTED_FAMILIES):
-        c, problem = c * problem.c, problem.unweighted
+        c, weights, problem = c * problem.c, weights * problem.c, problem.unweighted
         if c.max() == 0.0:
             raise ParameterError("weights must leave an example that had a weight before, got 0 for all of these")
-    return _weighted(problem, c / c.mean())
+    with np.errstate(over="ignore"):
+        return _weighted(problem, c / c.mean(), float(weights.sum() * _mean_weight(former)))
 
 
-def _weighted(problem, c: np.ndarray):
+def total_weight(problem) -> float:
+    """Return the n of ``lam="1/n"``: the sum of the weights of the examples, or their number."""
+    return getattr(problem, "total_weight", problem.n)
+
+
+def _mean_weight(problem) -> float:
+    """Return the mean of the weights as they were given, by which c was divided."""
+    return total_weight(problem) / problem.n
+
+
+def _weighted(problem, c: np.ndarray, total_weight: float):
     if not isinstance(problem, tuple):
-        return WeightedFunctions(problem, c)
+        return WeightedFunctions(problem, c, total_weight)
     return Weighted(
         n=problem.n,
         d=problem.d,
@@ -148,6 +160,7 @@ def _weighted(problem, c: np.ndarray):
         nonnegative=getattr(problem, "nonnegative", protocol.UNCONSTRAINED),
         unweighted=problem,
         c=c,
+        total_weight=total_weight,
     )
 
 
@@ -157,12 +170,14 @@ WEIGHTED_FAMILIES = (Weighted, WeightedFunctions)
 def share(problem, indices):
     """Return some examples of any problem, each with the weight that it has among all: the mean of these need not be 1."""
     if isinstance(problem, WEIGHTED_FAMILIES):
-        return _weighted(problem.unweighted.subset(indices), problem.c[indices])
+        c = problem.c[indices]
+        return _weighted(problem.unweighted.subset(indices), c, float(c.sum() * _mean_weight(problem)))
     return problem.subset(indices)
 
 
 def _subset(problem, indices):
-    return weighted_problem(problem.unweighted._subset(indices), problem.c[indices])
+    part = share(problem, indices)
+    return _weighted(part.unweighted, weighted_problem(part.unweighted, part.c).c, part.total_weight)
 
 
 Weighted._subset = WeightedFunctions._subset = _subset
@@ -183,7 +198,7 @@ for _function in [value for value in vars(protocol).values() if hasattr(value, "
 
 @with_inputs.register(*WEIGHTED_FAMILIES)
 def _(problem, x, num_features):
-    return _weighted(with_inputs(problem.unweighted, x, num_features), problem.c)
+    return _weighted(with_inputs(problem.unweighted, x, num_features), problem.c, problem.total_weight)
 
 
 @kernel_view.register(Weighted)
@@ -193,7 +208,7 @@ def _(problem):
 
 @kernel_view.register(WeightedFunctions)
 def _(problem):
-    return protocol.ViewAround(kernel_view(problem.unweighted), lambda rows: _weighted(rows, problem.c))
+    return protocol.ViewAround(kernel_view(problem.unweighted), lambda rows: _weighted(rows, problem.c, problem.total_weight))
 
 
 # --- losses ---------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from fwexp.plugins import STRUCTURED, takes_options
 from fwexp.problems.loss_terms import HINGE, Hinge, Softmax, make_objective
 from fwexp.problems.protocol import from_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
+from fwexp.problems.weighted import total_weight
 from fwexp.solvers import check_needs, check_options, get_method
 from fwexp.solvers.base import Solver, check_objective
 from fwexp.tasks.objective import SVMObjective
@@ -69,7 +70,7 @@ class Settings(RunSettings):
         requested, options = self._requested()
         if self.lam is None:
             raise OptionError('solve needs lam, a positive finite number or "1/n"')
-        self._set("lam", settings.check_lam("lam", self.lam, self.problem.n * self.objective_scale))
+        self._set("lam", settings.check_lam("lam", self.lam, total_weight(self.problem) * self.objective_scale))
         self._set("loss_term", make_objective(self.objective, self.temperature))
         self._choose(requested, options)
         check_labels(self.problem)

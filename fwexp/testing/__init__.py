@@ -23,6 +23,7 @@ from fwexp.problems import tiers
 from fwexp.problems.chain import chain_problem
 from fwexp.problems.loss_terms import make_objective
 from fwexp.problems.signature import check_problem_type
+from fwexp.problems.weighted import total_weight
 from fwexp.solvers import Solver, check_needs, check_options, get_solver
 from fwexp.testing.probe import CheckFailed, ProblemProbe
 from fwexp.testing.problems import PROBLEM_CHECKS
@@ -186,7 +187,7 @@ def solver_checks(
     term = make_objective(objective or cls.objectives[0])
     if callable(cls.needs) and all(tier in tiers.TIERS for tier in cls.needs(checked)):  # else a check will say so
         check_needs(cls, problem, checked, objective=term)
-    return _checks(SOLVER_CHECKS, SolverProbe(cls, problem, float(check_lam("lam", lam, problem.n)), checked, term))
+    return _checks(SOLVER_CHECKS, SolverProbe(cls, problem, float(check_lam("lam", lam, total_weight(problem))), checked, term))
 
 
 def check_solver(

@@ -85,7 +85,9 @@ def test_c_and_1_n_count_positions(case):
     weights = np.array([2.0, 1.0, 0.0, 0.5])
     assert cls(lam="1/n", **quick).fit(X, y).result_.lam == pytest.approx(1.0 / sizes.sum(), rel=1e-15)
     assert cls(C=4.0, **quick).fit(X, y).result_.lam == pytest.approx(0.25 / sizes.sum(), rel=1e-15)
-    assert cls(C=4.0, **quick).fit(X, y, sample_weight=weights).result_.lam == pytest.approx(0.25 / (weights @ sizes), rel=1e-15)
+    for more, wanted in ({"C": 4.0}, 0.25), ({"lam": "1/n"}, 1.0):
+        model = cls(**more, **quick).fit(X, y, sample_weight=weights)
+        assert model.result_.lam == pytest.approx(wanted / (weights @ sizes), rel=1e-15)
     assert cls(C=4.0, loss="share", **quick).fit(X, y).result_.lam == 0.25 / 4
 
 

@@ -11,7 +11,7 @@ import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import MulticlassSVM
 from fwexp.problems import tiers
-from fwexp.problems.weighted import Weighted
+from fwexp.problems.weighted import Weighted, share, total_weight
 from fwexp.solvers import SOLVERS, of_kind
 from fwexp.testing import check_problem
 from tests.blocks.test_constraints import NONNEGATIVE, functions, optimum, outputs, primal
@@ -258,6 +258,23 @@ def test_weights_have_the_mean_one_and_multiply():
     for scale in (1e-300, 1e300):
         np.testing.assert_allclose(fwexp.weighted_problem(problem, scale * WEIGHTS).c, weighted.c, rtol=1e-12)
     assert fwexp.weighted_problem(problem, [True, False, True, True, True]).c[1] == 0.0
+
+
+@pytest.mark.parametrize("family", ["enumerated", "functions"])
+def test_1_n_is_one_over_the_sum_of_the_weights(family, monkeypatch):
+    """Also of weights of weights, of some of the examples, and of parts of them."""
+    run_in_plain_python(monkeypatch)
+    problem, weights = FAMILIES[family](range(5)), np.array([2.0, 0.0, 1.0, 4.0, 2.0])
+    weighted = fwexp.weighted_problem(problem, weights)
+    twice = fwexp.weighted_problem(weighted, [1, 5, 2, 0.5, 0])
+    parts = share(weighted, np.array([1, 2])), share(weighted, np.array([0, 3, 4]))
+    for given, n in ((problem, 5), (weighted, 9), (twice, 6), (twice[[0, 1, 3]], 4), (parts[0], 1), (parts[1], 8)):
+        assert total_weight(given) == pytest.approx(n, rel=1e-15)
+    lam = fwexp.solve(weighted, lam="1/n", max_passes=1).lam
+    assert lam == pytest.approx(1 / 9, rel=1e-15)
+    assert lam == pytest.approx(fwexp.solve(problem.subset([0, 0, 2, 3, 3, 3, 3, 4, 4]), lam="1/n", max_passes=1).lam, rel=1e-15)
+    with pytest.raises(ParameterError, match="lam must be of a scale"):
+        fwexp.solve(fwexp.weighted_problem(problem, np.full(5, 1e308)), lam="1/n", max_passes=1)
 
 
 @pytest.mark.parametrize(
