@@ -18,8 +18,7 @@ import pandas as pd
 from fwexp.bench import history
 from fwexp.bench.families import FAMILIES, problem_of
 from fwexp.bench.history import FILE
-from fwexp.bench.profile import advance, new_solver
-from fwexp.bench.yardstick import best
+from fwexp.bench.yardstick import advance, best, new_solver
 from fwexp.errors import exit_code
 from fwexp.files import owned
 from fwexp.memory import nbytes

@@ -24,8 +24,7 @@ import fwexp
 from fwexp.bench import history
 from fwexp.bench.families import problem_of
 from fwexp.bench.history import FILE
-from fwexp.bench.profile import new_solver
-from fwexp.bench.yardstick import seconds
+from fwexp.bench.yardstick import new_solver, seconds
 from fwexp.driver.iteration import Budget
 from fwexp.errors import UserError, exit_code
 from fwexp.files import owned

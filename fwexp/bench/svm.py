@@ -19,9 +19,8 @@ import fwexp
 from fwexp.bench import history
 from fwexp.bench.callbacks import overhead
 from fwexp.bench.convex import beside_copt
-from fwexp.bench.profile import new_solver, where_passes_go
 from fwexp.bench.roofline import beside_rooflines, oracle_seconds
-from fwexp.bench.yardstick import Measured, best, in_turns, show, summary, unit_of
+from fwexp.bench.yardstick import Measured, best, in_turns, new_solver, show, summary, unit_of
 from fwexp.driver.iteration import Budget
 from fwexp.errors import DataError, exit_code
 
@@ -186,7 +185,7 @@ def to_test_error() -> list[Measured]:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measure speed.")
-    sections = ("start", "passes", "roofline", "profile", "gaps", "test_error", "callbacks", "estimators", "convex")
+    sections = ("start", "passes", "roofline", "gaps", "test_error", "callbacks", "estimators", "convex")
     parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(sections)}; by default all")
     parser.add_argument("--record", action="store_true", help=f"append what was measured to {history.FILE}")
     given = parser.parse_args()
@@ -209,8 +208,6 @@ def main() -> int:
             show(measured)
         if "roofline" in chosen:
             measured += beside_rooflines(unit, floor)
-        if "profile" in chosen:
-            measured += where_passes_go(unit, floor)
         if "gaps" in chosen and has_ocr:
             measured += to_gaps(unit, floor)
         if "test_error" in chosen:

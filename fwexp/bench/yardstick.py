@@ -9,6 +9,7 @@ import gzip
 import os
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.data import resolve_data_dir
+from fwexp.driver.iteration import Budget
 from fwexp.jit.compilation import njit
+from fwexp.solvers import SOLVERS, check_options
+from fwexp.solvers.base import check_needs
 
 ROUNDS = 7
 DEGREE, BLOCK = 32, 1024  # of a polynomial, and at how many places it is evaluated at once, within the smallest cache
@@ -43,11 +47,17 @@ def seconds(function: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def wall(function: Callable[[], object]) -> float:
-    """Return how long a call takes."""
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
+def new_solver(problem, name: str, lam: float, **options):
+    """Return a solver of the last iterate at its start."""
+    cls = SOLVERS[name]
+    chosen, settled = cls.choose(check_options(cls, options), problem, lam, ("last",))
+    check_needs(chosen, problem, settled)
+    return chosen(problem, lam, settled, 0, ("last",))
+
+
+def advance(solver, passes: float) -> None:
+    """Advance a solver by so many passes of oracle calls."""
+    solver.advance(Budget(solver.oracle_calls + int(passes * solver.problem.n), sys.maxsize))
 
 
 def best(function: Callable[[], object], times: int) -> float:

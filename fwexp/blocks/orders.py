@@ -14,7 +14,7 @@ import numpy as np
 from fwexp.blocks import gap_tree, shrinking
 from fwexp.blocks.block_loop import InOrder, following_block, has_ended, next_block, note_step
 from fwexp.blocks.centres import NO_CENTRE
-from fwexp.blocks.counts import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN, WAITING
+from fwexp.blocks.counts import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN
 from fwexp.blocks.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
 from fwexp.jit.compilation import inlined
 from fwexp.problems.protocol import radii_sq
@@ -49,7 +49,7 @@ def priority(curvature, i, gap):
 
 @next_block.register(ByGap)
 def _(order, iterate):
-    k = iterate.counts[STEPS_TAKEN] + iterate.counts[WAITING]
+    k = iterate.counts[STEPS_TAKEN]
     if order.planned[0] >= 0:
         return order.planned[0]
     if k < order.ordered_since + len(order.ordered):
@@ -151,7 +151,7 @@ class GapOrder(Order):
     def resume(self, run, target_gap):
         # Visiting all examples costs at most as many calls as a refresh, and takes a step for each.
         if run.state.centre is None:
-            self.begin_pass(run.drawn)
+            self.begin_pass(run.step)
         else:
             run.state.centre.next_step = run.step
         return False

@@ -73,24 +73,20 @@ def _pool(process_id: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads)
 
 
-def parallel_for(kernel: Callable, n: int, chunks: int, meanwhile: Callable | None = None) -> None:
+def parallel_for(kernel: Callable, n: int, chunks: int) -> None:
     """Call ``kernel(chunk, start, end)`` for consecutive ranges that cover 0 .. n, one after the other or at once.
 
     ``kernel`` must release the interpreter lock, and what it does for one of 0 .. n must not depend on the range that this is in:
     there are fewer ranges where there is one thread, and where a first range, of the share `PROBE`, says that the others would
     take less than `WORTH` seconds. Else this thread takes chunks like the others, and does not wait for those that have not begun.
-
-    With ``meanwhile``, which must not depend on the kernel, nor the kernel on it, this thread calls that first, while others begin.
     """
-    threads, done = min(num_threads(), chunks + (meanwhile is not None)) if chunks > 1 or meanwhile else 1, 0
-    if meanwhile is None and threads > 1 and (done := int(n * PROBE)):
+    threads, done = min(num_threads(), chunks) if chunks > 1 else 1, 0
+    if threads > 1 and (done := int(n * PROBE)):
         begun = time.perf_counter()
         kernel(0, 0, done)
         if (time.perf_counter() - begun) * (n - done) < WORTH * done:
             threads = 1
     if threads <= 1:
-        if meanwhile is not None:
-            meanwhile()
         kernel(0, done, n)
         return
     bounds = [done + chunk * (n - done) // chunks for chunk in range(chunks + 1)]
@@ -108,8 +104,6 @@ def parallel_for(kernel: Callable, n: int, chunks: int, meanwhile: Callable | No
     # In contexts like this one: a clock that runs here stops while a kernel is compiled there.
     others = [_pool(os.getpid(), helpers).submit(copy_context().run, take) for _ in range(helpers)]
     try:
-        if meanwhile is not None:
-            meanwhile()
         take()
     finally:
         todo.clear()

@@ -30,9 +30,6 @@ The rule:
 * If ||A a|| stops growing within `EARLY` passes, acceleration begins then, three times as strong (`EarlyBegin` in
   `fwexp.blocks.acceleration`). It grew by 2 to 12 % of ||A a||^2 from the eighth to the quarter of a pass on alignments of words,
   where this saves a third to half of the time, and by 27 % or more on texts, handwriting, images and poses.
-
-Oracle calls in batches (`fwexp.blocks.batches`) are not chosen. With two threads they took 0.7 to 1.2 times as long as single
-calls (poses 0.72 to 0.87, images 0.86 and 1.15, chains of 100 to 300 labels 0.94 to 1.21), and with one thread up to 1.3 times.
 """
 
 import dataclasses

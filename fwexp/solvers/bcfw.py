@@ -22,7 +22,6 @@ from fwexp.blocks import active_set, constrained_search, degraded_oracle, duals,
 from fwexp.blocks.acceleration import Acceleration, EarlyBegin, image, total_gap
 from fwexp.blocks.active_set import ActiveSets
 from fwexp.blocks.averaging import Averages, averaged, new_averages
-from fwexp.blocks.batches import BatchCalls, Batches, new_batches, run_batches
 from fwexp.blocks.block_loop import (
     BLOCKS_FULL,
     ORDER_ENDED,
@@ -37,7 +36,7 @@ from fwexp.blocks.block_loop import (
 )
 from fwexp.blocks.centres import ProximalCentre
 from fwexp.blocks.corners import StoringOracle
-from fwexp.blocks.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN, WAITING
+from fwexp.blocks.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
 from fwexp.blocks.exact_step import ExactStep, NoCorner
 from fwexp.blocks.gap_refresh import GapRefresh, exact_gaps
 from fwexp.blocks.labeling_steps import KINDS, LabelingFrankWolfe, LabelingStep
@@ -65,7 +64,6 @@ class State:
     averages: Averages
     next_refresh: float  # step of the next exact computation of all gaps
     refreshed: int  # step of the latest one, -1 if there was none
-    batches: Batches | None  # examples that wait for the oracle, if its calls come in batches
     centre: ProximalCentre | None
     first_centre: float  # when acceleration begins, in steps or rounds
     next_look: float  # step at which the run looks whether acceleration begins early, inf if it does not look
@@ -115,7 +113,6 @@ class BCFW(Solver):
         self.acceleration = Acceleration(problem, setting.accelerate, setting.sampling == "shrinking", setting.needs_gaps)
         self.early = EarlyBegin(self.acceleration)
         self.events = (self.early, self.acceleration, self.refresh)
-        self._calls = BatchCalls(problem, self.new_work)
 
     def start(self, seed, iterates, order, warm_start):
         problem, setting, losses = self.problem, self.setting, None
@@ -133,7 +130,6 @@ class BCFW(Solver):
             averages=new_averages(problem, iterates),
             next_refresh=self.refresh.period,
             refreshed=-1,
-            batches=new_batches(problem, setting.batch) if setting.batch > 1 else None,
             centre=None,
             first_centre=np.inf,
             next_look=self.early.first_look() if warm_start is None else np.inf,
@@ -229,8 +225,7 @@ class BCFW(Solver):
     @cached_property
     def _take_steps(self):
         """The loop, compiled for the classes of its values."""
-        loop = run_steps if self.state.batches is None else run_batches
-        return specialise(loop, self.problem, *self._values(np.empty(0, dtype=np.int64), NO_BUDGET.target_gap))
+        return specialise(run_steps, self.problem, *self._values(np.empty(0, dtype=np.int64), NO_BUDGET.target_gap))
 
     def _values(self, draws: np.ndarray, target_gap: float) -> tuple:
         """Return the values of the loop, for at most as many steps as there are ``draws``."""
@@ -264,18 +259,11 @@ class BCFW(Solver):
         end = min(budget.steps, *(event.due_step(self) for event in self.events))
         # With a cache, the steps that a few calls take are not known in advance: some passes of draws avoid very short series.
         series = DRAWN_PASSES * self.problem.n * self.has_cache
-        if state.batches is None:
-            count = min(end - counts[STEPS_TAKEN], max(budget.calls - counts[ORACLE_CALLS], series))
-        else:  # Budgets must not change what is drawn together.
-            count = max(self.setting.batch, series)
+        count = min(end - counts[STEPS_TAKEN], max(budget.calls - counts[ORACLE_CALLS], series))
         draws = state.order.draws.peek(int(count))
         values = self._values(draws, budget.target_gap)
-        if state.batches:
-            bounds = self.work, self.inner_lam, budget.calls, end, budget.hits
-            ended, state.batches = self._calls.run(self._take_steps, values, state.batches, len(draws), *bounds)
-        else:
-            last = counts[STEPS_TAKEN] + len(draws)
-            ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last, budget.hits)
+        last = counts[STEPS_TAKEN] + len(draws)
+        ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last, budget.hits)
         state.order.draws.drop(int(counts[DRAWS_USED]))
         if ended == SET_FULL:
             self._grow_sets()
@@ -283,14 +271,12 @@ class BCFW(Solver):
             self.grow_blocks()
         elif ended == ORDER_ENDED and state.order.resume(self, budget.target_gap):
             return Reason.ROW
-        return None if len(draws) or counts[WAITING] else Reason.BUDGET
+        return None if len(draws) else Reason.BUDGET
 
     def compile(self):
         self._run(NO_BUDGET)
         if self.setting.refresh or self.setting.needs_gaps:
             specialise(exact_gaps, self.problem, self.state.iterate.dual)(self.problem, 0, 0, self.state.iterate, self.work)
-        if self.state.batches is not None:
-            self._calls.compile(self.state.batches, self.state.iterate)
         if self.sets is not None:
             active_set.copied(self.problem, self.sets)
 
@@ -309,7 +295,7 @@ class BCFW(Solver):
 
     def note_new_centre(self) -> None:
         """Account for a new centre, which has changed w."""
-        self.state.order.note_new_centre(self.drawn)
+        self.state.order.note_new_centre(self.step)
         if self.acceleration.refreshes:
             self.state.next_refresh = self.step
 
@@ -340,11 +326,6 @@ class BCFW(Solver):
     @property
     def step(self):
         return int(self.state.iterate.counts[STEPS_TAKEN])
-
-    @property
-    def drawn(self) -> int:
-        """Examples drawn so far: steps, and examples that wait for theirs."""
-        return self.step + int(self.state.iterate.counts[WAITING])
 
     @property
     def oracle_calls(self):

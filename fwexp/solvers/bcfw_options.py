@@ -30,7 +30,6 @@ class CacheOptions:
 
 CONSTRAINED_SEARCHES = ("exact", "published")
 STEPS = ("fw", "pairwise", "away", "corrective", "exact")
-ONE_BY_ONE = ("max_gap", "max_gain", "shrinking")  # orders that need the gap of an example before the next one
 OF_PARTS = ("fw", "exact")  # steps that need no labelings
 MAX_STORED = 20  # labelings that an active set keeps without a cache, in addition to those with weight
 
@@ -48,7 +47,6 @@ class Setting(NamedTuple):
     stored: int = MAX_STORED  # labelings that are kept per example, in addition to those with weight
     refresh: float = 0.0  # passes between exact computations of all block gaps; 0 is never
     accelerate: AccelerateOptions | None = None
-    batch: int = 1  # examples that the oracle is called for at one w
 
     @property
     def keeps_parts(self) -> bool:
@@ -90,9 +88,6 @@ class Options:
         Whether the method runs inside an outer acceleration, and which.
     constrained_search : str
         Line search where weights must not be negative: ``exact``, or as ``published``, for the unclipped weights.
-    batch : int
-        Examples that the oracle is called for at one w, by threads; their steps follow in order (`fwexp.blocks.batches`). 1 is the
-        method of the papers, whose oracle is called at the w of every step.
     """
 
     sampling: str = choice(*SAMPLING)
@@ -102,14 +97,10 @@ class Options:
     refresh: float | None = option(None, check_number, "a number of passes >= 0 (0 = never)", least=0.0, optional=True)
     accelerate: bool | AccelerateOptions = option(False, check_switch, AccelerateOptions)
     constrained_search: str = choice(*CONSTRAINED_SEARCHES)
-    batch: int = option(1, check_integer, 1, added_later=True)
 
     def __post_init__(self) -> None:
         if not self.line_search and self.step != "fw":
             raise OptionError(f"solver bcfw: line_search=false goes with step=fw only, got step={self.step}")
-        if self.batch > 1 and (self.step == "exact" or self.sampling in ONE_BY_ONE):
-            clash = "step=exact" if self.step == "exact" else f"sampling={self.sampling}"
-            raise OptionError(f"solver bcfw: batch must be 1 with {clash}, got {self.batch}")
 
     def setting(self) -> Setting:
         """Return the setting that these options choose."""
@@ -123,7 +114,6 @@ class Options:
             stored=cache.size if cache else MAX_STORED,
             refresh=self.refresh if self.refresh is not None else 10.0 if self.sampling in BY_GAPS or cache else 0.0,
             accelerate=accelerate,
-            batch=self.batch,
         )
 
 

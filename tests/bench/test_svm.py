@@ -2,15 +2,12 @@
 
 import sys
 
-import numpy as np
 import pytest
 
-from fwexp.bench import estimators, history, profile, svm
+from fwexp.bench import estimators, history, svm
 from fwexp.bench.families import FAMILIES, problem_of
 from fwexp.bench.yardstick import Measured, in_turns, summary, unit_of
-from fwexp.problems.timed import FUNCTIONS, cycles_per_second, timed
 from fwexp.testing import small_chains
-from tests import small_problems
 
 SMALL = {"n": 6, "T": 4, "K": 3, "p": 4}
 
@@ -31,27 +28,6 @@ def test_estimators_are_measured_beside_solve():
     (row,) = in_turns(estimators.measures_of("words", X, y), "to_problem + solve", 2)[1:]
     assert row.quantity == "ChainSVM.fit, words"
     assert 0.0 < row.low <= row.high
-
-
-@pytest.mark.slow
-def test_the_parts_of_a_pass_of_compiled_code_sum_up():
-    _, parts = profile.shares(small_problem("chain"), "auto", 0.01, cycles_per_second())
-    within = [value for part, value in parts.items() if part != "evaluation"]
-    assert min(within) > 0.0
-    assert 0.8 < sum(within) < 1.2  # medians of each
-
-
-def test_a_timed_problem_is_the_same_problem_and_counts_its_functions():
-    _, problem = small_problems.chain("functions", 0, n=8)
-    counted = timed(problem)
-    both = [profile.new_solver(one, "bcfw", 0.1) for one in (problem, counted)]
-    for solver in both:
-        profile.advance(solver, 2)
-    assert np.array_equal(both[0].point("last").w, both[1].point("last").w)
-    cycles = dict(zip(FUNCTIONS, counted.cycles, strict=True))
-    assert min(cycles[name] for name in ("scores", "max_oracle", "dot", "norm_sq", "scatter")) > 0
-    assert cycles["gram_scores"] == 0
-    assert all(name in FUNCTIONS for names in profile.KINDS.values() for name in names)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -7,7 +7,6 @@ import fwexp
 from fwexp.errors import ParameterError
 from fwexp.problems.full_pairs import FullPairsProblem
 from fwexp.problems.graphs import LOSSES
-from fwexp.problems.timed import timed
 from fwexp.testing import check_problem
 from tests.small_problems import run_in_plain_python
 
@@ -53,7 +52,7 @@ def test_the_number_is_the_share_times_the_length(family):
         assert fwexp.loss(counting, i, y) == pytest.approx(size * fwexp.loss(sharing, i, y), abs=1e-14)
 
 
-@pytest.mark.parametrize("around", ["nothing", "subset", "weights", "weights of a subset", "timing"])
+@pytest.mark.parametrize("around", ["nothing", "subset", "weights", "weights of a subset"])
 def test_errors_are_per_position_whatever_is_around(family, around):
     counting, sharing, sizes = family
     c, which = np.ones(4), [3, 1, 1]
@@ -64,8 +63,6 @@ def test_errors_are_per_position_whatever_is_around(family, around):
         counting, sharing = (fwexp.weighted_problem(problem, c) for problem in (counting, sharing))
         if "subset" in around:
             counting, sharing, sizes, c = counting.subset(which), sharing.subset(which), sizes[which], c[which]
-    elif around == "timing":
-        counting = timed(counting)
     w = some_weights(sharing)
     losses = [fwexp.loss(sharing, i, y) for i, y in enumerate(fwexp.predict(sharing, w))]
     got, hinges = fwexp.evaluate(counting, w), [fwexp.max_oracle(counting, i, w)[1] for i in range(sharing.n)]

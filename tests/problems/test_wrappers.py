@@ -25,7 +25,6 @@ from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.features import DenseFeatures
 from fwexp.problems.full_pairs import FullPairsProblem
 from fwexp.problems.kernel_features import Kernel, kernelised
-from fwexp.problems.timed import FUNCTIONS, Timed, TimedFunctions, timed
 from fwexp.problems.weighted import Weighted, WeightedFunctions, share
 
 RNG = np.random.default_rng(5)
@@ -298,8 +297,6 @@ SOME, WITH_INPUTS = [3, 0, 2, 0], ("chain", "multiclass", "slack")
 AROUND = {  # how each wrapper is built, and around which families
     "nothing": (lambda name, client: Case(FAMILIES[name][0], name), FAMILIES),
     "weights": (lambda name, client: weighted(name), FAMILIES),
-    "times": (lambda name, client: Case(timed(FAMILIES[name][0]), name), FAMILIES),
-    "times of weights": (lambda name, client: Case(timed(weighted(name).problem), name, c=WEIGHTS), FAMILIES),
     "a subset": (lambda name, client: Case(FAMILIES[name][0].subset(SOME), name, indices=SOME), FAMILIES),
     "a share of weights": (
         lambda name, client: Case(share(weighted(name).problem, np.array(SOME)), name, indices=SOME, c=WEIGHTS),
@@ -360,7 +357,7 @@ def classes_around():
 def test_every_wrapper_is_there(client):
     built = {type(build(name, client).problem) for build, names in AROUND.values() for name in names}
     assert classes_around() <= built
-    assert {Weighted, WeightedFunctions, Timed, TimedFunctions} <= classes_around()
+    assert {Weighted, WeightedFunctions} <= classes_around()
 
 
 # --- what every function must return ----------------------------------------------------------------------------------
@@ -451,7 +448,6 @@ def kernel_view(case):
         protocol.score_labelings(seen, i, storage, ptr[i : i + 1], case.internal(w), work, out)
         same(out, case.d.psi[i][k : k + 1] @ w)
     assert not view.too_large
-    assert isinstance(case.problem, Timed | TimedFunctions) == hasattr(seen, "cycles")
 
 
 def labelings_are_kept(case):
@@ -740,17 +736,13 @@ for each, check in EXPECTED.items():
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("check", [pytest.param(check, id=" ".join(names)) for check, names in CHECKS.items()])
 def test_every_function_of_every_wrapper_is_as_defined(check, around, client):
-    (build, families), counts = AROUND[around], np.zeros(len(FUNCTIONS))
+    build, families = AROUND[around]
     left_out = {name for kind, names in NOT_FOR.items() if around.startswith(kind) for name in names}
     functions = [name for name in CHECKS[check] if name not in left_out]
     for name in families if functions else ():
         case = build(name, client)
         if has(case.d.base, functions):
             check(case)
-            counts += getattr(case.problem, "cycles", 0)
-    if around.startswith("times"):
-        counted = dict(zip(FUNCTIONS, counts, strict=True)) | {"kernel_view": 1, "with_inputs": 1}
-        assert all(counted[function] > 0 for function in functions)
 
 
 # --- that these tests see errors --------------------------------------------------------------------------------------
