@@ -140,7 +140,7 @@ class ChainCRF(ChainTagger):
 
     def _marginals(self, X: Inputs, partial) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the probabilities of labels at all positions, where sequences begin and end, and log Z of the sequences."""
-        vectorizer, weights = self._ready()
+        vectorizer, weights = self._decoder
         K = len(self.classes_)
         if not X:
             return np.zeros((0, K)), np.zeros(1, dtype=np.int64), np.zeros(0)

@@ -105,6 +105,12 @@ class ChainSVMCV(ChainModel):
         self
             The fitted estimator.
         """
+        with self._training():
+            self._choose(X, y, sample_weight)
+        return self
+
+    def _choose(self, X, y, sample_weight) -> None:
+        """Choose lam, and train with it."""
         X, y, weights, full = self._examples(X, y, sample_weight)
         scorer, classes = self._scorer(weights), classes_in(X, y)  # Parameters may name labels that a fold lacks.
         lowest, place = self._lowest(), np.cumsum(full) - 1
@@ -122,16 +128,14 @@ class ChainSVMCV(ChainModel):
             found = workers(delayed(_scores)(over, *fold, *test, lams, scorer) for fold, test in zip(learned, folds[1::2]))
         finally:
             over.set()  # threads, which do not hear of Ctrl-C, go no further
-        with self._restored_after_errors():
-            self._note(lams, *map(np.array, zip(*found)))
-            far = self.cv_results_["gap"] > self.tol
-            if far.any():
-                message = f"training in the folds stopped after max_passes={self.max_passes:g} with gaps > tol={self.tol:g} at "
-                message += f'{far.sum()} of {len(lams)} values of lam, up to lam={lams[far].max():.2g}; see cv_results_["gap"]'
-                warn(message, ConvergenceWarning)
-            problem, weights = self._learn_from(X, y, weights)
-            self._train(problem, weights, lam=self.lam_)
-        return self
+        self._note(lams, *map(np.array, zip(*found)))
+        far = self.cv_results_["gap"] > self.tol
+        if far.any():
+            message = f"training in the folds stopped after max_passes={self.max_passes:g} with gaps > tol={self.tol:g} at "
+            message += f'{far.sum()} of {len(lams)} values of lam, up to lam={lams[far].max():.2g}; see cv_results_["gap"]'
+            warn(message, ConvergenceWarning)
+        problem, weights = self._learn_from(X, y, weights)
+        self._train(problem, weights, lam=self.lam_)
 
     def _scorer(self, weights) -> Callable | None:
         """Return the scorer of scikit-learn if ``scoring`` is its name."""
@@ -199,8 +203,8 @@ def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndar
     scores, gaps = [], []
     with interrupted_by(over.is_set):
         for lam in lams.tolist():
-            tagger.result_ = result = tagger._solve(problem, lam)
-            scores.append(float(score(result.w)))
+            result = tagger._solve(problem, lam)
+            scores.append(float(score(result)))
             gaps.append(result.gap)
             if over.is_set():
                 break
@@ -208,13 +212,18 @@ def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndar
 
 
 def _score_of_function(tagger, X, y) -> Callable:
-    """Return the score of a tagger in a part of the data, by the user's function, as a function of the tagger's weights."""
+    """Return the score of a tagger in a part of the data, by the user's function, as a function of a result."""
     y = [[tagger.ignore_label if label is None else label for label in labels] for labels in y]
-    return lambda _: tagger.scoring(tagger, X.given, y)
+
+    def score(result):
+        tagger.result_ = result
+        return tagger.scoring(tagger, X.given, y)
+
+    return score
 
 
 def _score_of_labels(tagger, X, y, weights, scorer) -> Callable:
-    """Return the score of the labels in a part of the data, by a scorer or the share of correct ones, as a function of weights."""
+    """Return the score of the labels in a part of the data, by a scorer or the share of correct ones, as a function of a result."""
     rows, ptr = tagger.vectorizer_.transform(X)
     x, z = as_features(rows, copy=False), transition_inputs.encode(tagger.edge_vectorizer_, X.edges, ptr)
     labels, K = labels_of(y, ptr, tagger.ignore_label), len(tagger.classes_)
@@ -227,8 +236,8 @@ def _score_of_labels(tagger, X, y, weights, scorer) -> Callable:
         raise ParameterError("cv must leave a label of weight > 0 in every test part, got a part without one")
     true, of_true = list(compress(labels, counted.tolist())), None if weights is None else counts[counted]
 
-    def score(w):
-        found = decode(x, ptr, padded_weights(w.reshape(-1, K), forbidden), K, z=z)
+    def score(result):
+        found = decode(x, ptr, padded_weights(result.w.reshape(-1, K), forbidden), K, z=z)
         if scorer is None:
             return np.average(found == truth, weights=counts)
         check_found(ptr, found < 0)

@@ -1,7 +1,6 @@
 """A tagger once it is trained: its predictions, its weights with their names, and its files."""
 
 from collections.abc import Iterator, Sequence
-from copy import copy
 from itertools import chain, compress, pairwise
 from typing import Any
 
@@ -127,8 +126,8 @@ class ChainModel(PartsScore, CertifiedSVM):
         list of lists
             Per sequence its labels, or with ``n_best`` its pairs.
         """
-        vectorizer, weights = self._ready()
-        X = self._features(X)
+        check_is_fitted(self)
+        (vectorizer, weights), X = self._decoder, self._features(X)
         if not X:
             return []
         x, ptr = vectorizer.encode(X)
@@ -185,7 +184,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         X = X.at(full)
         rows, ptr = self.vectorizer_.transform(X)
         unary, of_ends = rows @ self.coef_.T, np.vstack([self.start_, self.end_, self.transitions_])
-        add_forbidden(of_ends, forbidden_pairs(self.constraints, self.classes_))
+        add_forbidden(of_ends, forbidden_pairs(self._used.constraints, self.classes_))
         K, z = len(self.classes_), None
         if self.edge_vectorizer_ is not None:
             z = transition_inputs.rows(self.edge_vectorizer_, X.edges, ptr)
@@ -263,7 +262,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         if None in sizes:
             return X, y, sample_weight, np.ones(len(X), dtype=bool)  # others reject it
         lengths = np.array(sizes, dtype=np.int64)
-        y, full = as_sequences(y, lengths, self.ignore_label), lengths > 0
+        y, full = as_sequences(y, lengths, self._used.ignore_label), lengths > 0
         sample_weight = checked_weights(sample_weight, lengths)
         if X and not full.any():
             raise ParameterError(f"X must hold a sequence with a position, got {len(X)} empty ones")
@@ -299,10 +298,10 @@ class ChainModel(PartsScore, CertifiedSVM):
             if extends:
                 edges.restore(self.edge_vectorizer_.names, self.edge_vectorizer_.num_features)
             z = transition_inputs.learn(edges, features.edges, ptr, extends)
-        labels = labels_of(y, ptr, self.ignore_label)
-        known = labels if self.ignore_label is None else [label for label in labels if label is not None]
+        labels = labels_of(y, ptr, self._used.ignore_label)
+        known = labels if self._used.ignore_label is None else [label for label in labels if label is not None]
         if not known:
-            raise ParameterError(f"y must hold a label, got ignore_label={shown(self.ignore_label)} everywhere")
+            raise ParameterError(f"y must hold a label, got ignore_label={shown(self._used.ignore_label)} everywhere")
         if classes is not None:
             check_among(known, classes)
         self.edge_vectorizer_ = edges
@@ -327,32 +326,32 @@ class ChainModel(PartsScore, CertifiedSVM):
         rows, ptr = self.vectorizer_.transform(features)
         z = None if self.edge_vectorizer_ is None else transition_inputs.rows(self.edge_vectorizer_, features.edges, ptr)
         weights = checked_weights(sample_weight, np.diff(ptr))
-        return self._from_arrays(rows, labels_of(y, ptr, self.ignore_label), ptr, weights, z)
+        return self._from_arrays(rows, labels_of(y, ptr, self._used.ignore_label), ptr, weights, z)
 
     def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None, z=None):
         """Return the problem, and the weights of its examples: parts of sequences where labels are ignored."""
         K, numbers, is_cut = len(self.classes_), numbers_of(labels, self.classes_), None
         of_positions = np.concatenate(sample_weight) if isinstance(sample_weight, list) else None
         weights = None if of_positions is not None else sample_weight
-        if self.ignore_label is not None:
+        if self._used.ignore_label is not None:
             kept = np.array([label is not None for label in labels])
             ptr, is_cut, origin = labelled_runs(kept, ptr)
             rows, numbers, z = rows[kept], numbers[kept], None if z is None else z[kept]
             of_positions = None if of_positions is None else of_positions[kept]
             weights = weights_at(weights, origin)
-        problem = chain_from_arrays(rows, numbers, ptr, K, self.loss, is_cut, z)
-        costs = costs_of(self.costs, self.classes_)
+        problem = chain_from_arrays(rows, numbers, ptr, K, self._used.loss, is_cut, z)
+        costs = costs_of(self._used.costs, self.classes_)
         if self.class_weight_ is not None:
             costs = self.class_weight_[:, None] * check_costs(costs, K)
         problem = problem if costs is None else with_costs(problem, costs)
         problem = problem if of_positions is None else with_position_weight(problem, of_positions)
-        pairs = forbidden_pairs(self.constraints, self.classes_)
-        return constrained(with_forbidden(problem, pairs) if pairs else problem, self.nonnegative), weights
+        pairs = forbidden_pairs(self._used.constraints, self.classes_)
+        return constrained(with_forbidden(problem, pairs) if pairs else problem, self._used.nonnegative), weights
 
     def _right(self, X, y, sample_weight):
         predicted = self.predict(X)
         lengths = np.array([len(labels) for labels in predicted], dtype=np.int64)
-        y = as_sequences(as_list("y", y, "sequences of labels"), lengths, self.ignore_label)
+        y = as_sequences(as_list("y", y, "sequences of labels"), lengths, self._used.ignore_label)
         right = [a is not None and a == b for a, b in zip(chain.from_iterable(y), chain.from_iterable(predicted))]
         weights = np.array([label is not None for label in chain.from_iterable(y)], dtype=np.float64)
         if sample_weight is not None:
@@ -361,17 +360,18 @@ class ChainModel(PartsScore, CertifiedSVM):
 
     def _features(self, X) -> Inputs:
         given = as_list("X", X, FORMS)
-        if callable(self.features):
+        features, wanted = self._used.features, self._used.transition_features
+        if callable(features):
             given = [list(x) if isinstance(x, Iterator) else x for x in given]
-            X = map(self.features, given)
-        elif isinstance(self.features, str) and self.features == "auto":
+            X = map(features, given)
+        elif isinstance(features, str) and features == "auto":
             X = given = [x if isinstance(x, list) else _sequence(x) for x in given]
         else:
-            raise ParameterError(f'features must be "auto" or a function of a sequence, got {shown(self.features)}')
-        X, wanted = Inputs(x if isinstance(x, list) else _sequence(x) for x in X), self.transition_features
+            raise ParameterError(f'features must be "auto" or a function of a sequence, got {shown(features)}')
+        X = Inputs(x if isinstance(x, list) else _sequence(x) for x in X)
         X.given = given
-        if wanted is None and isinstance(self.features, Template):
-            wanted = self.features.transitions
+        if wanted is None and isinstance(features, Template):
+            wanted = features.transitions
         if wanted is not None and all(size_of(x) is not None for x in X):  # others reject the rest
             X.edges = transition_inputs.transitions_of(wanted, given, X)
         return X
@@ -382,13 +382,8 @@ class ChainModel(PartsScore, CertifiedSVM):
         first = p + (0 if self.edge_vectorizer_ is None else K * self.edge_vectorizer_.num_features)
         return np.split(self.result_.w.reshape(-1, K), [p, first, first + 2])
 
-    def _ready(self) -> tuple[Vectorizer, np.ndarray]:
-        """Return the encoder of inputs and the weights for `decode`; both are kept until weights or constraints change."""
-        check_is_fitted(self)
-        w, constraints = self.__dict__.get("_prepared", (None, None))[:2]
-        if w is not self.result_.w or constraints != self.constraints:
-            self._prepared = self.result_.w, copy(self.constraints), *self._without_zeros()  # Lists may change in place.
-        return self._prepared[2:]
+    def _complete(self):
+        self._decoder = self._without_zeros()
 
     def _given(self, partial, ptr: np.ndarray) -> np.ndarray:
         """Return the numbers of labels that are given for positions, -1 where none is."""
@@ -407,7 +402,7 @@ class ChainModel(PartsScore, CertifiedSVM):
     def _without_zeros(self) -> tuple[Vectorizer, np.ndarray]:
         """Return the features by name that have weights, and the weights as `decode` takes them, after a row for no feature."""
         vectorizer, weights = self.vectorizer_, self.result_.w.reshape(-1, len(self.classes_))
-        forbidden = forbidden_pairs(self.constraints, self.classes_)
+        forbidden = forbidden_pairs(self._used.constraints, self.classes_)
         if vectorizer.names is not None:
             has = weights.any(axis=1)
             has[vectorizer.num_features :] = True
@@ -418,7 +413,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         return vectorizer, padded_weights(weights, forbidden)
 
     def __getstate__(self):
-        return {name: value for name, value in super().__getstate__().items() if name != "_prepared"}
+        return {name: value for name, value in super().__getstate__().items() if name != "_decoder"}
 
     def _learned(self):
         columns = {"names": self.vectorizer_.names, "num_features": self.vectorizer_.num_features}

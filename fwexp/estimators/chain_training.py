@@ -48,7 +48,7 @@ class ChainTagger(ChainModel):
         self
             The fitted estimator.
         """
-        with self._restored_after_errors():
+        with self._training():
             more, before = {}, self._before()
             X, y, sample_weight, _ = self._examples(X, y, sample_weight)
             if check_flag("early_stopping", self.early_stopping):

@@ -194,7 +194,7 @@ class CertifiedSVM(FittedEstimator):
         self
             The fitted estimator.
         """
-        with self._restored_after_errors():
+        with self._training():
             before = self._before()
             problem = self._learn(X, y)
             self._train(problem, self._weights(X, y, sample_weight), before=before)
@@ -264,10 +264,11 @@ class CertifiedSVM(FittedEstimator):
         return sample_weight
 
     @contextmanager
-    def _restored_after_errors(self) -> Iterator[None]:
-        """Restore the former state if training fails or is interrupted, because names and weights belong together."""
+    def _training(self) -> Iterator[None]:
+        """Train with the present parameters; restore the former state if that fails, because names and weights belong together."""
         former = dict(vars(self))
         try:
+            self._keep_parameters()
             yield
         except BaseException:
             vars(self).clear()
@@ -282,7 +283,7 @@ class CertifiedSVM(FittedEstimator):
             )
         fitted = "result_" in vars(self)
         classes = classes_of_call(classes, self.classes_ if fitted else None)
-        with self._restored_after_errors():
+        with self._training():
             origin = (self.result_.w, self._names()) if fitted else None
             problem, weights = self._learn_further(X, y, classes, sample_weight)
             origin = carried(*origin, self._names()) if fitted else None

@@ -4,7 +4,7 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import chain, count, cycle, repeat
+from itertools import chain, count, cycle, islice, repeat
 from numbers import Real
 from operator import getitem
 
@@ -23,6 +23,7 @@ BY_NAME = "a dict, a string or a list of strings"
 VALUES = "a number, a string, a list of strings or a vector of numbers"
 MAPPINGS, NUMBERS = (dict, Mapping), (int, float, Real, np.bool_)  # common types, which are tested first
 NONE = 0  # the column of a name to be left out; others are counted from 1
+UNKNOWN: dict = {}  # the table of a key without known names
 MOST_TABLES = 1000  # of keys, which are few if they come from a template; names themselves as keys are many
 
 
@@ -217,19 +218,29 @@ class _Learning(dict):
 
 
 class _Known(dict):
-    """A table for every key without "=", of the names that have it; filled when it is first used."""
+    """A table for every known key without "=", of the names that have it. Look-ups change nothing, so threads can share it."""
 
-    __slots__ = ("columns", "filled", "room", "vectors")
+    __slots__ = ("columns", "complete", "vectors")
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self.columns, self.filled, self.room, self.vectors = dict(zip(names, count(1))), False, MOST_TABLES, {}
+        self.columns, tables = dict(zip(names, count(1))), defaultdict(dict)
+        for name, column in self.columns.items():
+            key, sign, value = name.partition("=")
+            if sign:
+                tables[key][value] = column
+        first = [name.removesuffix("[0]") for name in self.columns if name.endswith("[0]")]
+        self.vectors = {key: _columns(key, _known_length(key, self.columns), self.column_of) for key in first}
+        self.complete = len(tables) <= MOST_TABLES
+        if self.complete:
+            plain = (name for name in self.columns if "=" not in name and name not in tables)
+            for key in [*tables, *islice(plain, MOST_TABLES - len(tables))]:
+                tables[key][1] = self.column_of(key)
+            self.update(tables)
 
-    def columns_of(self, key: str, size: int) -> array:
+    def columns_of(self, key: str, size: int) -> Collection[int]:
         """Return the columns of the entries of a vector; none where the key is not known."""
-        if key not in self.vectors:
-            self.vectors[key] = _columns(key, _known_length(key, self.columns), self.column_of)
-        known = self.vectors[key]
-        return _of_length(key, size, known) if known else known
+        known = self.vectors.get(key)
+        return _of_length(key, size, known) if known else ()
 
     def column_of(self, name: str) -> int:
         """Return the column of a name."""
@@ -240,26 +251,9 @@ class _Known(dict):
         return map(self.columns.get, names, repeat(NONE))
 
     def __missing__(self, key):
-        if not self.filled:
-            self._fill()
-            return self[key]
-        if not isinstance(key, str) or "=" in key or len(self) >= self.room:
+        if not self.complete or not isinstance(key, str) or "=" in key or key in self.columns:
             raise _NotInTablesError
-        table = self[key] = {1: self.column_of(key)}
-        return table
-
-    def _fill(self) -> None:
-        self.filled, tables = True, defaultdict(dict)
-        for name, column in self.columns.items():
-            key, sign, value = name.partition("=")
-            if sign:
-                tables[key][value] = column
-                if len(tables) > MOST_TABLES:
-                    self.room = 0  # the state of a table without its values has no features
-                    return
-        for key, table in tables.items():
-            table[1] = self.column_of(key)
-        self.update(tables)
+        return UNKNOWN
 
     def at_once(self, x: list[dict]) -> Iterable[int]:
         """Return the columns of all features of a sequence."""

@@ -1,9 +1,11 @@
 """Results of fitted estimators: the certificate, saving and loading without pickle."""
 
 from abc import abstractmethod
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import OptionError, ParameterError, shown
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+CONTAINERS = (list, tuple, set, dict, np.ndarray)
+
+
 class FittedEstimator(BaseEstimator):
     """Base of `CertifiedSVM`: the certificate of the last training, saving and loading."""
 
@@ -27,12 +32,34 @@ class FittedEstimator(BaseEstimator):
             result = vars(self)["result_"]
         except KeyError:
             raise AttributeError(f"{type(self).__name__} has no attribute result_ before fit") from None
-        result.w.flags.writeable = False  # also after unpickling, copies and loading
         return result
 
     @result_.setter
     def result_(self, result: Result) -> None:
         vars(self)["result_"] = result
+        result.w.flags.writeable = False
+        if "_trained_with" not in vars(self):
+            self._keep_parameters()
+        self._complete()
+
+    def _complete(self) -> None:
+        """Derive from the learned attributes all that predictions need, so that threads can share the estimator."""
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if "result_" in vars(self):
+            self.result_ = self.result_  # Pickles and copies hold neither flags of arrays nor what `_complete` derives.
+
+    @property
+    def _used(self) -> Self:
+        """An estimator with the parameters of the last training, which predictions, scores and files follow until the next one."""
+        return vars(self).get("_trained_with", self)
+
+    def _keep_parameters(self) -> None:
+        """Set `_used` to the present parameters; containers are copied, because users may change them in place."""
+        params = self.get_params(deep=False).items()
+        kept = {name: deepcopy(value) if isinstance(value, CONTAINERS) else value for name, value in params}
+        self._trained_with = type(self)(**kept)
 
     @property
     def dual_gap_(self) -> float:
@@ -72,7 +99,7 @@ class FittedEstimator(BaseEstimator):
 
     def _record(self) -> dict:
         """Return the content of a file of a fitted estimator next to its result, for JSON."""
-        params = {name: parameter_to_json(name, value) for name, value in self.get_params(deep=False).items()}
+        params = {name: parameter_to_json(name, value) for name, value in self._used.get_params(deep=False).items()}
         learned = {name: to_json(name, value) for name, value in self._learned().items()}
         return {"name": type(self).__name__, "params": params, "learned": learned}
 
@@ -105,8 +132,10 @@ class FittedEstimator(BaseEstimator):
             if isinstance(value, Unsaved):
                 raise OptionError(f"{name} was {value}, which files do not hold: pass it, load(path, {name}=...)")
         self = cls(**params)
-        self.result_ = Result(**fields)
+        self._keep_parameters()
+        vars(self)["result_"] = result = Result(**fields)
         self._restore(**learned)
+        self.result_ = result
         return self
 
     @abstractmethod

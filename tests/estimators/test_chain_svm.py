@@ -483,7 +483,7 @@ def test_features_by_name_are_looked_up_as_training_reads_them():
         scores = tagger.decision_function(new)  # by rows of all features, those without weights included
         assert tagger.predict(new) == [tagger.classes_[s.argmax(axis=1)].tolist() for s in scores]
         assert [tagger.predict_one(x) for x in new] == tagger.predict(new)
-        assert 0 < tagger._ready()[0].num_features < tagger.n_features_in_  # ...which are not looked up
+        assert 0 < tagger._decoder[0].num_features < tagger.n_features_in_  # ...which are not looked up
 
 
 @pytest.mark.parametrize("Tagger", [ChainSVM, ChainCRF])

@@ -1,0 +1,112 @@
+"""Predictions change nothing, so that threads can share an estimator; and they follow what training used."""
+
+import copy
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM, StructuredSVM
+from tests.estimators.cases import EVERY, answers, data_of, new
+from tests.estimators.models import Signs
+
+THREADS = 8
+BY_NAME = {cls for cls in EVERY if isinstance(data_of(cls, n=2)[0][0], list | dict)}
+
+
+@pytest.fixture(scope="module", params=EVERY, ids=lambda cls: cls.__name__)
+def trained(request):
+    """Return (a fitted estimator, its data); where features have names, there are so many that tables of them take 0.1 s."""
+    cls = request.param
+    X, y = data_of(cls, n=12)
+    if cls in BY_NAME:
+        many = [{f"word={k}": True, f"key{k % 900}": f"v{k}"} for k in range(60_000)]
+        X, y = [*X, *([many] if isinstance(X[0], list) else many)], list(y)
+        y += [["a"] * len(many)] if isinstance(X[0], list) else [y[0]] * len(many)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = new(cls, max_passes=3, **{"cv": [([0, 12], [*range(1, 12)])]} if cls is ChainSVMCV else {}).fit(X, y)
+    assert model.result_.w.any()
+    return model, X[:12]
+
+
+def state(model) -> dict:
+    """Return the attributes of an estimator, tables included."""
+    tables = [dict(one._tables) for one in vars(model).values() if hasattr(one, "_tables")]
+    tables += [dict(one._tables.vectors) for one in vars(model).values() if hasattr(one, "_tables")]
+    tables += [dict(one._tables) for one in vars(model).get("_decoder", ()) if hasattr(one, "_tables")]
+    return {name: id(value) for name, value in vars(model).items()} | {"tables": tables}
+
+
+def test_threads_predict_right_from_the_first_call_on(trained, tmp_path):
+    model, X = trained
+    expected, path = answers(model, X), model.save(tmp_path / "model.npz")
+    given = {"model": model.model} if isinstance(model, StructuredSVM) else {}
+    for _ in range(3):
+        fresh, barrier, found = type(model).load(path, **given), threading.Barrier(THREADS), []
+        before = state(fresh)
+
+        def predict(fresh=fresh, barrier=barrier, found=found):
+            barrier.wait()
+            try:
+                found.append(answers(fresh, X))
+            except Exception as error:
+                found.append(error)
+
+        threads = [threading.Thread(target=predict) for _ in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [expected] * THREADS
+        assert state(fresh) == before
+
+
+def test_copies_are_complete(trained):
+    model, X = trained
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert answers(other, X) == answers(model, X)
+        assert not other.result_.w.flags.writeable
+
+
+# Parameters that say how a labeling is scored or inputs are read, and other values of them.
+LATER = [
+    (ChainSVM, {"transition_features": ["word"]}, {"transition_features": None}),
+    (ChainCRF, {"transition_features": ["word"]}, {"transition_features": ["shape"]}),
+    (ChainSVM, {"constraints": [("a", "b")]}, {"constraints": [("a", "c"), ("b", "a")]}),
+    (ChainCRF, {"constraints": [("a", "b")]}, {"constraints": None}),
+    (ChainSVM, {}, {"features": lambda x: x[::-1], "loss": "share", "ignore_label": "a", "costs": 2 - 2 * np.eye(3)}),
+    (ChainSVMCV, {}, {"features": lambda x: x[::-1], "loss": "share", "constraints": [("a", "b")]}),
+    (GraphSVM, {"connectivity": 8}, {"connectivity": 4}),
+    (GraphSVM, {"contrast": True}, {"contrast": False, "loss": "share", "ignore_label": "back"}),
+    (MultiLabelSVM, {"pairwise": "full", "edges": [(0, 1)]}, {"pairwise": "potts", "edges": None, "loss": "share"}),
+    (MulticlassSVM, {"fit_intercept": False}, {"fit_intercept": True, "min_count": 9}),
+    (MatchingSVM, {"recall_cost": 2.0}, {"recall_cost": 5.0, "precision_cost": 3.0}),
+    (StructuredSVM, {}, {"model": type("Other", (Signs,), {"inference": lambda self, x, w: 7})()}),
+]
+
+
+@pytest.mark.usefixtures("plain_python")
+@pytest.mark.parametrize(("cls", "of_training", "later"), LATER)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_parameters_are_about_the_next_training(cls, of_training, later, tmp_path):
+    X, y = data_of(cls, n=8)
+    model = new(cls, max_passes=10, tol=1e-3, **of_training).fit(X, y)
+
+    def known(model):
+        return answers(model, X), model.score(X, y), model.to_problem(X, y).loss(0, y[0]) if cls is StructuredSVM else None
+
+    before = known(model)
+    model.set_params(**later)
+    assert known(model) == before
+    assert known(copy.deepcopy(model)) == before
+    path = model.save(tmp_path / "model.npz")
+    assert known(cls.load(path, **{"model": Signs()} if cls is StructuredSVM else {})) == before
+    if "constraints" in of_training:
+        model = new(cls, **of_training).fit(X, y)
+        before = known(model)
+        model.get_params()["constraints"].append(("c", "a"))  # Lists may change in place.
+        assert known(model) == before
