@@ -27,7 +27,8 @@
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
 ## make faults              kill sweeps at random instants, 200 times, and see that nothing is lost
 ## make lint                check the style, words of texts, types of the public API and layers; make format mends the style
-## make venv                install the pinned packages into .venv (all targets do so where needed)
+## make venv                install the pinned packages into .venv (all targets do so where needed); make venv-dev those of tests, too
+## make lock                renew requirements.lock and requirements-dev.lock, and check that all systems have their wheels
 ## make clean               remove the environments, pages and caches of these targets; results and files of others stay
 ##
 ## make figures-icml2016 ARGS="--preset smoke"   more arguments for the command behind a target
@@ -44,11 +45,11 @@ BIN := $(VENV)/bin
 ARGS :=
 WORKERS := auto
 
-SUPPORTED := 3.11 3.12 3.13
+SUPPORTED := 3.11 3.12 3.13 3.14
 # Succeeds where the version of the Python that runs it is among the arguments.
 CHECK := import sys; sys.exit("%d.%d" % sys.version_info[:2] not in sys.argv[1:])
 
-PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
     $$python -c '$(CHECK)' $(SUPPORTED) 2>/dev/null && echo $$python && break; done)
 # An environment that is there is kept, unless its Python is not the one asked for.
 WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
@@ -56,7 +57,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-slow faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger clean FORCE
+.PHONY: help venv venv-dev lock quickstart test test-slow faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -70,97 +71,110 @@ $(INSTALLED): FORCE
 endif
 $(INSTALLED): pyproject.toml requirements.lock
 	@$(or $(PYTHON),false) -c '$(CHECK)' $(SUPPORTED) 2>/dev/null || { \
-	    echo "fwexp needs Python 3.11, 3.12 or 3.13, got $(or $(PYTHON),none); say where it is: make PYTHON=..." >&2; exit 2; }
+	    echo "fwexp needs Python 3.11, 3.12, 3.13 or 3.14, got $(or $(PYTHON),none); say where it is: make PYTHON=..." >&2; exit 2; }
 	@$(KEEP) || { if [ -L $(VENV) ] || { [ -n "$$(ls -A $(VENV) 2>/dev/null)" ] && [ ! -f $(MADE) ]; }; then \
 	        echo "VENV must be a folder that make creates, got $(VENV), which is there already; move it away" >&2; exit 2; fi; \
+	    $(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "Python must have the module venv, which $(PYTHON) lacks; on Debian: apt install python3-venv" >&2; exit 2; }; \
 	    echo "making $(VENV)"; rm -rf $(VENV); mkdir $(VENV) && touch $(MADE) && $(PYTHON) -m venv $(VENV); }
 	@echo "installing the packages of requirements.lock into $(VENV)"
 	@# Bytecode of what is used is written when it is imported: to compile all takes five times as long as to install.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --requirement requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --editable .
+	@touch $@
+
+# Tests, pages and comparisons need more packages, which are installed on top.
+INSTALLED_DEV := $(VENV)/.installed-dev
+$(INSTALLED_DEV): requirements-dev.lock $(INSTALLED)
+	@echo "installing the packages of requirements-dev.lock into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --requirement requirements-dev.lock
 	@touch $@
 
 venv: $(INSTALLED)
 
+venv-dev: $(INSTALLED_DEV)
+
+lock: $(INSTALLED_DEV)
+	$(BIN)/python tools/lock.py $(ARGS)
+
 quickstart: $(INSTALLED)
 	$(BIN)/fwexp figure quickstart $(ARGS)
 
-figures: $(INSTALLED)
+figures: $(INSTALLED_DEV)
 	$(BIN)/fwexp figure $$($(BIN)/python -c 'from fwexp.experiments import FIGURES; print(*FIGURES)') $(ARGS)
 
-figures-%: $(INSTALLED) FORCE
+figures-%: $(INSTALLED_DEV) FORCE
 	$(BIN)/fwexp figure $*/ $(ARGS)
 
-fig-%: $(INSTALLED) FORCE
+fig-%: $(INSTALLED_DEV) FORCE
 	$(BIN)/fwexp figure $(subst -,/fig,$*) $(ARGS)
 
-table-%: $(INSTALLED) FORCE
+table-%: $(INSTALLED_DEV) FORCE
 	$(BIN)/fwexp figure $(subst -,/table,$*) $(ARGS)
 
-overlays-%: $(INSTALLED) FORCE
+overlays-%: $(INSTALLED_DEV) FORCE
 	$(BIN)/fwexp figure $*/overlays $(ARGS)
 
-auto-%: $(INSTALLED) FORCE
+auto-%: $(INSTALLED_DEV) FORCE
 	$(BIN)/fwexp figure $*/auto $(ARGS)
 
-orders-%: $(INSTALLED) FORCE
+orders-%: $(INSTALLED_DEV) FORCE
 	$(BIN)/fwexp figure $*/orders $(ARGS)
 
-original-%: $(INSTALLED) FORCE
+original-%: $(INSTALLED_DEV) FORCE
 	$(BIN)/fwexp figure $*/original $(ARGS)
 
-claims report reproduce publish: $(INSTALLED)
+claims report reproduce publish: $(INSTALLED_DEV)
 	$(BIN)/fwexp $@ $(ARGS)
 
 # Bytecode is kept even where that is turned off: tests start many processes, each of which would compile all sources again.
 test test-slow: export PYTHONDONTWRITEBYTECODE :=
 test: CHOSEN := not slow
 test-slow: CHOSEN := slow
-test test-slow: $(INSTALLED)
+test test-slow: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal --durations 12 -m "$(CHOSEN)" $(ARGS)
 
-faults: $(INSTALLED)
+faults: $(INSTALLED_DEV)
 	$(BIN)/python -m tests.faults $(ARGS)
 
-lint: $(INSTALLED)
+lint: $(INSTALLED_DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quiet -p no:cacheprovider tests/test_words.py
 
-format: $(INSTALLED)
+format: $(INSTALLED_DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(INSTALLED)
+docs: $(INSTALLED_DEV)
 	$(BIN)/python docs/build.py $(ARGS)
 
-bench: $(INSTALLED)
+bench: $(INSTALLED_DEV)
 	$(BIN)/python -m fwexp.bench.svm $(ARGS)
 
-bench-growth: $(INSTALLED)
+bench-growth: $(INSTALLED_DEV)
 	$(BIN)/python -m fwexp.bench.growth $(ARGS)
 
-bench-rule: $(INSTALLED)
+bench-rule: $(INSTALLED_DEV)
 	$(BIN)/python -m fwexp.bench.rule $(ARGS)
 
-bench-few: $(INSTALLED)
+bench-few: $(INSTALLED_DEV)
 	$(BIN)/python -m fwexp.bench.few $(ARGS)
 
-bench-crf: $(INSTALLED)
+bench-crf: $(INSTALLED_DEV)
 	$(BIN)/python -m fwexp.bench.log_loss $(ARGS)
 
-bench-multiclass: $(INSTALLED)
+bench-multiclass: $(INSTALLED_DEV)
 	$(BIN)/python -m fwexp.bench.unseen $(ARGS)
 
-bench-scale: $(INSTALLED)
+bench-scale: $(INSTALLED_DEV)
 	$(BIN)/python -m fwexp.bench.scale $(ARGS)
 
-bench-peers: $(INSTALLED)
+bench-peers: $(INSTALLED_DEV)
 	$(BIN)/python -m fwexp.commands.peers $(ARGS)
 
-bench-tagger: $(INSTALLED)
+bench-tagger: $(INSTALLED_DEV)
 	$(BIN)/python -m fwexp.commands.tagger $(ARGS)
 
 # Whole folders go if they have the mark of the tool that made them, others as far as their record or the names of files tell.

@@ -1,6 +1,11 @@
 """fwexp: Frank-Wolfe methods for structural SVMs - train, certify, and reproduce the papers' experiments."""
 
 from importlib import import_module
+from pathlib import Path
+
+# In a checkout conf/, experiments/ and plots/ stand next to this folder; in a wheel they are inside.
+if (Path(__file__).parents[1] / "conf" / "config.yaml").is_file():
+    __path__.append(str(Path(__file__).parents[1]))
 
 __version__ = "0.1.0"
 

@@ -329,7 +329,7 @@ def test_generated_pages_replace_only_themselves(tmp_path, capsys):
 def checkout(tmp_path):
     """Return a checkout as far as make looks at it."""
     shutil.copy(ROOT / "Makefile", tmp_path)
-    for place in ("pyproject.toml", "requirements.lock"):
+    for place in ("pyproject.toml", "requirements.lock", "requirements-dev.lock"):
         (tmp_path / place).touch()
     for place in ("conf", "docs", "experiments", "plots", "tests"):
         (tmp_path / place).mkdir()

@@ -22,12 +22,22 @@ from fwexp.files.atomic import hidden
 from tests.pages import ROOT, command_lines, figure_target
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS = PYPROJECT["project"]["optional-dependencies"]
 MAKEFILE = (ROOT / "Makefile").read_text()
 
 # Where the folders of the checkout lie in an installed package.
 INSTALLED_AS = {"fwexp": "fwexp", "conf": "fwexp/conf", "experiments": "fwexp/experiments", "plots": "fwexp/plots"}
-FOLDERS = ["fwexp", "conf", "docs", "experiments", "results", "plots", "tests"]
-FILES = ["pyproject.toml", "Makefile", "README.md", "LICENSE", "CITATION.cff", "CHANGELOG.md", "requirements.lock"]
+FOLDERS = ["fwexp", "conf", "docs", "experiments", "results", "plots", "tests", "tools"]
+FILES = [
+    "pyproject.toml",
+    "Makefile",
+    "README.md",
+    "LICENSE",
+    "CITATION.cff",
+    "CHANGELOG.md",
+    "requirements.lock",
+    "requirements-dev.lock",
+]
 
 
 def imported_modules(path: Path) -> set[str]:
@@ -85,8 +95,8 @@ def test_import_is_light(module, light):
 
 
 def test_every_import_is_a_declared_dependency():
-    # Ourselves, twice; fwexp.data.digits.make_npz, a tool; what make bench compares with if it is there; what installs the package.
-    not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "setuptools", "sqlalchemy"}
+    # Ourselves, twice; fwexp.data.digits.make_npz, a tool; what make bench compares with if it is there.
+    not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "sqlalchemy"}
     extras = PYPROJECT["project"]["optional-dependencies"]
     needed = PYPROJECT["project"]["dependencies"] + extras["experiments"]  # test_core.py is about those alone
     lists = needed, *(extras[name] for name in ("images", "report", "parallel", "submitit", "estimators", "dask", "optuna"))
@@ -108,17 +118,33 @@ def test_every_import_is_a_declared_dependency():
                 assert declared & {canonicalize_name(name) for name in provided[module]}, f"{path} imports {module}"
 
 
-def test_lock_file_pins_every_dependency_without_addresses():
-    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
-    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)] == []
-    locked = {canonicalize_name(name): version for name, version in (line.split("==") for line in lines)}
-    project = PYPROJECT["project"]
-    declared = sum(project["optional-dependencies"].values(), project["dependencies"])
+def pins(name: str) -> dict[str, Requirement]:
+    """Return the packages of a lock file, by name; each has one version, for all Pythons and systems."""
+    lines = [line for line in (ROOT / name).read_text().splitlines() if not line.startswith("#")]
+    assert [line for line in lines if not re.match(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*( ; |$)", line)] == []
+    assert [line for line in lines if "://" in line or line.startswith("-")] == []
+    found = {canonicalize_name(requirement.name): requirement for requirement in map(Requirement, lines)}
+    assert len(found) == len(lines)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "extras"), [("requirements.lock", {"experiments", "estimators"}), ("requirements-dev.lock", set(EXTRAS))]
+)
+def test_lock_files_pin_every_dependency_without_addresses(name, extras):
+    locked = pins(name)
+    declared = sum((EXTRAS[extra] for extra in extras), PYPROJECT["project"]["dependencies"])
     for requirement in map(Requirement, declared):
         if requirement.name != "fwexp":
-            version = locked.get(canonicalize_name(requirement.name))
-            assert version, f"{requirement.name} is not locked"
-            assert version in requirement.specifier, f"{requirement} is locked at {version}"
+            assert canonicalize_name(requirement.name) in locked, f"{requirement.name} is not locked"
+            (pin,) = locked[canonicalize_name(requirement.name)].specifier
+            assert pin.version in requirement.specifier, f"{requirement} is locked at {pin.version}"
+
+
+def test_users_install_few_packages_at_the_versions_that_are_tested():
+    user, dev = pins("requirements.lock"), pins("requirements-dev.lock")
+    assert len(user) <= 36
+    assert {str(requirement) for requirement in user.values()} <= {str(requirement) for requirement in dev.values()}
 
 
 def test_make_has_every_target_that_is_named():
@@ -140,7 +166,7 @@ def test_make_draws_every_figure():
 
 
 def copy_sources(source: Path) -> Path:
-    """Copy what is installed, for setuptools leaves its files in the source folder."""
+    """Copy what is installed."""
     for name in INSTALLED_AS:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ["pyproject.toml", "README.md", "LICENSE"]:
@@ -202,7 +228,7 @@ print(json.dumps({"files": files, "sizes": [train.n, test.n]}))
 def test_a_clone_works_beside_any_script(tmp_path):
     """A script in the folder that holds the clone has a folder of the package's name on its path."""
     clone, site = copy_sources(tmp_path / "home" / "fwexp"), tmp_path / "site"
-    code = f"import setuptools.build_meta as build; print(build.build_editable({str(site)!r}))"
+    code = f"import hatchling.build as build; print(build.build_editable({str(site)!r}))"
     site.mkdir()
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=clone)
     assert run.returncode == 0, run.stderr
