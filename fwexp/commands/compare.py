@@ -72,7 +72,7 @@ def main(given: Arguments) -> int:
     from fwexp.papers.figure_variants import label
 
     config_dir = Path(flags["--config-dir"]) if "--config-dir" in flags else None
-    if config_dir and not config_dir.is_dir():
+    if config_dir and not folders.is_folder(config_dir):
         raise ParameterError(f"--config-dir must be a folder, got {str(config_dir)!r}")
     sides = [comparison.parse(word, results_dir, config_dir) for word in words]
     if len({side.store is None for side in sides}) > 1:

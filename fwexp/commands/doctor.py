@@ -152,7 +152,7 @@ def _data(data_dir: str | None) -> Found:
 
     folder = resolve_data_dir(data_dir)
     is_named = data_dir is not None or os.environ.get("FWEXP_DATA")
-    if is_named and not folder.is_dir():
+    if is_named and not folders.is_folder(folder):
         yield False, f"{folder} is no folder: make it, or name another with FWEXP_DATA or data_dir="
     states, wrong = {}, []
     for name in DATASETS.where(lambda dataset: dataset.kind == STRUCTURED):  # the others are computed
@@ -180,7 +180,7 @@ def _results(results_dir: str) -> Found:
     from fwexp.store.run_store import find_runs
 
     folder = folders.check_folder("results_dir", results_dir)
-    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if folders.exists(path))
     runs = find_runs(folder, include=("partial", "failed", "damaged"))
     unfinished = Counter(run.status for run in runs if run.status in ("interrupted", "failed", "damaged"))
     counts = {"finished": len(runs) - unfinished.total(), "partial": unfinished["interrupted"], "failed": unfinished["failed"]}

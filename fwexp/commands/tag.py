@@ -18,6 +18,7 @@ from fwexp.commands.arguments import Arguments, command
 from fwexp.data.readers import FORMATS, read_template
 from fwexp.data.readers.lines import Source, StandardInput, naming
 from fwexp.errors import DataError, OptionError, ParameterError, shown
+from fwexp.files import folders
 from fwexp.options import OBJECTIVES, check_integer, check_path
 from fwexp.templates import Template, default_template
 
@@ -295,11 +296,11 @@ def _by_name(path: Path) -> str:
 def _check_target(target: Path, sources: list[Path]) -> None:
     """Reject a file that cannot be written after training, or that is read before."""
     folder = target.resolve().parent
-    if target.is_dir() or not folder.is_dir():
+    if folders.is_folder(target) or not folders.is_folder(folder):
         raise ParameterError(f"--save must be a file in a folder that exists, got {shown(str(target))}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ParameterError(f"--save must be a file in a folder that can be written, got {shown(str(target))}")
-    if any(target.exists() and source.exists() and target.samefile(source) for source in sources):
+    if any(folders.exists(target) and folders.exists(source) and target.samefile(source) for source in sources):
         raise ParameterError(f"--save must be another file than those that are read, got {shown(str(target))}")
 
 

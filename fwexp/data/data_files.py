@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fwexp.errors import DataError, ParameterError
-from fwexp.files import checksums
+from fwexp.files import checksums, folders
 from fwexp.files.folders import check_folder
 
 LARGEST = 2**32  # bytes that a packed file may unpack to; a few kB can claim far more
@@ -58,12 +58,12 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def files_in(path: Path) -> list[Path]:
     """Return all files in and below a folder, in the order of their names; none for a file."""
-    return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else []
+    return sorted(file for file in path.rglob("*") if file.is_file()) if folders.is_folder(path) else []
 
 
 def sha256(path: Path) -> str:
     """Return the checksum of the bytes of a file, as stored; of a folder, the checksum of the names and checksums of its files."""
-    if path.is_dir():
+    if folders.is_folder(path):
         lines = [f"{sha256(file)}  {file.relative_to(path).as_posix()}\n" for file in files_in(path)]
         return checksums.sha256("".join(lines).encode())
     return checksums.sha256_of_file(path)

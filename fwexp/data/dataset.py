@@ -13,6 +13,7 @@ from pathlib import Path
 from fwexp.data import validation
 from fwexp.data.data_files import read_lines, resolve_data_dir, sha256
 from fwexp.errors import DataError, MissingPackage, ParameterError
+from fwexp.files import folders
 from fwexp.options import NoOptions
 from fwexp.plugins import STRUCTURED
 
@@ -54,7 +55,7 @@ class DataFile:
     def find(self, data_dir: Path) -> Path | None:
         """Return the path of the file, packed or unpacked; None if it is not there."""
         candidates = (self.folder(data_dir) / name for name in (self.path, self.path.removesuffix(".gz")))
-        return next((path for path in candidates if path.is_file()), None)
+        return next((path for path in candidates if folders.is_file(path)), None)
 
     def cure(self, dataset: str) -> str:
         """Return how to get the file of a data set that is missing or damaged."""
@@ -84,7 +85,7 @@ class DataFolder(DataFile):
     def find(self, data_dir: Path) -> Path | None:
         """Return the path of the folder; None if it is not there."""
         path = self.folder(data_dir) / self.path
-        return path if path.is_dir() else None
+        return path if folders.is_folder(path) else None
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ class Dataset:
             path = file.find(data_dir)
             if path is None:
                 folder = file.folder(data_dir)
-                place = folder if folder.is_dir() else f"{folder} (no such folder)"
+                place = folder if folders.is_folder(folder) else f"{folder} (no such folder)"
                 plain = file.path.removesuffix(".gz")
                 names = file.path if plain == file.path else f"{file.path} (or {plain})"
                 raise DataError(

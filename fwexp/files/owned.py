@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from fwexp.errors import ParameterError, exit_code
-from fwexp.files import atomic, locks
+from fwexp.files import atomic, folders, locks
 from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.files.reading import read_regular
 
@@ -216,7 +216,7 @@ def _put_back(before: Path, folder: Path, kind: str) -> None:
         check_folder(before, kind)
         if before.is_symlink():
             raise ParameterError(f"{before} must be a folder that fwexp wrote, got a link; move it away")
-        if folder.exists():
+        if folders.exists(folder):
             atomic.remove(before)
         else:
             before.rename(folder)
@@ -225,7 +225,7 @@ def _put_back(before: Path, folder: Path, kind: str) -> None:
 def _check_files(folder: Path, names: Iterable[str], kind: str) -> Written:
     """Return the record of a folder; raise `ParameterError` if one of these files exists and differs from its record."""
     above = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
-    if not above.is_dir():
+    if not folders.is_folder(above):
         raise ParameterError(f"{above} must be a folder, got something else; move it away")
     while True:
         written = _read_record(folder, kind)

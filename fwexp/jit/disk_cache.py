@@ -18,7 +18,7 @@ from pathlib import Path
 import llvmlite
 import numba
 
-from fwexp.files import locks
+from fwexp.files import folders, locks
 from fwexp.files.private import OTHERS, own, temporary_folder, users_folder
 from fwexp.files.reading import open_regular
 
@@ -55,7 +55,7 @@ def directory(name: str) -> Path | None:
         return None
     folder = parent / name
     try:
-        is_new = not folder.exists()
+        is_new = not folders.exists(folder)
         own(folder)
         os.utime(folder)
         if is_new:

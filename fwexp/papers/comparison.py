@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.files import folders
 from fwexp.methods import ALIASES, flat_options, methods, of_results, read_method, stated
 from fwexp.papers.claims.runs import first
 from fwexp.papers.significance import LEAST, median_interval
@@ -76,8 +77,8 @@ def parse(text: str, results_dir="results", config_dir: Path | None = None) -> S
     from fwexp import store
     from fwexp.run.config import names
 
-    if "/" in text or Path(text).is_dir():
-        if not Path(text).is_dir():
+    if "/" in text or folders.is_folder(Path(text)):
+        if not folders.is_folder(Path(text)):
             raise ParameterError(f"there is no folder {text!r} to compare")
         return Side(text, store=Path(text))
     own = config_dir and config_dir / "solver" / f"{text}.yaml"

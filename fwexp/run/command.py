@@ -2,6 +2,7 @@
 
 # ruff: noqa: T201
 
+import argparse
 import contextlib
 import itertools
 import os
@@ -58,7 +59,8 @@ def main(arguments: list[str]) -> int:
 def _start(arguments: list[str], remember: Callable) -> None:
     from hydra._internal.utils import _run_hydra, get_args_parser
 
-    parser = get_args_parser()
+    with _any_help():
+        parser = get_args_parser()
     parser.error = _refuse
     flags = parser.parse_intermixed_args(arguments)
     if flags.experimental_rerun is not None:
@@ -81,7 +83,22 @@ def _start_publicly(arguments: list[str], remember: Callable) -> None:
         with sweep.hydra_loader() as loader:
             loader.load_configuration(sweep.CONFIG_NAME, [*folders_before, *overrides], run_mode=mode)
     sys.argv[1:] = [*flags, *overrides]
-    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=sweep.CONFIG_NAME)(remember)()
+    with _any_help():
+        hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=sweep.CONFIG_NAME)(remember)()
+
+
+@contextlib.contextmanager
+def _any_help() -> Iterator[None]:
+    """Let argparse take help that is no text, as Hydra below 1.4 has it: Python 3.14 looks at help when a parser is made."""
+    check = vars(argparse.ArgumentParser).get("_check_help")
+    if check is None:
+        yield
+        return
+    argparse.ArgumentParser._check_help = lambda self, action: None
+    try:
+        yield
+    finally:
+        argparse.ArgumentParser._check_help = check
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

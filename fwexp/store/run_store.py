@@ -71,7 +71,7 @@ def stored(results_dir, config: Mapping, data: Mapping[str, str] | None = None) 
 def failure(results_dir, config: Mapping) -> StoredRun | None:
     """Return the record of the failure of a configuration, if there is one."""
     path = paths.failure_path(run_dir(results_dir, config))
-    return read(paths.Entry(path, *path.parts[-4:-2], path.stem)) if path.exists() else None
+    return read(paths.Entry(path, *path.parts[-4:-2], path.stem)) if folders.exists(path) else None
 
 
 def _is_failure(path: Path) -> bool:
@@ -113,10 +113,10 @@ def is_due(run: StoredRun | None, force) -> bool:
 def check_writable(results_dir) -> None:
     """Refuse, before anything is run, a store that cannot be written."""
     folder = folders.check_folder("results_dir", results_dir).absolute()
-    while not folder.exists() and not folder.is_symlink():
+    while not folders.exists(folder) and not folder.is_symlink():
         folder = folder.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        reason = "is not writable" if folder.is_dir() else "is no folder"
+    if not folders.is_folder(folder) or not os.access(folder, os.W_OK | os.X_OK):
+        reason = "is not writable" if folders.is_folder(folder) else "is no folder"
         raise ParameterError(f"results_dir must be a folder that can be written, got {str(results_dir)!r} ({folder} {reason})")
 
 

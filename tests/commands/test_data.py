@@ -17,7 +17,7 @@ from fwexp.files.processes import this_process
 from tests.store.test_locks import GONE
 
 TEXT = b"".join(b"line %d of a small text\n" % j for j in range(1000))
-PACKED = gzip.compress(TEXT)
+PACKED = gzip.compress(TEXT, mtime=0)  # equal bytes in every process: they are in the names of tests
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -123,8 +123,8 @@ def test_fetch_replaces_a_damaged_file_and_keeps_it(server, tmp_path, capsys):
     [
         (None, "404"),
         (PACKED[:-20], "expected a whole gzip file"),
-        (gzip.compress(TEXT[:-1]), f"{len(TEXT) - 1} bytes of text, expected {len(TEXT)}"),
-        (gzip.compress(TEXT.replace(b"7", b"8")), "sha256 of the text is"),
+        (gzip.compress(TEXT[:-1], mtime=0), f"{len(TEXT) - 1} bytes of text, expected {len(TEXT)}"),
+        (gzip.compress(TEXT.replace(b"7", b"8"), mtime=0), "sha256 of the text is"),
         (b"<html>not found</html>", f"22 bytes of text, expected {len(TEXT)}"),
         (b"", f"0 bytes of text, expected {len(TEXT)}"),
         (b"x" * (LEAST_CAP + 1), f"more than {LEAST_CAP} bytes came"),

@@ -19,7 +19,7 @@ import pandas as pd
 
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.files import owned
+from fwexp.files import folders, owned
 from fwexp.papers.claims import all_claims, check_all, shown_by
 from fwexp.papers.claims.verdict import told
 from fwexp.papers.claims.verdict_records import read, tally, verdicts
@@ -163,7 +163,7 @@ def check_target(target: Path, folder: Path) -> None:
     ParameterError
     """
     place = target.resolve()
-    if target.is_dir() or not place.parent.is_dir() or folder.resolve() in place.parents:
+    if folders.is_folder(target) or not folders.is_folder(place.parent) or folder.resolve() in place.parents:
         raise ParameterError(f"archive must be a file in a folder that exists, outside {folder}, got {str(target)!r}")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fwexp.files import owned
+from fwexp.files import folders, owned
 from fwexp.files.reading import read_regular
 from fwexp.papers.claims import VERDICTS, all_claims
 from fwexp.papers.declarations import FIGURES, PAPERS
@@ -62,7 +62,7 @@ def faults(folder: Path) -> list[str]:
     -------
     list of str
     """
-    if not folder.is_dir():
+    if not folders.is_folder(folder):
         return []
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     lines = [f"{path.relative_to(folder).as_posix()}: {fault}" for path in files for fault in faults_of(path, folder)]

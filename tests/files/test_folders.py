@@ -1,0 +1,61 @@
+"""Folders that may not be read are no missing folders, on every Python."""
+
+import os
+
+import pytest
+
+from fwexp.cli import main
+from fwexp.files import folders
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def locked(tmp_path):
+    """Yield a folder in a locked one, to a user who is not root."""
+    folder = tmp_path / "locked" / "inside"
+    folder.mkdir(parents=True)
+    (folder / "file").touch()
+    folder.parent.chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield folder
+    finally:
+        os.seteuid(user)
+        folder.parent.chmod(0o700)
+
+
+def test_what_exists_is_known(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "none")
+    for path, found in [("", (True, True, False)), ("file", (True, False, True)), ("none", (False,) * 3), ("link", (False,) * 3)]:
+        assert (folders.exists(tmp_path / path), folders.is_folder(tmp_path / path), folders.is_file(tmp_path / path)) == found
+    for absent in (tmp_path / "file" / "below", tmp_path / "a\0b"):
+        assert not folders.exists(absent)
+
+
+@pytest.mark.parametrize("look", [folders.exists, folders.is_folder, folders.is_file])
+def test_a_locked_folder_is_not_missing(locked, look):
+    with pytest.raises(PermissionError):
+        look(locked / "file")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["ls", "results_dir="], ["data", "list", "data_dir="], ["run", "--cfg", "job", "results_dir="]],
+    ids=lambda words: words[0],
+)
+def test_commands_name_a_locked_folder(tmp_path, arguments, capsys, request):
+    *words, key = arguments
+    main([*words, f"{key}{tmp_path}"])  # imports what the other user may not read
+    capsys.readouterr()
+    locked = request.getfixturevalue("locked")
+    assert main([*words, f"{key}{locked}"]) == 2
+    assert "Permission denied" in capsys.readouterr().err
+
+
+def test_a_name_that_is_too_long_is_refused(capsys):
+    assert main(["ls", f"results_dir={'x' * 300}"]) == 2
+    assert "File name too long" in capsys.readouterr().err
