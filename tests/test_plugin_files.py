@@ -13,6 +13,7 @@ import fwexp
 from fwexp import plugin_files, store
 from fwexp.cli import main
 from fwexp.data import DATASETS
+from fwexp.papers import declarations
 from fwexp.papers.declarations import FIGURES
 from fwexp.solvers import SOLVERS
 from tests.pages import files, write_files
@@ -27,6 +28,8 @@ def folder(tmp_path, monkeypatch):
     """Go to a folder with the plugin file of the tutorial and its data."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(plugin_files.VARIABLE, raising=False)
+    declarations.import_experiments()  # so that figures of these files are forgotten afterwards, and others are not
+    monkeypatch.setattr(declarations, "_DECLARED", {kind: dict(those) for kind, those in declarations._DECLARED.items()})
     write_files(TUTORIAL, tmp_path / "tutorial")
     (tmp_path / "tutorial" / "data").rename(tmp_path / "data")
     (tmp_path / "my_solver.py").write_text(PLUGIN)
