@@ -20,14 +20,13 @@ from fwexp.errors import ParameterError, shown, warn
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.chain_model import ChainModel, classes_in
 from fwexp.estimators.decoding import check_found, decode, padded_weights
-from fwexp.estimators.estimator import as_seed, positions_per_example
+from fwexp.estimators.estimator import as_seed, positions_per_example, weighted
 from fwexp.estimators.labels import labels_of, names_of, numbers_of
 from fwexp.estimators.sequence_weights import at_positions, weights_at
 from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.options import check_integer, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.features import as_features
-from fwexp.problems.weighted import weighted_problem
 from fwexp.tasks.path import largest_lam
 
 START_GAP = 0.02  # of the weights 0 at the largest lam
@@ -46,11 +45,13 @@ class ChainSVMCV(ChainModel):
     lam_min : float
         Smallest value of lam. Ignored if ``lams`` lists values.
     cv : int, splitter or iterable
-        Folds, as in scikit-learn; None means 5 folds.
+        Folds, as in scikit-learn; None means 5 folds. A number of folds divides the sequences whose weight is not 0. Indices of
+        splitters and lists count all sequences.
     scoring : str or callable, optional
         Score that chooses lam, larger is better; by default the share of correct labels. A name of scikit-learn, such as
         ``"f1_macro"``, is the score of all labels of a fold in one list. A function ``scoring(tagger, X, y)`` receives those
-        sequences of a fold that are not empty, as `fit` takes them. Their positions without a label have ``ignore_label``.
+        sequences of a fold that are neither empty nor of weight 0, as `fit` takes them. Their positions without a label have
+        ``ignore_label``.
     n_jobs : int, optional
         Number of folds that run at once, in threads, counted as in joblib; by default 1.
 
@@ -114,11 +115,16 @@ class ChainSVMCV(ChainModel):
         X, y, weights, full = self._examples(X, y, sample_weight)
         scorer, classes = self._scorer(weights), classes_in(X, y)  # Parameters may name labels that a fold lacks.
         lowest, place = self._lowest(), np.cumsum(full) - 1
-        # The indices of the splits count empty sequences, too.
-        given = [np.asarray(part) for split in check_cv(self.cv).split(full) for part in split]
+        # Indices of the user count all sequences; a number of folds divides those whose weight is not 0.
+        splitter, places = check_cv(self.cv), np.arange(len(full))
+        if (self.cv is None or is_integer(self.cv)) and isinstance(weights, np.ndarray):
+            places = np.flatnonzero(sample_weight)
+        given = [places[np.asarray(part)] for split in splitter.split(places) for part in split]
         parts = [place[part][full[part]] for part in given]
         if not all(map(len, parts)):
-            raise ParameterError("cv must leave a sequence with a position in every part of a split, got a part without one")
+            left_out = "; sequences of weight 0 are left out" if isinstance(weights, np.ndarray) else ""
+            got = f"got a part without one{left_out}"
+            raise ParameterError(f"cv must leave a sequence with a position in every part of a split, {got}")
         folds = [(X.at(part), [y[i] for i in part], weights_at(weights, part)) for part in parts]
         workers = Parallel(n_jobs=self.n_jobs, prefer="threads")  # kernels hold no lock
         learned = workers(delayed(self._learn_fold)(*train, classes) for train in folds[::2])
@@ -175,7 +181,7 @@ class ChainSVMCV(ChainModel):
             own["n_jobs"] = 1  # The threads of the folds are all that there are.
         tagger = type(self)(**self.get_params(deep=False) | own)
         problem, weights = tagger._learn_from(X, y, weights, classes)
-        return tagger, problem if weights is None else weighted_problem(problem, weights)
+        return tagger, weighted(problem, weights)
 
     def _note(self, lams: np.ndarray, scores: np.ndarray, gaps: np.ndarray) -> None:
         """Set the scores and gaps of every lam, from a row per fold, and choose one."""

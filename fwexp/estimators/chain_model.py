@@ -13,7 +13,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.carried_weights import Names, feature_rows
 from fwexp.estimators.decoding import FREE, check_found, decode, decode_several, max_marginals, padded_weights
-from fwexp.estimators.estimator import CertifiedSVM, PartsScore
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore, counted
 from fwexp.estimators.feature_matrices import FORMS, Vectorizer
 from fwexp.estimators.labels import (
     as_sequences,
@@ -250,22 +250,25 @@ class ChainModel(PartsScore, CertifiedSVM):
         """The number of features."""
         return self.vectorizer_.num_features
 
-    def _learn(self, X, y):
-        return self._learn_from(*self._examples(X, y)[:2])[0]
+    def _learn(self, X, y, sample_weight):
+        return self._learn_from(*self._examples(X, y, sample_weight)[:3])
 
     def _examples(self, X, y, sample_weight=None) -> tuple[list, list, Any, np.ndarray]:
-        """Return features and labels of the sequences that have positions, their weights, and the mask of these sequences."""
+        """Return features, labels and weights of the sequences that have positions and no weight of 0, and their mask."""
         X, y = self._features(X), as_list("y", y, "sequences of labels")
         if len(X) != len(y):
             raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
         sizes = [size_of(x) for x in X]
         if None in sizes:
-            return X, y, sample_weight, np.ones(len(X), dtype=bool)  # others reject it
+            return X, y, None, np.ones(len(X), dtype=bool)  # others reject it
         lengths = np.array(sizes, dtype=np.int64)
         y, full = as_sequences(y, lengths, self._used.ignore_label), lengths > 0
         sample_weight = checked_weights(sample_weight, lengths)
         if X and not full.any():
             raise ParameterError(f"X must hold a sequence with a position, got {len(X)} empty ones")
+        if isinstance(sample_weight, np.ndarray):
+            counted(np.where(full, sample_weight, 0.0))  # which rejects negative ones, and 0 everywhere
+            full = full & (sample_weight > 0.0)
         if not full.all():
             chosen = np.flatnonzero(full)
             X, y = X.at(chosen), list(compress(y, full.tolist()))
@@ -284,22 +287,26 @@ class ChainModel(PartsScore, CertifiedSVM):
     def _learn_from(self, features, y, sample_weight=None, classes: np.ndarray | None = None, extends: bool = False):
         """Learn names of features and labels; return the problem, and the weights of its examples.
 
-        Where ``classes`` are given, they are the labels. With ``extends``, features that are known keep their columns.
+        Where ``classes`` are given, they are the labels. With ``extends``, features that are known keep their columns. Weights of
+        sequences count in ``min_count`` and in balanced classes; weights of positions are costs of errors there.
         """
-        vectorizer, edges, z = Vectorizer(self.min_count), None, None
+        vectorizer, edges, z, counts = Vectorizer(self.min_count), None, None, None
+        if isinstance(sample_weight, np.ndarray):
+            counts = np.repeat(sample_weight, [size_of(x) for x in features])
         if extends:
             vectorizer.restore(self.vectorizer_.names, self.n_features_in_)
-            rows, ptr = vectorizer.extend_transform(features)
+            rows, ptr = vectorizer.extend_transform(features, counts)
         else:
-            rows, ptr = vectorizer.fit_transform(features)
+            rows, ptr = vectorizer.fit_transform(features, counts)
         if features.edges is not None:
             edges = Vectorizer(self.min_count, "transition_features")
             extends = extends and self.edge_vectorizer_ is not None
             if extends:
                 edges.restore(self.edge_vectorizer_.names, self.edge_vectorizer_.num_features)
-            z = transition_inputs.learn(edges, features.edges, ptr, extends)
+            z = transition_inputs.learn(edges, features.edges, ptr, extends, counts)
         labels = labels_of(y, ptr, self._used.ignore_label)
-        known = labels if self._used.ignore_label is None else [label for label in labels if label is not None]
+        is_known = [label is not None for label in labels]
+        known, counts = list(compress(labels, is_known)), None if counts is None else counts[is_known]
         if not known:
             raise ParameterError(f"y must hold a label, got ignore_label={shown(self._used.ignore_label)} everywhere")
         if classes is not None:
@@ -307,7 +314,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         self.edge_vectorizer_ = edges
         self.vectorizer_, self.classes_ = vectorizer, classes_of(known) if classes is None else classes
         check_counted(self.classes_, VOID)
-        self.class_weight_ = weights_of(self.class_weight, self.classes_, known)
+        self.class_weight_ = weights_of(self.class_weight, self.classes_, known, counts)
         problem, weights = self._from_arrays(rows, labels, ptr, sample_weight, z)
         if (found := first_forbidden(problem)) is not None:
             place = int(problem.label_ptr[found[0]]) + found[1]

@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.chain_model import ChainModel, classes_in
-from fwexp.estimators.estimator import as_seed
+from fwexp.estimators.estimator import as_seed, weighted
 from fwexp.estimators.sequence_weights import weights_at
 from fwexp.options import check_flag, check_number
 
+ROUNDING = 1e-12  # of sums of weights, relative
 PATIENCE = 5  # passes without fewer errors of validation, after which training stops early
 
 
@@ -54,16 +55,15 @@ class ChainTagger(ChainModel):
             if check_flag("early_stopping", self.early_stopping):
                 left_out = self._validation(len(X))
                 kept = np.setdiff1d(np.arange(len(X)), left_out)
-                sample_weight = weights_at(sample_weight, kept)
-                parts = [(X.at(part), [y[i] for i in part]) for part in (kept.tolist(), left_out.tolist())]
+                parts = [(X.at(part), [y[i] for i in part], weights_at(sample_weight, part)) for part in (kept, left_out)]
                 classes = classes_in(X, y)
                 if classes is not None and all(label is None for labels in parts[1][1] for label in labels):
                     advice = "raise validation_fraction or change random_state"
                     raise ParameterError(f"early_stopping must set aside a sequence with a label, got none; {advice}")
-                problem, weights = self._learn_from(*parts[0], sample_weight, classes)
+                problem, weights = self._learn_from(*parts[0], classes)
                 iterate = self._iterate(problem)
                 logged = {"iterates": ["last" if iterate == "best" else iterate]}
-                more = {"test": self._problem_from(*parts[1])[0], "callback": Patience(), **logged}
+                more = {"test": weighted(*self._problem_from(*parts[1])), "callback": Patience(), **logged}
             else:
                 problem, weights = self._learn_from(X, y, sample_weight)
             self._train(problem, weights, before=before, **more)
@@ -112,6 +112,6 @@ class Patience:
         self.fewest, self.passes = math.inf, 0.0
 
     def __call__(self, row) -> bool:
-        if row["test_error"] < self.fewest:
+        if row["test_error"] < self.fewest * (1.0 - ROUNDING):
             self.fewest, self.passes = row["test_error"], row["passes"]
         return row["passes"] >= self.passes + PATIENCE

@@ -110,7 +110,8 @@ class CertifiedSVM(FittedEstimator):
     C : float, optional
         Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     min_count : int
-        Features by name that occur at fewer positions or examples are left out. Larger values give smaller models.
+        Features by name that occur at fewer positions or examples are left out. Larger values give smaller models. An example of
+        weight 2 counts twice; 1 keeps all features.
     fit_intercept : bool
         Whether to add a constant feature. Its weights are regularised like all others.
     solver : str
@@ -196,8 +197,8 @@ class CertifiedSVM(FittedEstimator):
         """
         with self._training():
             before = self._before()
-            problem = self._learn(X, y)
-            self._train(problem, self._weights(X, y, sample_weight), before=before)
+            problem, weights = self._learn(X, y, sample_weight)
+            self._train(problem, weights, before=before)
         return self
 
     def to_problem(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SetOfExamples:
@@ -214,8 +215,7 @@ class CertifiedSVM(FittedEstimator):
             A training or test set.
         """
         check_is_fitted(self)
-        problem, weights = self._problem_and_weights(X, y, sample_weight)
-        return problem if weights is None else weighted_problem(problem, weights)
+        return weighted(*self._problem_and_weights(X, y, sample_weight))
 
     @abstractmethod
     def predict(self, X: Any) -> Any:
@@ -247,8 +247,8 @@ class CertifiedSVM(FittedEstimator):
         """
         return self.predict([x])[0]
 
-    def _learn(self, X, y):
-        """Learn the features and the labels, and return the training problem."""
+    def _learn(self, X, y, sample_weight):
+        """Learn the features and the labels; return the training problem and the weights of its examples, which are > 0."""
         raise NotImplementedError
 
     def _problem(self, X, y):
@@ -258,10 +258,6 @@ class CertifiedSVM(FittedEstimator):
     def _problem_and_weights(self, X, y, sample_weight):
         """Return a problem with the features and labels of training, and the weights of its examples."""
         return self._problem(X, y), sample_weight
-
-    def _weights(self, X, y, sample_weight):
-        """Return the weights of examples in training, of those that were given."""
-        return sample_weight
 
     @contextmanager
     def _training(self) -> Iterator[None]:
@@ -317,8 +313,7 @@ class CertifiedSVM(FittedEstimator):
     @on_interrupt("raise")
     def _train(self, problem, sample_weight=None, *, lam=None, before: "Before | None" = None, **more) -> None:
         """Set ``result_`` to the result of a problem, at lam if it is not the parameter; ``more`` goes to `fwexp.solve`."""
-        if sample_weight is not None:
-            problem = weighted_problem(problem, check_weights(sample_weight, problem.n))
+        problem = weighted(problem, sample_weight)
         if lam is None:
             size = total_weight(problem) * positions_per_example(problem)
             lam = self.lam if self.C is None else 1.0 / (check_positive("C", self.C) * size)
@@ -403,6 +398,27 @@ def check_weights(weights, n: int) -> np.ndarray:
     if weights.shape != (n,):
         raise ParameterError(f"sample_weight must have shape ({n},), one per example, got {weights.shape}")
     return weights
+
+
+def counted(weights: np.ndarray | None, *rows) -> tuple:
+    """Return the weights that are not 0, and of each of ``rows`` those of the same examples: 0 leaves an example out."""
+    if weights is None or weights.min(initial=1.0) > 0.0:
+        return weights, *rows
+    if weights.min() < 0.0:
+        raise ParameterError(f"sample_weight must be >= 0, got sample_weight[{weights.argmin()}] = {weights.min():g}")
+    if not (kept := np.flatnonzero(weights)).size:
+        raise ParameterError("sample_weight must be > 0 for one example at least, got only 0")
+    return weights[kept], *(some(of_one, kept) for of_one in rows)
+
+
+def some(values, indices: np.ndarray):
+    """Return the elements of an array, a matrix or a sequence at the indices, as one of its kind."""
+    return values[indices] if hasattr(values, "shape") else [values[i] for i in indices]
+
+
+def weighted(problem, weights: np.ndarray | None):
+    """Return a problem whose examples have weights, if there are any."""
+    return problem if weights is None else weighted_problem(problem, weights)
 
 
 def as_seed(random_state) -> int:

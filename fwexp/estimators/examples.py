@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.estimator import CertifiedSVM
+from fwexp.estimators.estimator import CertifiedSVM, counted
 from fwexp.estimators.feature_matrices import Vectorizer, by_name
 from fwexp.problems.python_oracles import read_only
 
@@ -29,31 +29,35 @@ class ExampleModel(CertifiedSVM):
         tags.input_tags.sparse = True
         return tags
 
-    def _learn_rows(self, X, y, **checks):
-        """Return the rows and y, checked; learn the features."""
+    def _learn_rows(self, X, y, sample_weight, **checks):
+        """Return the weights, the rows and y, checked, of the examples that count; learn the features."""
         self.vectorizer_, self._has_constant = None, bool(self.fit_intercept)
         _check_rows(X)
         if not (isinstance(X, list | tuple) and by_name([X])):
-            return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, **checks)
-        vectorizer = Vectorizer(self.min_count)
-        X, y = vectorizer.fit_transform([X])[0], y if sp.issparse(y) else np.asarray(y)
-        check_consistent_length(X, y)
-        self._name_features(vectorizer)
-        return X, y
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, **checks)
+            return counted(_weights(sample_weight, X), X, y)
+        return self._named_rows([], X, y, sample_weight)
 
-    def _further_rows(self, X, y):
-        """Return the rows and y, checked; learn further features by name."""
+    def _further_rows(self, X, y, sample_weight):
+        """Return the weights, the rows and y, checked, of the examples that count; learn further features by name."""
         if "result_" not in vars(self):
-            return self._learn_rows(X, y)
+            return self._learn_rows(X, y, sample_weight)
         self._has_constant = bool(self.fit_intercept)
         if self.vectorizer_ is None:
-            return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=False)
-        vectorizer = Vectorizer(self.min_count)
-        vectorizer.restore(self.vectorizer_.names, self.n_features_in_)
-        X, y = vectorizer.extend_transform([X])[0], np.asarray(y)
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=False)
+            return counted(_weights(sample_weight, X), X, y)
+        return self._named_rows(self.vectorizer_.names, X, y, sample_weight)
+
+    def _named_rows(self, known: list[str], X, y, sample_weight):
+        """Return what `_learn_rows` returns, of features by name; the known ones come first."""
+        y = y if sp.issparse(y) else np.asarray(y)
         check_consistent_length(X, y)
+        weights, X, y = counted(_weights(sample_weight, X), X, y)
+        vectorizer = Vectorizer(self.min_count)
+        vectorizer.restore(known, len(known))
+        rows = vectorizer.extend_transform([X], weights)[0]
         self._name_features(vectorizer)
-        return X, y
+        return weights, rows, y
 
     def _rows(self, X):
         """Return the rows of inputs with the features that are known."""
@@ -90,9 +94,6 @@ class ExampleModel(CertifiedSVM):
         """Weights of features, the constant feature's last, of every class."""
         return self.result_.w.reshape(-1, len(self.classes_)).T
 
-    def _weights(self, X, y, sample_weight):
-        return None if sample_weight is None else _check_sample_weight(sample_weight, X)
-
     def _learned(self):
         names = None if self.vectorizer_ is None else self.vectorizer_.names
         columns = {"names": names, "num_features": self.n_features_in_, "columns": getattr(self, "feature_names_in_", None)}
@@ -107,6 +108,11 @@ class ExampleModel(CertifiedSVM):
             vectorizer = Vectorizer(self.min_count)
             vectorizer.restore(names, num_features)
             self._name_features(vectorizer)
+
+
+def _weights(sample_weight, X) -> np.ndarray | None:
+    """Return weights of examples, checked as scikit-learn does."""
+    return None if sample_weight is None else _check_sample_weight(sample_weight, X)
 
 
 def _check_rows(X) -> None:

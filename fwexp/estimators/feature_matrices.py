@@ -66,27 +66,32 @@ class Vectorizer:
         self.min_count, self.source, *learned = state
         self.restore(*learned)
 
-    def fit_transform(self, X):
-        """Learn the columns; return all rows as one matrix, and where sequences begin and end in it, (n + 1,)."""
+    def fit_transform(self, X, weights: np.ndarray | None = None):
+        """Learn the columns; return all rows as one matrix, and where sequences begin and end in it, (n + 1,).
+
+        A position counts for ``min_count`` as often as ``weights`` say, which are one per row.
+        """
         X = as_list("X", X, FORMS)
         if by_name(X):
-            return self._learn(X, [])
+            return self._learn(X, [], weights)
         rows, ptr = _stacked(X)
         _check_lengths(ptr)
         self.restore(None, rows.shape[1])
         return rows, ptr
 
-    def extend_transform(self, X):
+    def extend_transform(self, X, weights: np.ndarray | None = None):
         """Fit and transform, but keep the known columns, which come first."""
-        return self.transform(X) if self.names is None else self._learn(as_list("X", X, FORMS), self.names)
+        return self.transform(X) if self.names is None else self._learn(as_list("X", X, FORMS), self.names, weights)
 
-    def _learn(self, X: list, known: list[str]):
+    def _learn(self, X: list, known: list[str], weights: np.ndarray | None):
         tables = _Learning(known)
         features, ptr = _encoded(X, tables)
         _check_lengths(ptr)
         names = list(tables.columns)
         rows = _matrix(features, len(names))
-        often = np.bincount(rows.indices, minlength=len(names)) >= self.min_count
+        if weights is not None:  # With min_count=1 every feature stays, however small its weight is.
+            weights = None if self.min_count == 1 else np.repeat(weights, np.diff(rows.indptr))
+        often = np.bincount(rows.indices, weights, minlength=len(names)) >= self.min_count
         often[: len(known)] = True
         if not often.any():
             if self.min_count > 1:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights, counted
 from fwexp.estimators.labels import check_counted, check_known, classes_of, names_of, numbers_of, weights_of
 from fwexp.options import check_choice, check_flag
 from fwexp.problems import full_pairs
@@ -176,26 +176,26 @@ class GraphSVM(PartsScore, CertifiedSVM):
         self
             The fitted estimator.
         """
-        with self._training():
-            of_nodes = _node_weights(sample_weight)
-            problem = self._learn(X, y, of_nodes)
-            weights = self._weights(X, y, sample_weight) if of_nodes is None else None
-            self._train(problem, weights, before=self._before())
-        return self
+        return super().fit(X, y, sample_weight)
 
-    def _learn(self, X, y, of_nodes=None):
+    def _learn(self, X, y, sample_weight):
         self._pairwise = check_choice("pairwise", self.pairwise, PAIRWISE)
-        graphs = self._graphs(X)
-        graphs = _widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
+        graphs, of_nodes = self._graphs(X), _node_weights(sample_weight)
         labels = _labels(y, graphs, self._used.ignore_label)
+        weights = None if sample_weight is None or of_nodes is not None else check_weights(sample_weight, len(graphs))
+        weights, graphs, labels = counted(weights, graphs, labels)
+        graphs = _widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
         all_labels = [label for of_one in labels for label in of_one if label is not None]
         self.classes_ = classes_of(all_labels)
         check_counted(self.classes_, VOID)
         if len(self.classes_) < 2:
             raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
-        self.class_weight_ = weights_of(self.class_weight, self.classes_, all_labels)
+        counts = None
+        if weights is not None:
+            counts = np.repeat(weights, [sum(label is not None for label in of_one) for of_one in labels])
+        self.class_weight_ = weights_of(self.class_weight, self.classes_, all_labels, counts)
         self.n_features_in_ = graphs[0][0].shape[1]
-        return self._from_graphs(graphs, labels, of_nodes)
+        return self._from_graphs(graphs, labels, of_nodes), weights
 
     def _problem_and_weights(self, X, y, sample_weight):
         of_nodes, graphs = _node_weights(sample_weight), self._known(self._graphs(X))

@@ -119,16 +119,16 @@ def example_labels(y):
     return y
 
 
-def weights_of(class_weight, classes: np.ndarray, labels: list) -> np.ndarray | None:
+def weights_of(class_weight, classes: np.ndarray, labels: list, weights: np.ndarray | None = None) -> np.ndarray | None:
     """Return the weight of every class, of a parameter as scikit-learn has it: None, "balanced" or a dict.
 
-    A class that none of the labels has counts once for "balanced" weights.
+    For "balanced" weights, a label counts as often as ``weights`` say, and a class that none of the labels has counts once.
     """
     if class_weight is None:
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
-        counts = np.bincount(numbers_of(labels, classes), minlength=len(classes))
-        return len(labels) / (len(classes) * np.maximum(counts, 1))
+        counts = np.bincount(numbers_of(labels, classes), weights, minlength=len(classes))
+        return counts.sum() / (len(classes) * np.where(counts == 0, 1, counts))
     names = names_of(classes)
     if not isinstance(class_weight, Mapping) or not set(class_weight) <= set(names):
         raise ParameterError(f'class_weight must be None, "balanced" or a dict of labels in y, got {shown(class_weight)}')

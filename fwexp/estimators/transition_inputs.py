@@ -100,12 +100,17 @@ def _of_position(position, wanted: frozenset):
     return [text for text in texts if isinstance(text, str) and (text in wanted or text.partition("=")[0] in wanted)]
 
 
-def learn(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, extends: bool):
-    """Learn the columns; return a row for every position, 0 for the first ones. Sequences begin and end at ``ptr``."""
+def learn(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, extends: bool, weights: np.ndarray | None = None):
+    """Learn the columns; return a row for every position, 0 for the first ones. Sequences begin and end at ``ptr``.
+
+    Positions count for ``min_count`` as often as ``weights`` say, (positions,).
+    """
     are_columns = any(hasattr(x, "shape") for x in edges)
     if not extends and not are_columns:
         vectorizer.restore([], 0)  # Names are expected, though there may be none.
-    return _rows(vectorizer, edges, ptr, vectorizer.fit_transform if are_columns and not extends else vectorizer.extend_transform)
+    transform = vectorizer.fit_transform if are_columns and not extends else vectorizer.extend_transform
+    of_rows = None if weights is None else weights[_follows(ptr)]
+    return _rows(vectorizer, edges, ptr, lambda several: transform(several, of_rows))
 
 
 def encode(vectorizer: Vectorizer | None, edges: list | None, ptr: np.ndarray) -> Edges:
@@ -130,8 +135,7 @@ def _rows(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, transform: Calla
     if not several:
         return sp.csr_array((int(ptr[-1]), vectorizer.num_features))
     found = transform(several)[0]
-    follows = np.ones(int(ptr[-1]), dtype=bool)
-    follows[ptr[:-1][np.diff(ptr) > 0]] = False
+    follows = _follows(ptr)
     if not sp.issparse(found):
         spread = np.zeros((len(follows), found.shape[1]))
         spread[follows] = found
@@ -140,3 +144,10 @@ def _rows(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, transform: Calla
     sizes = np.zeros(len(follows), dtype=np.int64)
     sizes[follows] = np.diff(found.indptr)
     return sp.csr_array((found.data, found.indices, np.concatenate(([0], np.cumsum(sizes)))), shape=(len(follows), found.shape[1]))
+
+
+def _follows(ptr: np.ndarray) -> np.ndarray:
+    """Return whether a position comes after another one of its sequence, bool (positions,)."""
+    follows = np.ones(int(ptr[-1]), dtype=bool)
+    follows[ptr[:-1][np.diff(ptr) > 0]] = False
+    return follows

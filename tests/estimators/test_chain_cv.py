@@ -189,8 +189,9 @@ def test_functions_that_score_receive_the_given_sequences_and_labels(data):
 
 @pytest.mark.parametrize("scoring", [None, "accuracy"])
 def test_parts_without_a_label_that_counts_are_rejected(data, scoring):
+    weights = [np.full(len(labels), float(i >= 4)) for i, labels in enumerate(data[1])]
     with pytest.raises(ParameterError, match="cv must leave a label of weight > 0 in every test part, got a part without one"):
-        ChainSVMCV(lams=[1.0], cv=3, scoring=scoring).fit(*data, sample_weight=[0] * 4 + [1] * 8)
+        ChainSVMCV(lams=[1.0], cv=3, scoring=scoring).fit(*data, sample_weight=weights)
 
 
 def test_scores_without_weights_are_rejected_where_weights_are_given(data):

@@ -319,7 +319,7 @@ def test_errors_cost_more_at_nodes_that_weigh_more(pairwise):
     weights = [rng.random((2, 3)), rng.random((3, 1))]
     options = {"lam": 0.1, "pairwise": pairwise, "ignore_label": 255, "tol": 0.05}
     model = GraphSVM(**options, class_weight={1: 2.0}).fit(X, y, sample_weight=weights)
-    problem = model._learn(X, y, [of_one.ravel() for of_one in weights])
+    problem = model._learn(X, y, [of_one.ravel() for of_one in weights])[0]
     costs = weights[0].ravel() * np.where(y[0].ravel() == 1, 2.0, 1.0)
     assert fwexp.loss(problem, 0, 1 - y[0].ravel()) == pytest.approx(costs.sum())
     assert fwexp.loss(model.to_problem(X, y, weights), 0, 1 - y[0].ravel()) == pytest.approx(costs.sum())
