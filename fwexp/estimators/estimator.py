@@ -1,10 +1,13 @@
 """The base of all estimators: parameters and texts, training to a certified result, and files without pickle."""
 
 import inspect
+import signal
+import sys
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, dataclass_transform
 
 import numpy as np
@@ -51,6 +54,7 @@ UNCERTIFIED = (
     "the oracle is not exact and may miss the best labeling: nothing is certified, and dual_gap_ is NaN; "
     "check the model by its score on validation data"
 )
+CALLERS = ("sklearn.base", "sklearn.pipeline")  # modules of scikit-learn that keep an interrupted estimator
 LARGE_GAP_FACTOR = 10.0  # times tol: a gap at which more passes are not the remedy
 
 
@@ -181,6 +185,9 @@ class CertifiedSVM(FittedEstimator):
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled examples.
 
+        Ctrl-C ends training with a warning: the weights reached are kept, with their certificate, and ``status_`` is
+        ``"interrupted"``. A second Ctrl-C raises KeyboardInterrupt, and so does the first one in a search or an ensemble.
+
         Parameters
         ----------
         X : sequence of n inputs
@@ -310,7 +317,6 @@ class CertifiedSVM(FittedEstimator):
                     yield {"problem": problem, "near": near}
         yield {"problem": problem}
 
-    @on_interrupt("raise")
     def _train(self, problem, sample_weight=None, *, lam=None, before: "Before | None" = None, **more) -> None:
         """Set ``result_`` to the result of a problem, at lam if it is not the parameter; ``more`` goes to `fwexp.solve`."""
         problem = weighted(problem, sample_weight)
@@ -326,7 +332,8 @@ class CertifiedSVM(FittedEstimator):
             if before is not None and len(start) == 1:
                 warn(f"warm_start: this fit starts from zero, because {reason}", UserWarning)
             try:
-                result = self._solve(lam=lam, **start, **more)
+                with on_interrupt("raise") if _keeps_signals() else nullcontext():
+                    result = self._solve(lam=lam, **start, **more)
                 break
             except WarmStartError as error:
                 reason = error
@@ -390,6 +397,19 @@ class CertifiedSVM(FittedEstimator):
         return f"{message}; raise max_passes, lam or tol" + (
             f", for instance lam={result.lam * result.gap / self.tol:.1g}" if far else ""
         )
+
+
+def _keeps_signals() -> bool:
+    """Return whether Ctrl-C acts as usual: if it is ignored, and in searches and ensembles, which would use half-trained models."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        return True
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] in ("sklearn", "joblib") and module not in CALLERS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def check_weights(weights, n: int) -> np.ndarray:
