@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.chain_training import ChainTagger
 from fwexp.estimators.decoding import EXCLUDED, FREE, check_found, marginals
@@ -148,6 +149,17 @@ class ChainCRF(ChainTagger):
         z = transition_inputs.encode(self.edge_vectorizer_, X.edges, ptr)
         found, log_z = marginals(x, ptr, weights, K, FREE if partial is None else self._given(partial, ptr), z)
         return found, ptr, log_z
+
+    def _from_arrays(self, rows, labels, ptr, sample_weight=None, z=None):
+        if self._used.objective == "log":
+            given = {"costs": self._used.costs, "class_weight": self._used.class_weight}
+            given["sample_weight"] = sample_weight if isinstance(sample_weight, list) else None  # of positions
+            for name, value in given.items():
+                if value is not None:
+                    accepted = "one number per sequence" if name == "sample_weight" else "None"
+                    reason = 'which has no losses of positions; objective="softmax_margin" has'
+                    raise ParameterError(f'{name} must be {accepted} with objective="log", {reason}, got {shown(value)}')
+        return super()._from_arrays(rows, labels, ptr, sample_weight, z)
 
     @property
     def _objective(self) -> str:
