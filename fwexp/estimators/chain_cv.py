@@ -5,7 +5,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from inspect import signature
 from itertools import compress
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from fwexp.estimators.chain_model import ChainModel, classes_in
 from fwexp.estimators.decoding import check_found, decode, padded_weights
 from fwexp.estimators.estimator import as_seed, positions_per_example, weighted
 from fwexp.estimators.labels import labels_of, names_of, numbers_of
+from fwexp.estimators.learned_values import are_names
 from fwexp.estimators.sequence_weights import at_positions, weights_at
 from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.options import check_integer, check_positive_scale, is_integer
@@ -196,9 +197,13 @@ class ChainSVMCV(ChainModel):
         found = {name: values.tolist() for name, values in self.cv_results_.items()}
         return super()._learned() | {"columns": list(found), "values": list(found.values())}
 
+    _schema: ClassVar = ChainModel._schema | {"columns": are_names, "values": lambda value: isinstance(value, list)}
+
     def _restore(self, columns, values, **learned):
         super()._restore(**learned)
-        self.cv_results_ = {name: np.array(numbers) for name, numbers in zip(columns, values)}
+        self.cv_results_ = {name: np.array(numbers) for name, numbers in zip(columns, values, strict=True)}
+        if {found.shape for found in self.cv_results_.values()} != {self.cv_results_["param_lam"].shape}:
+            raise ValueError("the columns of cv_results_ have several lengths")
         best = self.cv_results_["mean_test_score"].argmax()
         self.lam_, self.best_score_ = self.result_.lam, float(self.cv_results_["mean_test_score"][best])
 

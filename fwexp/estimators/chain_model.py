@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, compress, pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from fwexp.estimators.labels import (
     numbers_of,
     weights_of,
 )
+from fwexp.estimators.learned_values import are_factors, are_labels, are_names, check_factors, is_size, or_none
 from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_weights import at_positions, checked_weights, labelled_runs, weights_at
 from fwexp.estimators.tag_schemes import forbidden_pairs
@@ -140,7 +141,8 @@ class ChainModel(PartsScore, CertifiedSVM):
             check_found(ptr, found < 0)
             labels = [names[k] for k in found.tolist()]
             return [labels[start:end] for start, end in ends]
-        numbers, scores = decode_several(x, ptr, weights, K, check_integer("n_best", n_best, 1), given, z)
+        most = K ** int(np.diff(ptr).max(initial=0))
+        numbers, scores = decode_several(x, ptr, weights, K, min(check_integer("n_best", n_best, 1), most), given, z)
         check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
         labels = [[names[k] for k in labeling] for labeling in numbers.tolist()]
         return [
@@ -428,6 +430,26 @@ class ChainModel(PartsScore, CertifiedSVM):
         if edges is not None:
             columns |= {"edge_names": edges.names, "num_edge_features": edges.num_features}
         return {"classes": self.classes_, "class_weight": self.class_weight_, **columns}
+
+    _schema: ClassVar = {
+        "classes": are_labels,
+        "class_weight": or_none(are_factors),
+        "names": or_none(are_names),
+        "num_features": is_size,
+        "edge_names": or_none(are_names),
+        "num_edge_features": is_size,
+    }
+
+    def _structure(self):
+        K, p = len(self.classes_), self.vectorizer_.num_features
+        q = 0 if self.edge_vectorizer_ is None else self.edge_vectorizer_.num_features
+        family = "ChainProblem" if self.edge_vectorizer_ is None else self.result_.structure["family"]
+        check_factors(self.class_weight_, (K,))
+        return {"family": family, "d": K * (p + K * q + 2 + K), "num_states": K}
+
+    def _check_parameters(self):
+        if (self._features([]).edges is None) != (self.edge_vectorizer_ is None):
+            raise ValueError("transition_features does not fit to the learned values")
 
     def _restore(self, classes, names, num_features, class_weight=None, edge_names=None, num_edge_features=None):
         self.edge_vectorizer_ = None

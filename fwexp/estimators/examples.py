@@ -1,5 +1,7 @@
 """Rows of features of single examples, by scikit-learn's checks or by the vocabulary of `Vectorizer`; and the constant feature."""
 
+from typing import Any, ClassVar
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
@@ -7,6 +9,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.estimator import CertifiedSVM, counted
 from fwexp.estimators.feature_matrices import Vectorizer, by_name
+from fwexp.estimators.learned_values import are_labels, are_names, are_texts, check_named, is_flag, is_size, or_none
 from fwexp.problems.python_oracles import read_only
 
 
@@ -28,6 +31,21 @@ class ExampleModel(CertifiedSVM):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the prediction for one example.
+
+        Parameters
+        ----------
+        x : input
+            One row of an X for `fit`, which may be sparse.
+
+        Returns
+        -------
+        prediction
+            The class, or the set of labels as 0 and 1.
+        """
+        return self.predict(x.reshape(1, -1) if sp.issparse(x) else [x])[0]
 
     def _learn_rows(self, X, y, sample_weight, **checks):
         """Return the weights, the rows and y, checked, of the examples that count; learn the features."""
@@ -98,6 +116,19 @@ class ExampleModel(CertifiedSVM):
         names = None if self.vectorizer_ is None else self.vectorizer_.names
         columns = {"names": names, "num_features": self.n_features_in_, "columns": getattr(self, "feature_names_in_", None)}
         return {"classes": self.classes_, "has_constant": self._has_constant, **columns}
+
+    _schema: ClassVar = {
+        "classes": are_labels,
+        "has_constant": is_flag,
+        "names": or_none(are_names),
+        "num_features": is_size,
+        "columns": or_none(are_texts),
+    }
+
+    def _structure(self):
+        check_named(getattr(self, "feature_names_in_", None), self.n_features_in_)
+        p = self.n_features_in_ + self._has_constant
+        return {"family": "MulticlassProblem", "d": len(self.classes_) * p, "num_classes": len(self.classes_), "num_features": p}
 
     def _restore(self, classes, has_constant, names, num_features, columns=None):
         self._has_constant = has_constant

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
+from fwexp.estimators.learned_values import check_named
 from fwexp.options import check_integer
 from fwexp.problems.arrays import as_floats, as_list
 from fwexp.problems.chain import as_matrices
@@ -56,6 +57,7 @@ class Vectorizer:
 
     def restore(self, names: list[str] | None, num_features: int) -> None:
         """Restore columns that were learned before."""
+        check_named(names, num_features)
         self.names, self.num_features = names, num_features
         self._tables = _Known(names or ())
 

@@ -1,9 +1,10 @@
 """Results of fitted estimators: the certificate, saving and loading without pickle."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.estimators.base_classes import BaseEstimator
 from fwexp.estimators.json_values import Unsaved, from_json, parameter_to_json, to_json
+from fwexp.estimators.learned_values import Check
 from fwexp.tasks import result_files
 from fwexp.tasks.result import Result
 from fwexp.types import AnyPath
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
 
 
 CONTAINERS = (list, tuple, set, dict, np.ndarray)
+
+
+def subclasses(kind: type) -> Iterator[type]:
+    """Yield all classes below a class."""
+    for one in kind.__subclasses__():
+        yield one
+        yield from subclasses(one)
 
 
 class FittedEstimator(BaseEstimator):
@@ -120,23 +129,49 @@ class FittedEstimator(BaseEstimator):
             The fitted estimator.
         """
         fields, found = result_files.read(path, cls.__name__)
-        if found is None or found.get("name") != cls.__name__:
-            got = "that of a Result" if found is None else f"that of {shown(found.get('name'))}"
+        name = None if found is None else found.get("name")
+        if name != cls.__name__:
+            known = isinstance(name, str) and name in {kind.__name__ for kind in subclasses(FittedEstimator)}
+            got = "that of a Result" if found is None else f"that of {shown(name)}" + (f"; use {name}.load" if known else "")
             raise ParameterError(f"path must be a file of {cls.__name__}.save, got {got}")
         try:
-            params = {name: from_json(value) for name, value in found["params"].items() if name not in params} | params
-            learned = {name: from_json(value) for name, value in found["learned"].items()}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ParameterError(f"path must be a file of {cls.__name__}.save, got one that is damaged ({error})") from error
-        for name, value in params.items():
+            return cls._from_file(Result(**fields), found, params)
+        except OptionError:
+            raise
+        except Exception as error:  # Damaged files fail anywhere.
+            why = str(error) or type(error).__name__
+            raise ParameterError(f"path must be a file of {cls.__name__}.save, got one that is damaged ({why})") from error
+
+    @classmethod
+    def _from_file(cls, result: Result, found: dict, params: dict) -> Self:
+        """Return the estimator of a file; ``params`` replace parameters in the file."""
+        given = {name: from_json(value) for name, value in found["params"].items() if name not in params} | params
+        for name, value in given.items():
             if isinstance(value, Unsaved):
                 raise OptionError(f"{name} was {value}, which files do not hold: pass it, load(path, {name}=...)")
-        self = cls(**params)
+        learned = {name: from_json(value) for name, value in found["learned"].items()}
+        for name, value in learned.items():
+            if name not in cls._schema or not cls._schema[name](value):
+                raise ValueError(f"{name} is {shown(value)}")
+        self = cls(**given)
         self._keep_parameters()
-        vars(self)["result_"] = result = Result(**fields)
+        vars(self)["result_"] = result
         self._restore(**learned)
+        for name, size in self._structure().items():
+            if result.structure.get(name) != size:
+                raise ValueError(f"{name} is {shown(result.structure.get(name))}, which does not fit to the learned values")
         self.result_ = result
+        self._check_parameters()
         return self
+
+    def _check_parameters(self) -> None:
+        """Reject parameters with which predictions fail."""
+
+    _schema: ClassVar[dict[str, Check]] = {}  # of the values that `_learned` returns
+
+    def _structure(self) -> dict[str, Any]:
+        """Return entries of the result's structure that follow from the learned values."""
+        return {}
 
     @abstractmethod
     def _learned(self) -> dict:

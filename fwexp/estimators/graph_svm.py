@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights, counted
 from fwexp.estimators.labels import check_counted, check_known, classes_of, names_of, numbers_of, weights_of
+from fwexp.estimators.learned_values import are_factors, are_labels, check_factors, is_size, one_of, or_none
 from fwexp.options import check_choice, check_flag
 from fwexp.problems import full_pairs
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
@@ -263,6 +264,26 @@ class GraphSVM(PartsScore, CertifiedSVM):
     def _learned(self):
         learned = {"classes": self.classes_, "num_features": self.n_features_in_, "class_weight": self.class_weight_}
         return learned | {"pairwise": self._pairwise}
+
+    _schema: ClassVar = {
+        "classes": are_labels,
+        "num_features": is_size,
+        "class_weight": or_none(are_factors),
+        "pairwise": one_of(*PAIRWISE),
+    }
+
+    def _structure(self):
+        K, p = len(self.classes_), self.n_features_in_
+        check_factors(self.class_weight_, (K,))
+        of_edges, size = self.result_.w.size - K * p, K * K if self._pairwise == "full" else 1
+        if of_edges < size or of_edges % size or K < 2:
+            raise ValueError(f"{self.result_.w.size} weights are not those of {p} features and {K} labels")
+        if self._pairwise == "full":
+            return {"family": "FullPairsProblem"}
+        return {"family": "SegmentationProblem", "num_labels": K, "num_features": p}
+
+    def _check_parameters(self):
+        self._graphs([np.zeros((1, 1))])
 
     def _restore(self, classes, num_features, pairwise, class_weight=None):
         self.classes_, self.n_features_in_, self.class_weight_ = classes, num_features, class_weight

@@ -48,11 +48,20 @@ def from_json(value) -> Any:
         return [from_json(item) for item in value]
     if not isinstance(value, dict):
         return value
-    if "array" in value:
-        return as_array_of(from_json(value["array"]), np.dtype(value["dtype"]))
+    if value.keys() == {"array", "dtype"}:
+        return _array(from_json(value["array"]), np.dtype(value["dtype"]))
     ((kind, held),) = value.items()
     kinds = {"tuple": tuple, "dict": dict, "slice": lambda held: slice(*held), "object": Unsaved, "template": Template}
     return kinds[kind](from_json(held))
+
+
+def _array(values: list, dtype: np.dtype) -> np.ndarray:
+    """Return the array of a file, whose type must be a plain one that takes no more memory than its values."""
+    if dtype.kind in "US" and dtype.itemsize > np.array(values or [""]).dtype.itemsize:
+        raise ValueError(f"texts of type {dtype} are longer than they are")
+    if dtype.kind not in "?biufcmMOUS":
+        raise ValueError(f"{dtype} is no type of arrays")
+    return as_array_of(values, dtype)
 
 
 def as_array_of(values: list, dtype=None) -> np.ndarray:

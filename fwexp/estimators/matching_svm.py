@@ -1,7 +1,7 @@
 """Matchings: which rows and columns belong together, trained to a certified gap."""
 
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.api import loss
 from fwexp.errors import ParameterError
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights, counted
+from fwexp.estimators.learned_values import is_size
 from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem
 from fwexp.types import Lam, Weights
@@ -126,6 +127,11 @@ class MatchingSVM(PartsScore, CertifiedSVM):
 
     def _learned(self):
         return {"num_features": self.n_features_in_}
+
+    _schema: ClassVar = {"num_features": is_size}
+
+    def _structure(self):
+        return {"family": "MatchingProblem", "d": self.n_features_in_}
 
     def _restore(self, num_features):
         self.n_features_in_ = num_features

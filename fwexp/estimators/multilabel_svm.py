@@ -1,7 +1,7 @@
 """Several labels at once: those that go together pull each other, and the best set of them is a minimum cut."""
 
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from fwexp.estimators.examples import ExampleModel
 from fwexp.estimators.graph_svm import PAIRWISE
 from fwexp.estimators.json_values import as_array_of
 from fwexp.estimators.labels import weights_of
+from fwexp.estimators.learned_values import are_factors, are_pairs, check_factors, check_named, one_of, or_none
 from fwexp.options import check_choice
 from fwexp.oracles.max_flow import incidence, min_cut, scratch_size
 from fwexp.problems import full_pairs
@@ -202,7 +203,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         float
             Between 0 and 1.
         """
-        return super().score(X, self._same_columns(y), sample_weight)
+        return super().score(X, _indicators(self._same_columns(y)), sample_weight)
 
     def _same_columns(self, y):
         names = _names(y)
@@ -263,6 +264,21 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
 
     def _learned(self):
         return super()._learned() | {"edges": self.edges_, "class_weight": self.class_weight_, "pairwise": self._pairwise}
+
+    _schema: ClassVar = ExampleModel._schema | {
+        "edges": are_pairs,
+        "class_weight": or_none(are_factors),
+        "pairwise": one_of(*PAIRWISE),
+    }
+
+    def _structure(self):
+        check_named(getattr(self, "feature_names_in_", None), self.n_features_in_)
+        L, q = len(self.classes_), max(len(self.edges_), 1)
+        check_factors(self.class_weight_, (2, L))
+        check_edges("edges", self.edges_, L)
+        if self._pairwise == "full":
+            return {"family": "FullPairsProblem", "d": 2 * self._size + 4 * q}
+        return {"family": "SegmentationProblem", "d": self._size + q, "num_labels": 2, "num_features": self._size}
 
     def _restore(self, edges, class_weight, pairwise, **learned):
         self.edges_, self.class_weight_, self._pairwise = np.reshape(edges, (-1, 2)), class_weight, pairwise

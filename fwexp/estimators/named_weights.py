@@ -1,11 +1,12 @@
 """Weights by name, as a mapping: a readable view of a tagger's weights."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from fwexp.errors import ParameterError, shown, unknown
 from fwexp.options import check_integer
 
 
@@ -45,21 +46,32 @@ class NamedWeights(Mapping):
     def __repr__(self) -> str:
         return f"<{len(self)} weights by ({', '.join(self._kinds)}); top(20) returns the largest>"
 
-    def top(self, n: int = 20) -> pd.DataFrame:
+    def top(self, n: int = 20, **names: Hashable) -> pd.DataFrame:
         """Return the weights that are largest in absolute value, the largest first.
 
         Parameters
         ----------
         n : int
             How many, at most.
+        **names
+            Names to keep, by their title: ``top(label="NOUN")`` returns the largest weights of one label.
 
         Returns
         -------
         DataFrame
             A column for each of the names, and ``weight``.
         """
+        sizes = np.abs(self._weights)
+        for kind, name in names.items():
+            if kind not in self._kinds:
+                raise ParameterError(unknown("title", kind, self._kinds))
+            axis = self._kinds.index(kind)
+            if name not in self._places[axis]:
+                raise ParameterError(f"{kind} must be a name of these weights, got {shown(name)}")
+            others = np.arange(sizes.shape[axis]) != self._places[axis][name]
+            sizes[(slice(None),) * axis + (others,)] = 0.0
         values = np.ascontiguousarray(self._weights).ravel()
-        order = np.argsort(-np.abs(values), kind="stable")[: min(len(self), check_integer("n", n, 1))]
+        order = np.argsort(-sizes.ravel(), kind="stable")[: min(np.count_nonzero(sizes), check_integer("n", n, 1))]
         places = np.unravel_index(order, self._weights.shape)
         named = {kind: [names[k] for k in found] for kind, names, found in zip(self._kinds, self._names, places)}
         return pd.DataFrame(named | {"weight": values[order]})

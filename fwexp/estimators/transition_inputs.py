@@ -53,6 +53,8 @@ def transitions_of(wanted: Any, given: list, X: list) -> list | None:
     if isinstance(wanted, str) or not isinstance(wanted, list | tuple | set | frozenset | np.ndarray) or not len(wanted):
         raise ParameterError(f"transition_features must be {ACCEPTED}, got {shown(wanted)}")
     names = list(wanted)
+    if not all(isinstance(name, str | int | np.integer) for name in names):
+        raise ParameterError(f"transition_features must be {ACCEPTED}, got {shown(wanted)}")
     return [_selected(x, names) for x in X]
 
 
