@@ -31,10 +31,10 @@ of which every side has runs. Runs nothing. A SIDE is
                     to standard error
   --config-dir DIR  your folder with methods in DIR/solver, as for fwexp run
 
-Prints medians over seeds with their intervals; Wilcoxon's signed-rank tests of every two sides over problems and seeds, with Holm's
-correction; each side against the best other side; and the fastest side for each data set and lam. If a side has no dual on a
-problem (ssg, for example), all sides are measured there by the primal above the best dual of any stored run. Tests take, for each
-problem, the smallest gap that more than half of the seeds of every side reach. Writes performance profiles and a
+Prints medians over seeds with their intervals, or with fewer than 6 seeds their ranges; Wilcoxon's signed-rank tests of every two
+sides over problems and seeds, with Holm's correction; each side against the best other side; and the fastest side for each data set
+and lam. If a side has no dual on a problem (ssg, for example), all sides are measured there by the primal above the best dual of
+any stored run. Tests take, for each problem, the smallest gap that more than half of the seeds of every side reach. Writes performance profiles and a
 critical-difference diagram (Friedman, Nemenyi) to DIR/figures/compare/; the names of the files contain the sides, --dataset, --lam
 and --gaps.
 """

@@ -265,7 +265,8 @@ def levels_of(sides: Sequence[Sequence[np.ndarray]]) -> list[float]:
     """Return the levels at which to compare sides, given the measure of each of their runs: at most three, the largest first.
 
     They are the least level that more than half of the seeds of every side reach, the least that any side reaches so, and the one
-    midway from the start to the former, as powers of ten times 1, 2 or 5.
+    midway from the start to the former, as powers of ten times 1, 2 or 5. Where these are not below the start, the first two have
+    more digits, so that a side that ends just below the start has a level, too.
     """
     least = np.array([np.sort([np.nanmin(run, initial=np.inf) for run in side])[len(side) // 2] for side in sides])
     least = least[np.isfinite(least)]
@@ -273,14 +274,17 @@ def levels_of(sides: Sequence[Sequence[np.ndarray]]) -> list[float]:
     if not (len(least) and start > 0):
         return [FLOOR] if len(least) else []  # all of them start at the optimum
     least = np.maximum(least, FLOOR * start)  # below are rounding errors
-    levels = {_rounded_up(level) for level in (np.sqrt(start * least.max()), least.max(), least.min())}
+    reached = {_rounded_up(float(level), start) for level in (least.max(), least.min())}
+    levels = reached | {_rounded_up(np.sqrt(start * least.max()), np.inf)}
     return sorted({level for level in levels if level < start} or levels, reverse=True)
 
 
-def _rounded_up(level: float) -> float:
-    """Return the least of 1, 2 and 5 times a power of ten that is not below a level."""
+def _rounded_up(level: float, start: float) -> float:
+    """Return the least of 1, 2 and 5 times a power of ten not below a level, with more digits if that is not below start."""
     power = int(np.floor(np.log10(level)))
-    return next(number for step in ("1", "2", "5", "10") if (number := float(f"{step}e{power}")) >= level)
+    found = [number for step in ("1", "2", "5", "10") if (number := float(f"{step}e{power}")) >= level][:1]
+    found += [number for step in range(10, 100) if (number := float(f"{step}e{power - 1}")) >= level][:1]
+    return next((number for number in [*found, level] if number < start), found[0])
 
 
 def costs_of(seeds: pd.DataFrame) -> pd.DataFrame:

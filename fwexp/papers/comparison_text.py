@@ -9,13 +9,13 @@ from fwexp.papers.comparison import AXES
 from fwexp.papers.significance import LEAST
 
 NEAR = 1.1  # times the best of the others
-INTERVAL = "95 % interval"
 LATEX = str.maketrans({sign: f"\\{sign}" for sign in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"})
 
 
 def cost_cells(costs: pd.DataFrame) -> list[tuple[str, ...]]:
     """Return the head and the rows of the table of costs, from `comparison.compare`."""
-    rows = [("problem", "method", "seeds", "passes", INTERVAL, "time", INTERVAL)]
+    span = span_head(costs["seeds"])
+    rows = [("problem", "method", "seeds", "passes", span, "time", span)]
     for row in costs.to_dict("records"):
         (passes, passes_span), (time, time_span) = shown(row, "passes"), shown(row, "time")
         time = time if time == "never" else f"{time} s"
@@ -23,11 +23,17 @@ def cost_cells(costs: pd.DataFrame) -> list[tuple[str, ...]]:
     return rows
 
 
+def span_head(seeds: Sequence[int]) -> str:
+    """Return the head of a column of `shown` spans: intervals of medians, ranges in brackets, or both."""
+    kinds = ["95 % interval"] * any(count >= LEAST for count in seeds) + ["(range)"] * any(1 < count < LEAST for count in seeds)
+    return " or ".join(kinds) or "range"
+
+
 def test_cells(tests: pd.DataFrame) -> list[tuple[str, ...]]:
     """Return the head and the rows of the table of tests, from `paired_tests.pair_tests`."""
     rows = [("methods", "cost", "pairs", "median ratio", "p", "p (Holm)")]
     for row in tests.to_dict("records"):
-        numbers = (f"{row[name]:.3g}" for name in ("ratio", "p", "p_holm"))
+        numbers = ("-" if np.isnan(row[name]) else f"{row[name]:.3g}" for name in ("ratio", "p", "p_holm"))
         rows.append((f"{row['one']} / {row['other']}", row["cost"], str(row["pairs"]), *numbers))
     return rows
 

@@ -43,7 +43,7 @@ class SignedRanks(NamedTuple):
     """Wilcoxon's signed-rank test of paired costs."""
 
     pairs: int
-    ratio: float  # the median of the first cost over the second
+    ratio: float  # the median of the first cost over the second; NaN midway between 0 and infinity, which have no mean
     p: float
 
 
@@ -61,8 +61,8 @@ def signed_ranks(one: Sequence[float], other: Sequence[float]) -> SignedRanks:
     clipped = np.clip(logs, -bound, bound)
     differing = clipped[clipped != 0]
     p = float(wilcoxon(differing).pvalue) if len(differing) else 1.0
-    middle = np.sort(logs)[[(len(logs) - 1) // 2, len(logs) // 2]]  # a mean of opposite infinities would be NaN
-    return SignedRanks(len(logs), float(np.exp(middle.mean() if np.isfinite(middle).all() else middle[np.abs(middle).argmax()])), p)
+    with np.errstate(invalid="ignore"):
+        return SignedRanks(len(logs), float(np.exp(np.median(logs))), p)
 
 
 def holm(p_values: Sequence[float]) -> np.ndarray:

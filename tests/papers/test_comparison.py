@@ -89,6 +89,8 @@ def test_half_of_an_even_number_of_seeds_is_no_median():
     ends = [[np.array([1.0, end]) for end in (0.01, 0.01, 0.2, 0.2)]]
     assert comparison.levels_of(ends) == [0.5, 0.2]
     assert comparison.levels_of([[np.array([np.nan, np.inf])]]) == []
+    for end, level in ((0.5085, 0.51), (0.995, 0.995), (0.5, 0.5)):  # a side that ends above half of its start
+        assert comparison.levels_of([[np.array([1.0, 0.0145])], [np.array([1.0, end])]]) == [level, 0.02]
     assert comparison.levels_of([[np.array([1.0, 1.0])]]) == [1.0]
     assert comparison.levels_of([[np.array([0.0, 0.0])]]) == [1e-12]
     assert comparison.levels_of([[np.array([1.0, 1e-16])]]) == [1e-6, 1e-12]
@@ -169,6 +171,16 @@ def test_an_interval_is_printed_from_six_seeds_on():
     assert comparison_text.shown(rows[1], "passes") == ("never", "-")
     few = compare([Side("bcfw", "bcfw")], seeded(5, "bcfw"), (0.01,)).to_dict("records")
     assert comparison_text.shown(few[0], "passes")[1].startswith("(")
+
+
+def test_the_column_of_spans_is_named_by_what_it_is():
+    sides = [Side("bcfw", "bcfw"), Side("ssg", "ssg")]
+    many, few = seeded(6, "bcfw", "ssg"), seeded(3, "bcfw", "ssg")
+    mixed = many[(many["seed"] < 3) | (many["solver"] == "bcfw")]
+    for results, head in ((many, "95 % interval"), (few, "(range)"), (mixed, "95 % interval or (range)")):
+        cells = comparison_text.cost_cells(compare(sides, results, (0.01,)))
+        assert (cells[0][4], cells[0][6]) == (head, head)
+        assert head.replace("%", r"\%") in comparison_text.latex(cells)
 
 
 def test_tables_are_printed_as_latex():
@@ -343,7 +355,7 @@ def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, c
     monkeypatch.setattr(comparison, "load", lambda *_, **__: stored(*two()))
     assert main(["compare", "bcfw", "fw", f"results_dir={tmp_path}", "--gaps=0.1,0.02"]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].split() == ["problem", "method", "seeds", "passes", *["95", "%", "interval", "time"], "95", "%", "interval"]
+    assert out[0].split() == ["problem", "method", "seeds", "passes", "(range)", "time", "(range)"]
     assert "bcfw first reaches gap 0.02 on ocr ocr2, lam=0.01: no other does" in out
     assert out[-1] == str(tmp_path / "figures/compare/bcfw-fw-gaps=0.1,0.02.json")
     assert len(pd.read_csv(tmp_path / "figures/compare/bcfw-fw-gaps=0.1,0.02.csv")) > 4

@@ -60,6 +60,9 @@ def test_costs_may_be_infinite_or_zero():
     assert signed_ranks([np.inf, 0, 1], [np.inf, 0, 1]) == (3, 1.0, 1.0)
     assert signed_ranks([0] * 6, [1] * 6).ratio == 0
     assert signed_ranks([0, 1], [1, 0]).p == 1  # as often one as the other
+    for one, other in (([0, 1], [1, 0]), ([1, np.inf], [np.inf, 1])):  # neither side is ahead
+        assert np.isnan([signed_ranks(one, other).ratio, signed_ranks(other, one).ratio]).all()
+    assert (signed_ranks([0, 1, 2], [1, 0, 1]).ratio, signed_ranks([0, 2], [1, 1]).ratio) == (2.0, 0.0)
     # An extreme ratio has the largest rank: the sum of the others' ranks is 10 of 15, in favour of the first.
     assert signed_ranks([1, 1, 1, 1, 9], [2, 3, 4, 5, np.inf]).p == pytest.approx(2 / 2**5)
 
