@@ -34,9 +34,9 @@ of which every side has runs. Runs nothing. A SIDE is
 Prints medians over seeds with their intervals, or with fewer than 6 seeds their ranges; Wilcoxon's signed-rank tests of every two
 sides over problems and seeds, with Holm's correction; each side against the best other side; and the fastest side for each data set
 and lam. If a side has no dual on a problem (ssg, for example), all sides are measured there by the primal above the best dual of
-any stored run. Tests take, for each problem, the smallest gap that more than half of the seeds of every side reach. Writes performance profiles and a
-critical-difference diagram (Friedman, Nemenyi) to DIR/figures/compare/; the names of the files contain the sides, --dataset, --lam
-and --gaps.
+any stored run. Tests take, for each problem, the smallest gap that more than half of the seeds of every side reach. Writes
+performance profiles and a critical-difference diagram (Friedman, Nemenyi) to DIR/figures/compare/; the names of the files contain
+the sides, --dataset, --lam and --gaps.
 """
 FORMATS = ("text", "csv", "latex")
 FILTERS = ("--dataset", "--lam", "--gaps")  # flags that the names of files contain, because they change what is drawn

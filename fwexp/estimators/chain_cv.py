@@ -30,6 +30,7 @@ from fwexp.problems.arrays import as_floats
 from fwexp.problems.features import as_features
 from fwexp.tasks.path import largest_lam
 
+ROUNDING = 1e-12  # of mean scores, relative to the largest score
 START_GAP = 0.02  # of the weights 0 at the largest lam
 
 
@@ -172,7 +173,8 @@ class ChainSVMCV(ChainModel):
         if not is_integer(self.lams):
             return np.sort(np.asarray(self.lams, dtype=np.float64))[::-1]
         scales = [(problem, positions_per_example(problem)) for problem in problems]
-        start = max(largest_lam(problem, START_GAP * per, as_seed(self.random_state)) / per for problem, per in scales)
+        seed = as_seed(self.random_state)
+        start = max(largest_lam(problem, START_GAP * per, seed, lowest * per) / per for problem, per in scales)
         return np.geomspace(lowest, max(lowest, start), self.lams)[::-1]
 
     def _learn_fold(self, X, y, weights, classes):
@@ -186,12 +188,16 @@ class ChainSVMCV(ChainModel):
 
     def _note(self, lams: np.ndarray, scores: np.ndarray, gaps: np.ndarray) -> None:
         """Set the scores and gaps of every lam, from a row per fold, and choose one."""
-        mean = scores.mean(axis=0)
-        ranks = 1 + (mean[:, None] < mean).sum(axis=1)
+        mean, ranks = scores.mean(axis=0), _ranks(scores)
+        with np.errstate(invalid="ignore"):
+            deviations = scores.std(axis=0)  # NaN with infinite scores
         splits = {f"split{k}_test_score": of_fold for k, of_fold in enumerate(scores)}
-        summary = {"mean_test_score": mean, "std_test_score": scores.std(axis=0), "rank_test_score": ranks}
+        summary = {"mean_test_score": mean, "std_test_score": deviations, "rank_test_score": ranks}
         self.cv_results_ = {"param_lam": lams} | splits | summary | {"gap": gaps.max(axis=0)}
-        self.lam_, self.best_score_ = float(lams[mean.argmax()]), float(mean.max())
+        best = ranks.argmin()  # the largest lam among equals
+        if np.isnan(mean[best]):
+            raise ParameterError(f"scoring must return a number in all folds at some lam, got NaN at each of {len(lams)}")
+        self.lam_, self.best_score_ = float(lams[best]), float(mean[best])
 
     def _learned(self):
         found = {name: values.tolist() for name, values in self.cv_results_.items()}
@@ -204,8 +210,15 @@ class ChainSVMCV(ChainModel):
         self.cv_results_ = {name: np.array(numbers) for name, numbers in zip(columns, values, strict=True)}
         if {found.shape for found in self.cv_results_.values()} != {self.cv_results_["param_lam"].shape}:
             raise ValueError("the columns of cv_results_ have several lengths")
-        best = self.cv_results_["mean_test_score"].argmax()
+        best = self.cv_results_["rank_test_score"].argmin()
         self.lam_, self.best_score_ = self.result_.lam, float(self.cv_results_["mean_test_score"][best])
+
+
+def _ranks(scores: np.ndarray) -> np.ndarray:
+    """Return the ranks of the mean scores of a row per fold: means that differ by rounding are equal, and NaN is the last."""
+    mean = scores.mean(axis=0)
+    room = ROUNDING * np.abs(scores[np.isfinite(scores)]).max(initial=0.0)
+    return np.where(np.isnan(mean), 1 + np.count_nonzero(~np.isnan(mean)), 1 + (mean > mean[:, None] + room).sum(axis=1))
 
 
 def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndarray, scorer) -> tuple[list[float], list[float]]:

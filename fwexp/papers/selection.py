@@ -31,9 +31,17 @@ class Candidate:
     options: str = ""
     errors: dict[Repeat, Mapping[str, float]] = field(default_factory=dict)
 
+    def run(self, repeat: Repeat) -> Repeat:
+        """Return the seeds of the run that stands for a repetition: a solver without random choices has one for all seeds."""
+        return repeat if _is_stochastic(self.config) else (0, repeat[1])
+
     def of(self, repeat: Repeat, name: str) -> float:
-        """Return an error; infinite if the run diverged. A solver without random choices has one run for all seeds."""
-        return self.errors.get(repeat if _is_stochastic(self.config) else (0, repeat[1]), {}).get(name, np.inf)
+        """Return an error; infinite if the run diverged."""
+        return self.errors.get(self.run(repeat), {}).get(name, np.inf)
+
+    def all(self, repeats: Sequence[Repeat], name: str) -> list[float]:
+        """Return an error of every run, each once, that stands for the repetitions."""
+        return [self.of(repeat, name) for repeat in dict.fromkeys(map(self.run, repeats))]
 
     def mean(self, repeats: Sequence[Repeat], name: str = "validation_error") -> float:
         """Return the mean of an error, without rounding errors that would decide between equal candidates."""
@@ -93,7 +101,7 @@ class Selection:
         picks, rows = self.picks(oracle), []
         for candidate in self.candidates:
             by = [name for name, picked in picks.items() if picked is candidate]
-            validation, test = (spread([candidate.of(repeat, name) for repeat in self.repeats], spec) for name in ERRORS)
+            validation, test = (spread(candidate.all(self.repeats, name), spec) for name in ERRORS)
             tests = [test if by else NONE, spread(self.refits, spec) if picks[MEAN] is candidate else NONE]
             row = self.data, candidate.solver, as_text(candidate.config["lam"]), candidate.options, *validation, ", ".join(by)
             rows.append((*row, *tests[0], *tests[1]))
@@ -106,23 +114,24 @@ class Selection:
             return [f"{self.data}: every candidate has a run that diverged, so validation picks none"]
         several = len(self.repeats) > 1
         over = f" by the mean over {len(self.repeats)} seeds" if several else ""
-        said = [f"{self.data}: validation picks {picked.said}{over}; test error {self._test([picked] * len(self.repeats))}"]
+        said = [f"{self.data}: validation picks {picked.said}{over}; test error {self._test(picked)}"]
         if self.refits:
             said.append(f"{self.data}: after training on the whole training set; test error {_shown(self.refits)}")
         if several and None not in (own := [self.pick([repeat]) for repeat in self.repeats]):
-            said.append(f"{self.data}: each seed at its own pick; test error {self._test(own)}")
+            errors = [one.of(repeat, "test_error") for one, repeat in zip(own, self.repeats, strict=True)]
+            said.append(f"{self.data}: each seed at its own pick; test error {_shown(errors)}")
         lams = sorted({candidate.lam for candidate in self.candidates})
         if len(lams) > 1 and picked.lam in (lams[0], lams[-1]):
             end, more = ("smallest", "smaller") if picked.lam == lams[0] else ("largest", "larger")
             said.append(f"{self.data}: lam={as_text(picked.config['lam'])} is the {end} value tried; add {more} ones")
         if oracle and (best := self.pick(self.repeats, "test_error")) is not None:
-            test = self._test([best] * len(self.repeats))
-            said.append(f"{self.data}: the test set would pick {best.said}; test error {test}, which is no estimate for new data")
+            error = f"test error {self._test(best)}, which is no estimate for new data"
+            said.append(f"{self.data}: the test set would pick {best.said}; {error}")
         return said
 
-    def _test(self, picked: Sequence[Candidate]) -> str:
-        """Return the test errors of a candidate for each seed as a text."""
-        return _shown([candidate.of(repeat, "test_error") for candidate, repeat in zip(picked, self.repeats, strict=True)])
+    def _test(self, picked: Candidate) -> str:
+        """Return the test errors of a candidate as a text."""
+        return _shown(picked.all(self.repeats, "test_error"))
 
     def refitted(self) -> list[dict]:
         """Return the configurations of training on the whole training set with the values that the mean over seeds picks."""

@@ -200,9 +200,9 @@ def regularization_path(
     )
 
 
-def largest_lam(problem, eps: float, seed: int) -> float:
-    """Return lam_inf, where a path begins: above it w = 0 has a gap of little more than eps."""
-    sequence = PathSequence(problem, {}, check_integer("seed", seed, 0), True, eps, 0.0, DEFAULT_KAPPA[True])
+def largest_lam(problem, eps: float, seed: int, lam_min: float) -> float:
+    """Return lam_inf, where a path begins, or lam_min if that is larger: above lam_inf w = 0 has a gap of little more than eps."""
+    sequence = PathSequence(problem, {}, check_integer("seed", seed, 0), True, eps, lam_min, DEFAULT_KAPPA[True])
     sequence.next_lam()
     return sequence.solver.lam
 

@@ -72,6 +72,37 @@ def test_lam_is_chosen_by_the_scores_that_are_asked_for(data):
     assert (by_function.lam_, by_function.best_score_) == (10.0, 10.0)
 
 
+@pytest.mark.parametrize(
+    ("scores", "lam", "ranks"),
+    [
+        ({10.0: [np.nan, 1.0], 1.0: [0.5, 0.5], 0.1: [0.4, 0.4]}, 1.0, [3, 1, 2]),
+        ({10.0: [0.5, 0.5], 1.0: [np.nan, 1.0], 0.1: [0.6, 0.4]}, 10.0, [1, 3, 1]),
+        ({10.0: [0.1, 0.7], 1.0: [0.7, 0.1], 0.1: [0.3, 0.5 + 1e-16]}, 10.0, [1, 1, 1]),
+        ({10.0: [0.3, 0.3], 1.0: [0.1 + 0.2, 0.3], 0.1: [0.3, 0.3 - 1e-9]}, 10.0, [1, 1, 3]),
+        ({10.0: [-np.inf, 0.0], 1.0: [np.nan, 0.0], 0.1: [np.nan, np.nan]}, 10.0, [1, 2, 2]),
+    ],
+)
+def test_nan_never_wins_and_of_equal_scores_the_largest_lam_does(data, tmp_path, scores, lam, ranks):
+    folds = {value: iter(of_lam) for value, of_lam in scores.items()}
+    found = ChainSVMCV(lams=LAMS, cv=2, scoring=lambda tagger, X, y: next(folds[tagger.result_.lam])).fit(*data)
+    assert found.lam_ == lam
+    assert found.cv_results_["rank_test_score"].tolist() == ranks
+    assert found.best_score_ == np.mean(scores[lam])
+    found.scoring = None  # which files do not hold
+    assert ChainSVMCV.load(found.save(tmp_path / "cv.npz"), scoring=None).best_score_ == found.best_score_
+
+
+def test_scores_that_are_all_nan_are_rejected(data):
+    with pytest.raises(ParameterError, match="scoring must return a number in all folds at some lam, got NaN at each of 3"):
+        ChainSVMCV(lams=LAMS, cv=2, scoring=lambda *_: np.nan).fit(*data)
+
+
+def test_with_one_label_there_is_nothing_to_choose(data):
+    found = ChainSVMCV(lams=3, lam_min=0.25, cv=2).fit(data[0], [["N"] * len(x) for x in data[0]])
+    assert found.cv_results_["param_lam"].tolist() == [0.25] * 3
+    assert found.lam_ == 0.25
+
+
 @pytest.mark.parametrize("scoring", ["f2", 3])
 def test_unknown_scores_are_one_line(data, scoring):
     with pytest.raises(ParameterError, match=rf"scoring must be None, .* scikit-learn's scorers, got {scoring!r}"):

@@ -88,6 +88,14 @@ def test_a_solver_without_random_choices_has_one_run_for_all_seeds():
         "seed=1": "solver=fw lam=0.01",
         "mean": "solver=fw lam=0.01",
     }
+    # The mean of one error, which has no deviation; of bcfw, two runs.
+    assert [row[4:6] for row in found.rows() if row[1] == "fw"] == [("0.1900", "")]
+    assert [row[5] for row in found.rows() if row[1] == "bcfw"] == ["0.0000", "0.0283", "0.0283"]
+    assert found.sentences(oracle=True)[0].endswith("test error 0.0100")
+    parts = [config(0.01, 0, "fw", dataset={"name": "digits", "validation": 0.2, "validation_seed": seed}) for seed in (0, 1)]
+    errors = {key_of(one): {"validation_error": 0.1 * k, "test_error": 0.2} for k, one in enumerate(parts)}
+    (found,) = selection.select(parts, lambda one: SimpleNamespace(record={"lam": 0.01}, errors=errors[key_of(one)]))
+    assert found.rows()[0][4:6] == ("0.0500", "0.0707")
 
 
 def test_options_that_differ_are_named():
