@@ -1,7 +1,9 @@
 """Loops over examples on several threads, with results that do not depend on how many."""
 
+import contextlib
 import os
 import re
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -9,10 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
+from pathlib import Path
 
 from fwexp.errors import ParameterError, shown
 
 PROBE, WORTH = 1.0 / 32.0, 1e-3
+CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 _n_jobs: ContextVar[int | None] = ContextVar("n_jobs", default=None)
 
@@ -44,6 +48,44 @@ def for_steps() -> AbstractContextManager[None]:
     return jobs(_of_steps.get())
 
 
+def available_processors() -> int:
+    """Return the number of processors that this process may use: of those it may run on, as many as its control groups allow."""
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(here, _quota(CGROUPS, OWN_CGROUPS)))
+
+
+@cache
+def _quota(root: Path, own: Path) -> int:
+    """Return how many processors the control groups of this process may keep busy, rounded up; a large number without a limit."""
+    quotas = [sys.maxsize]
+    with contextlib.suppress(OSError):
+        for line in own.read_text(encoding="utf-8").splitlines():
+            number, controllers, path = line.split(":", 2)
+            if number == "0":  # version 2: one tree
+                tree, read = root, _of_version_2
+            elif "cpu" in controllers.split(","):
+                tree, read = root / "cpu", _of_version_1
+            else:
+                continue
+            group = tree / path.lstrip("/")
+            for folder in (group, *group.parents):  # in a container the path may be that of the host
+                if folder.is_relative_to(tree):
+                    with contextlib.suppress(OSError, ValueError):
+                        quota, period = read(folder)
+                        quotas.append(-(-quota // period) if quota > 0 < period else sys.maxsize)
+    return min(quotas)
+
+
+def _of_version_2(folder: Path) -> tuple[int, int]:
+    quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
+    return -1 if quota == "max" else int(quota), int(period)
+
+
+def _of_version_1(folder: Path) -> tuple[int, int]:
+    quota, period = ((folder / f"cpu.cfs_{name}_us").read_text(encoding="ascii") for name in ("quota", "period"))
+    return int(quota), int(period)
+
+
 def num_threads() -> int:
     """Return the number of threads: the number in `jobs`, by default the processors of this process; at most ``OMP_NUM_THREADS``.
 
@@ -57,7 +99,7 @@ def num_threads() -> int:
     given = os.environ.get("NUMBA_NUM_THREADS", "").strip()
     if re.fullmatch(r"-[0-9]+|0+", given):
         raise ParameterError(f"NUMBA_NUM_THREADS must be a number of threads, at least 1, got {shown(given)}")
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processors = available_processors()
     if (n_jobs := _n_jobs.get()) is not None:
         processors = n_jobs if n_jobs > 0 else max(1, processors + 1 + n_jobs)
     text = os.environ.get("OMP_NUM_THREADS", "").strip()
