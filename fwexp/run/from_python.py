@@ -86,7 +86,7 @@ def sweep(
         import pandas as pd
 
         from fwexp.run.execution import execute_in
-        from fwexp.run.sweep import hydra_loader
+        from fwexp.run.sweep import ALONE, hydra_loader
 
     grids = [grid or {}] if grid is None or isinstance(grid, Mapping) else grid
     if not isinstance(grids, Sequence) or not grids or not all(isinstance(each, Mapping) for each in grids):
@@ -95,7 +95,7 @@ def sweep(
     # A list of one value, because the values of any other list would be swept.
     given |= {f"hydra.launcher.{key}": [value] for key, value in (launcher_options or {}).items()}
     files = [plugin] if isinstance(plugin, str | os.PathLike) else plugin
-    with plugin_files.using(files), hydra_loader() as loader:
+    with ALONE, plugin_files.using(files), hydra_loader() as loader:
         points = _points(loader, [_overrides(each, values, given) for each in grids])
         configs = {key: config for each in points for key, config in each.configs.items()}
         misfits = [error for each in points for error in each.misfits]

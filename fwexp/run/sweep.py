@@ -5,6 +5,7 @@
 """
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,7 @@ from fwexp.run.work import Todo
 from fwexp.store.keys import key_of
 
 CONFIG_NAME = "config"
+ALONE = threading.RLock()  # Hydra has global state: one thread at a time composes and sweeps
 
 
 @dataclass
@@ -216,12 +218,19 @@ def hydra_loader() -> Iterator:
 
     A program that Hydra started, with ``@hydra.main``, has its own Hydra again at the end.
     """
+    with ALONE:
+        if loader := current():
+            yield loader
+            return
+        with _started() as loader:
+            yield loader
+
+
+@contextlib.contextmanager
+def _started() -> Iterator:
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    if loader := current():
-        yield loader
-        return
     register()
     before = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
