@@ -20,6 +20,8 @@ from fwexp.errors import OptionError, RunsFailed, UserError, needing, unknown
 
 atexit.register(gc.freeze)  # freed at exit all the same; to collect it once more takes 0.3 s after some commands
 
+ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGUSR1") if hasattr(signal, name)]  # of kill, ssh, Slurm
+
 USAGE = """\
 usage: fwexp COMMAND [ARGUMENT ...]
 
@@ -115,9 +117,15 @@ def _interrupts() -> Iterator[list]:
         yield heard
         return
     signal.signal(signal.SIGINT, raise_interrupt)
+    # What ends a process otherwise ends it as Ctrl-C does, so that what it has computed is kept. One that is ignored stays so.
+    endings = [each for each in ENDINGS if signal.getsignal(each) is signal.SIG_DFL]
+    for each in endings:
+        signal.signal(each, lambda *_: os.kill(os.getpid(), signal.SIGINT))
     try:
         yield heard
     finally:
+        for each in endings:
+            signal.signal(each, signal.SIG_DFL)
         if signal.getsignal(signal.SIGINT) is raise_interrupt:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -126,7 +134,9 @@ def _open_streams() -> None:
     """Open closed standard streams on the null device, so that later files do not take their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))  # opened under the lowest number that is free
+            stream = os.fdopen(os.open(os.devnull, os.O_RDWR), mode)  # opened under the lowest number that is free
+            os.set_inheritable(stream.fileno(), True)  # as open streams are: workers need them
+            setattr(sys, name, stream)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="surrogateescape")  # names of files may be any bytes
 
