@@ -58,12 +58,17 @@ def _results(
 ) -> list:
     options = {"resources": dict(resources), "pure": False, "retries": 0}
     futures = [client.submit(_alone, function, *call, **options) for call in calls]
-    while not all(future.done() for future in futures):
+    results: dict[int, object] = {}
+    while len(results) < len(futures):
+        for number, future in enumerate(futures):
+            if future is not None and future.done():
+                if future.cancelled():
+                    raise WorkersLost("the scheduler of the cluster is gone")
+                results[number] = _result(future)
+                futures[number] = None  # else its worker keeps the result, and the call is made again where that dies
         watch.look(patience)
         time.sleep(LOOK_INTERVAL)
-    if any(future.cancelled() for future in futures):
-        raise WorkersLost("the scheduler of the cluster is gone")
-    return [_result(future) for future in futures]
+    return [results[number] for number in range(len(futures))]
 
 
 def _alone(function: Callable, *arguments):

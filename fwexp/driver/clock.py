@@ -41,8 +41,61 @@ def noticing(notice: Callable[[], None] | None) -> Iterator[None]:
         _notice.reset(before)
 
 
+class Pauses:
+    """The seconds in which this process did not run, as after Ctrl-Z: none of its threads did, and it used no processor.
+
+    A thread looks at the time while clocks run. A step that keeps the interpreter to itself stops that thread, too, but uses a
+    processor; one that waits for other processes lets the thread go on.
+    """
+
+    TICK, LEAST, BUSY = 0.1, 3.0, 0.1  # seconds between two looks, of the shortest pause, and the share of a processor in a pause
+    LOOKS = 50  # after the last clock, until the thread ends
+
+    def __init__(self) -> None:
+        self.seconds, self._last = 0.0, (0.0, 0.0)
+        self._lock, self._thread, self._wanted = threading.Lock(), None, False
+
+    def look(self) -> float:
+        """Return the seconds of all pauses so far."""
+        self._wanted = True
+        if self._thread is None or not self._thread.is_alive():  # no clock has run for long, or this is a fork
+            self._last = time.monotonic(), time.process_time()
+            self._thread = threading.Thread(target=self._watch, daemon=True)
+            self._thread.start()
+        return self._look()
+
+    def _look(self) -> float:
+        with self._lock:
+            now, used = time.monotonic(), time.process_time()
+            gap = now - self._last[0]
+            if gap > self.LEAST and used - self._last[1] < self.BUSY * gap:
+                self.seconds += gap
+            self._last = now, used
+            return self.seconds
+
+    def _watch(self) -> None:
+        while self._wanted:
+            self._wanted = False
+            for _ in range(self.LOOKS):
+                time.sleep(self.TICK)
+                self._look()
+
+
+_pauses = Pauses()
+
+
+def running_seconds() -> float:
+    """Return the time without the pauses of this process."""
+    return time.perf_counter() - _pauses.look()
+
+
+def paused_seconds() -> float:
+    """Return the seconds that clocks of this process have left out, because it did not run."""
+    return _pauses.seconds
+
+
 class Clock:
-    """Seconds inside ``with clock:``, without those in which numba compiles kernels or loads compiled ones."""
+    """Seconds inside ``with clock:``, without those in which numba compiles kernels or loads them, and without `Pauses`."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -61,7 +114,7 @@ class Clock:
         """Stop until the matching ``start``; several threads may stop the clock at the same time."""
         with self._lock:
             if self._stops == 0:
-                self.seconds += time.perf_counter() - self._start
+                self.seconds += running_seconds() - self._start
             self._stops += 1
 
     def start(self) -> None:
@@ -69,7 +122,7 @@ class Clock:
         with self._lock:
             self._stops -= 1
             if self._stops == 0:
-                self._start = time.perf_counter()
+                self._start = running_seconds()
 
 
 @cache

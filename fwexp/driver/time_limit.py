@@ -1,9 +1,8 @@
 """The time limit of a run."""
 
 import math
-import time
 
-from fwexp.driver.clock import Clock
+from fwexp.driver.clock import Clock, running_seconds
 from fwexp.driver.log import Log
 
 HEAD_START = 0.1  # of the time limit, by which evaluation may take longer than steps before rows are left out
@@ -27,7 +26,7 @@ class TimeLimit:
 
     def __init__(self, seconds: float | None, clock: Clock, log: Log) -> None:
         self._seconds, self._clock, self._log = math.inf if seconds is None else seconds, clock, log
-        self._uses_wall, self._start = log.iteration.terms.costly_oracle, time.perf_counter()
+        self._uses_wall, self._start = log.iteration.terms.costly_oracle, running_seconds()
         self.evaluation = Clock()
 
     @property
@@ -38,7 +37,7 @@ class TimeLimit:
     def restore(self, state: tuple[float, float]) -> None:
         """Continue from a state."""
         self._clock.seconds, wall = state
-        self._start = time.perf_counter() - wall
+        self._start = running_seconds() - wall
 
     @property
     def solver_seconds(self) -> float:
@@ -47,8 +46,8 @@ class TimeLimit:
 
     @property
     def wall_seconds(self) -> float:
-        """Wall seconds so far."""
-        return time.perf_counter() - self._start
+        """Wall seconds so far, without pauses of the process."""
+        return running_seconds() - self._start
 
     def is_over(self) -> bool:
         """Return whether the time is over."""

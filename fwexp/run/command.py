@@ -165,7 +165,7 @@ def _run(config, hydra_config) -> int:
         store.tidy(where["results_dir"])  # remnants of killed runs
     if outcome.lost:
         print_line(f"lost with workers: {outcome.lost}")
-    if outcome.status == "failed":
+    if outcome.status in ("failed", "full"):
         raise RunsFailed(outcome.message)
     print(outcome.path)
     if outcome.status == "interrupted":

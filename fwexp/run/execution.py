@@ -10,7 +10,7 @@ from fwexp import plugin_files, store
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, UserError
 from fwexp.files import folders
-from fwexp.run import dask_launcher, launching, relay, runner, work
+from fwexp.run import dask_launcher, deaths, launching, relay, runner, work
 from fwexp.run.work import Todo
 from fwexp.store.keys import GROUPS, STALE, key_of
 from fwexp.store.run_labels import labels
@@ -88,6 +88,7 @@ def execute_in(
     broken = None
     if due:
         todo = list(due.values()) if launching.runs_here(config.hydra) else _kinds_first(list(due.values()))
+        todo.sort(key=lambda run: deaths.has_died(store.run_dir(results_dir, run.config)))  # those that take a sweep with them
         _name(todo, configs, names)
         where = {
             "results_dir": str(results_dir),

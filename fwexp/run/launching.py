@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import functools
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,13 +17,12 @@ from fwexp import plugin_files
 from fwexp.driver.progress import print_line, without_summaries
 from fwexp.errors import UserError, WorkersLost
 from fwexp.files.processes import this_process
+from fwexp.jit.threads import available_processors
 from fwexp.run import interrupts, relay, runner
 from fwexp.run.config import LAUNCHERS, literal
 from fwexp.run.runner import Outcome
 from fwexp.run.work import Todo
 from fwexp.store.keys import key_of
-
-DEATHS = 3  # a run whose workers died so many times has failed
 
 
 class _Jobs:
@@ -52,7 +50,7 @@ def workers(hydra) -> int:
     """Return how many runs the launcher in Hydra's part of a configuration does at once, as far as that is known here."""
     if runs_here(hydra):
         return 1
-    here = os.cpu_count() or 1
+    here = available_processors()
     given = hydra.launcher.get("n_jobs") or hydra.launcher.get("n_workers") or here
     return given if given > 0 else max(here + 1 + given, 1)
 
@@ -139,14 +137,10 @@ def _in_worker(folder: Path, key: str) -> Outcome:
     plugin_files.use(relay.read(str(folder))["plugins"])  # as they are there, on any host
     name, config, where = _what(str(folder), key)
     line = ""
-    begun = relay.begin(folder, key)
+    relay.begin(folder, key)
     try:
-        if begun > DEATHS:
-            error = RuntimeError(f"its worker died {DEATHS} times: killed, or out of memory")
-            outcome = runner.fail(error, config, where["results_dir"])
-        else:
-            with interrupts.heard(folder):
-                outcome = _run(config, where)
+        with interrupts.heard(folder):
+            outcome = _run(config, where)
         _end_at_failure(str(folder), outcome)
         if outcome.status != "claimed":
             line = f"{name}: {outcome.message}"
@@ -156,8 +150,8 @@ def _in_worker(folder: Path, key: str) -> Outcome:
 
 
 def _end_at_failure(folder: str, outcome: Outcome) -> None:
-    """End a sweep with ``fail_fast`` if a run has failed."""
-    if outcome.status == "failed" and relay.read(folder)["fail_fast"]:
+    """End a sweep with ``fail_fast`` if a run has failed, and any sweep if nothing more can be stored."""
+    if outcome.status == "full" or (outcome.status == "failed" and relay.read(folder)["fail_fast"]):
         relay.stop(Path(folder))
 
 
@@ -172,4 +166,6 @@ def _run(config: dict, where: dict, *, verbose=False) -> Outcome:
         with without_summaries():
             return runner.run(config, **where, verbose=verbose)
     except (UserError, OSError) as error:
+        if runner.is_full(error):
+            return Outcome("full", None, f"failed: {error}")
         return runner.fail(error, config, where["results_dir"])

@@ -1,5 +1,6 @@
 """One run: from a canonical configuration to a folder in the store."""
 
+import errno
 import functools
 import json
 import math
@@ -11,14 +12,14 @@ from typing import NamedTuple
 
 from fwexp import plugin_files, store
 from fwexp.driver.checkpoint import Checkpoint
-from fwexp.driver.clock import on_interrupt, uninterrupted
+from fwexp.driver.clock import on_interrupt, paused_seconds, uninterrupted
 from fwexp.driver.progress import telling_of_compilation
 from fwexp.driver.trace import ending, lost_words
 from fwexp.errors import DataError, OptionError, ParameterError, UserError
 from fwexp.files import locks
 from fwexp.jit import threads
 from fwexp.problems.loss_terms import make_objective
-from fwexp.run import catalogues
+from fwexp.run import catalogues, deaths
 from fwexp.run.engine_options import check_parts, spread
 from fwexp.store import paths, staleness
 from fwexp.store.keys import GROUPS, TRAIN, key_of, task_of
@@ -31,7 +32,8 @@ STALE_NOTE = ", but made by another version of the code; force=stale runs it aga
 class Outcome:
     """The outcome of a run.
 
-    ``status`` is the status of the result, or ``"stored"`` already, ``"claimed"`` by another process, ``"failed"``, ``"skipped"``.
+    ``status`` is the status of the result, or ``"stored"`` already, ``"claimed"`` by another process, ``"failed"``,
+    ``"full"`` (the disk is), ``"skipped"``.
     """
 
     status: str
@@ -76,19 +78,22 @@ def run(
         return outcome
     store.check_writable(results_dir)
     made_by = staleness.made_by(catalogues.modules(config))  # as they were loaded; they may be edited before the run is stored
-    check([config], data_dir)
-    data = _data(config["dataset"], data_dir)
-    with locks.claimed(store.run_dir(results_dir, config)) as mine:
+    final = store.run_dir(results_dir, config)
+    with locks.claimed(final) as mine:
         if not mine:
             return Outcome("claimed", None, "in work in another process")
         # Again, because no other process can be about to store it now.
         if outcome := _already(config, results_dir, data_dir, force):
             return outcome
-        identity = {"config": config, "data": data.checksums, "sources": made_by, "built": build()}
-        path = paths.checkpoint_path(store.run_dir(results_dir, config))
-        saved = Checkpoint(path, identity, math.inf if checkpoint is None else checkpoint)
-        with threads.jobs(n_jobs):
-            return _run(config, data, made_by, results_dir, data_dir, saved, place, verbose)
+        with deaths.counted(final) as died:
+            if died >= deaths.DEATHS:
+                return fail(deaths.ProcessDied(), config, results_dir)
+            check([config], data_dir)
+            data = _data(config["dataset"], data_dir)
+            identity = {"config": config, "data": data.checksums, "sources": made_by, "built": build()}
+            saved = Checkpoint(paths.checkpoint_path(final), identity, math.inf if checkpoint is None else checkpoint)
+            with threads.jobs(n_jobs):
+                return _run(config, data, made_by, results_dir, data_dir, saved, place, verbose)
 
 
 def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
@@ -101,25 +106,32 @@ def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
 def _run(
     config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, place: Mapping, verbose
 ) -> Outcome:
+    paused = paused_seconds()
     try:
         with telling_of_compilation(verbose):
             result = solve(config, data.problems, data_dir, verbose=verbose, checkpoint=checkpoint, place=place)
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # the solver of a user may call sys.exit
         return fail(error, config, results_dir)
+    facts = {"made_by": made_by, "sources": data.checksums, "published": data.published, "paused": paused_seconds() - paused}
     try:
         with uninterrupted():  # Ctrl-C just now loses nothing
-            path = store.save(result, config, results_dir, made_by=made_by, sources=data.checksums, published=data.published)
+            path = store.save(result, config, results_dir, **facts)
     except OSError as error:
-        return Outcome("failed", None, f"failed: cannot store the run: {error}")
+        return Outcome("full" if is_full(error) else "failed", None, f"failed: cannot store the run: {error}")
     end = result.trace.iloc[-1]
     message = ending(result.status, end["passes"], result.gap, end["time"])
     lost = lost_words(result.lost)
     return Outcome(result.status, path, message + f"; lost with workers: {lost}" * bool(lost), lost)
 
 
-def fail(error: Exception, config: Mapping, results_dir) -> Outcome:
+def is_full(error: Exception) -> bool:
+    """Return whether nothing more can be stored: the disk is full, or read-only by now."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+def fail(error: BaseException, config: Mapping, results_dir) -> Outcome:
     """Record a run that raised an exception."""
     message = f"failed: {type(error).__name__}: {' '.join(str(error).split())}"
     try:

@@ -23,7 +23,7 @@ from fwexp.store.stored_run import StoredRun
 
 SECONDS = 0.5  # seconds between two looks at runs that other sweeps have claimed
 STARTS = 3  # of workers that die before any of them begins a run
-UNENDED = ("interrupted", "skipped", "due", "claimed")  # of runs that this process did not bring to an end
+UNENDED = ("interrupted", "skipped", "due", "claimed", "full")  # of runs that this process did not bring to an end
 
 
 @dataclass(eq=False)
@@ -76,10 +76,15 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) ->
         else:
             broken, statuses = None, [_status(done) for done in returned]
         for run, status in zip(batch, statuses, strict=True):
+            if status in ("due", "lost", "claimed", "full"):
+                found = _in_store(run, results_dir)  # A failure that is stored is final, also if its worker died after that.
+                status = found if found in ("done", "failed") else status
             died = status in ("due", "lost", "claimed") and relay.has_begun(folder, key_of(run.config))
             run.status = "lost" if died else status
             if died:
                 print_line(f"{run.name}: its worker died; again")
+        if any(run.status == "full" for run in batch):
+            raise RunsFailed("the sweep broke off: nothing more can be stored; make room, and repeat the command to go on")
         if relay.is_over(folder):  # A run failed, and that was to end the sweep.
             for run in pending:
                 run.status = "skipped" if run.status in ("lost", "claimed") else run.status

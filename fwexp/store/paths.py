@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 NO_RUN = re.compile(r"\..*|.+\.old\d*", re.DOTALL)  # names
-PARTIAL, FAILED, CHECKPOINT = ".partial", "failed", ".checkpoint"
+PARTIAL, FAILED, CHECKPOINT, BEGUN = ".partial", "failed", ".checkpoint", ".begun"
 
 
 class Entry(NamedTuple):

@@ -103,6 +103,10 @@ def _tidy(solver: Path) -> None:
         final = checkpoint.with_name(checkpoint.name[1:].removesuffix(paths.CHECKPOINT))
         if _age(checkpoint) > _age(final / RECORD) >= 0:
             remove_sealed(checkpoint)
+    for note in solver.glob(f".*{paths.BEGUN}"):
+        final = note.with_name(note.name[1:].removesuffix(paths.BEGUN))
+        if _age(note) > _age(final / RECORD) >= 0:
+            note.unlink()
 
 
 def is_due(run: StoredRun | None, force) -> bool:
@@ -128,6 +132,7 @@ def save(
     made_by: Mapping | None = None,
     sources: Mapping[str, str] | None = None,
     published: bool | None = None,
+    paused: float = 0.0,
 ) -> Path:
     """Store a result and return its folder; an interrupted one as ``<key>.partial``.
 
@@ -145,6 +150,8 @@ def save(
         {file name: sha256} of the data.
     published : bool, optional
         Whether the data are the published ones, if that is known.
+    paused : float, default 0
+        Seconds in which the process did not run, and which its time leaves out.
     """
     import numpy as np
 
@@ -164,6 +171,7 @@ def save(
         "published": published,
         "lost": result.lost or None,
         "errors": result.errors or None,
+        "paused": paused or None,
         "config": config,
         "options": result.options,  # of ``auto`` what it chose
         **_origin(made_by),

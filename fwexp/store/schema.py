@@ -175,6 +175,7 @@ RUN = {
     "published": _or_none(_is(bool)),
     "lost": _or_none(lambda lost: isinstance(lost, Mapping) and LOST.issuperset(lost) and all(map(_count, lost.values()))),
     "errors": _or_none(_of(NUMBER)),
+    "paused": NUMBER,
     "sources": _or_none(_has(modules=_are_modules, sha256=_text())),
     "provenance": _has(git=GIT, cpu=TEXT, python=TEXT, system=TEXT, versions=VERSIONS),
 }

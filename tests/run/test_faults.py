@@ -26,7 +26,7 @@ from fwexp.papers.claims import check as check_claim
 from fwexp.papers.claims.verdict import Finding
 from fwexp.papers.declarations import Preset
 from fwexp.papers.origin import facts, reservations
-from fwexp.run import launching, relay, runner, work
+from fwexp.run import deaths, launching, relay, runner, work
 from fwexp.run.config import canonical
 from fwexp.store import paths
 from fwexp.store import run_store as runs
@@ -281,8 +281,11 @@ def test_a_lost_run_is_not_done_because_one_of_other_data_is_stored(tmp_path, nu
 def test_a_run_whose_worker_dies_three_times_has_failed(tmp_path, numbers, monkeypatch, capsys, alone):
     """Whether the launcher says so of the run, or breaks."""
     results = tmp_path / "results"
-    monkeypatch.setattr(launching, "_run", lambda *_: (_ for _ in ()).throw(ConnectionError))  # the worker dies
+    monkeypatch.setattr(runner, "check", lambda *_: (_ for _ in ()).throw(ConnectionError))  # the worker dies
+    monkeypatch.setattr(launching, "_run", lambda config, where: runner.run(config, **where))
     monkeypatch.setattr(relay, "end", lambda *_: None)
+    unlink = Path.unlink
+    monkeypatch.setattr(Path, "unlink", lambda path, **how: None if is_from_dead(path) else unlink(path, **how))
 
     def launch(todo, folder):
         try:
@@ -292,14 +295,30 @@ def test_a_run_whose_worker_dies_three_times_has_failed(tmp_path, numbers, monke
                 return [JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost("killed"))]
             raise
 
+    def is_from_dead(path):
+        return path.name.endswith(paths.BEGUN) and path.stat().st_size <= deaths.DEATHS
+
     (run,) = finish([numbers.config], launch, results)
     assert work.counts([run]) == (1, 0)
     (failed,) = store.find_runs(results, include={"failed"})
     assert failed.status == "failed"
-    assert "worker died 3 times" in failed.record["error"]
+    assert "process died 3 times" in failed.record["error"]
     assert capsys.readouterr().err.splitlines() == 3 * ["0: its worker died; again"]
     store.tidy(results)
     assert not hidden(results)
+
+
+def test_a_failure_that_is_stored_is_final_also_if_its_worker_dies_after_that(tmp_path, numbers):
+    results, launches = tmp_path / "results", []
+
+    def launch(todo, folder):
+        launches.append(len(todo))
+        relay.begin(folder, key_of(numbers.config))
+        runner.fail(ValueError("no"), numbers.config, results)
+        return [JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost("killed"))]
+
+    assert work.counts(finish([numbers.config], launch, results)) == (1, 0)
+    assert launches == [1]
 
 
 def test_a_run_that_kills_its_worker_fails_alone(tmp_path, numbers):
@@ -311,7 +330,7 @@ def test_a_run_that_kills_its_worker_fails_alone(tmp_path, numbers):
         found = [each.config["seed"] for each in todo]
         launches.append(found)
         begun = {each.config["seed"]: relay.begin(folder, key_of(each.config)) for each in todo[:3]}  # as there are workers
-        if begun.get(1, 9) <= launching.DEATHS:
+        if begun.get(1, 9) <= deaths.DEATHS:
             raise RuntimeError("a worker was killed")
         for each in todo:
             relay.end(folder, key_of(each.config))

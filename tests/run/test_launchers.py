@@ -13,7 +13,7 @@ import pytest
 
 from fwexp import store
 from fwexp.files import locks
-from fwexp.run import launching, sweep
+from fwexp.run import deaths, sweep
 from tests.faults import COMMAND, PATIENCE, SOON, contents, left_by
 
 pytestmark = pytest.mark.slow  # each starts workers
@@ -115,7 +115,7 @@ def test_a_run_that_kills_its_workers_fails_and_the_others_do_not(tmp_path, last
     words, wanted = lasting
     key = next(iter(wanted))
     process, gone = start(tmp_path, *words, *LAUNCHERS[launcher]), []
-    for _ in range(launching.DEATHS):
+    for _ in range(deaths.DEATHS):
         gone.append(in_work(tmp_path, key, gone)[1])
         os.kill(gone[-1], signal.SIGKILL)
     _, errors = process.communicate(timeout=PATIENCE)
@@ -123,7 +123,7 @@ def test_a_run_that_kills_its_workers_fails_and_the_others_do_not(tmp_path, last
     assert errors.splitlines()[-1] == "fwexp: 1 of 4 runs failed; repeat the command to try them again"
     (failed,) = (run for run in store.find_runs(tmp_path, include={"failed"}) if run.status == "failed")
     assert failed.key == key
-    assert failed.record["error"] == "RuntimeError: its worker died 3 times: killed, or out of memory"
+    assert failed.record["error"] == "ProcessDied: its process died 3 times: killed, or out of memory"
     assert contents(tmp_path) == {other: run for other, run in wanted.items() if other != key}
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from fwexp.errors import ParameterError
-from fwexp.run import launching, relay
+from fwexp.run import deaths, launching, relay
 from fwexp.run.runner import Outcome
 
 
@@ -34,7 +34,7 @@ def test_a_run_that_has_begun_and_not_ended_is_known(folder):
 def test_a_run_that_ends_in_good_order_has_not_died(folder, monkeypatch, ends):
     """As submitit ends it when the time of its job is up."""
     monkeypatch.setattr(launching, "_run", ends)
-    for _ in range(launching.DEATHS + 1):
+    for _ in range(deaths.DEATHS + 1):
         with contextlib.suppress(SystemExit):
             launching._in_worker(folder, "a")
         assert not relay.has_begun(folder, "a")

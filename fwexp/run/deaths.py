@@ -1,0 +1,45 @@
+"""How often the process of a run has died: a note next to the run, which one that ends in any order removes.
+
+Every launcher counts so, and so do single runs. A death counts if the run had not been saved since it began: one that gets on will
+come to its end.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from fwexp.store import paths
+
+DEATHS = 3  # a run whose processes died so many times has failed
+
+
+class ProcessDied(Exception):
+    """The processes of a run have died, again and again."""
+
+    def __init__(self) -> None:
+        super().__init__(f"its process died {DEATHS} times: killed, or out of memory")
+
+
+def _note(final: Path) -> Path:
+    return final.with_name(f".{final.name}{paths.BEGUN}")
+
+
+def has_died(final: Path) -> bool:
+    """Return whether the process of a run has died, or runs."""
+    return _note(final).exists()
+
+
+@contextlib.contextmanager
+def counted(final: Path) -> Iterator[int]:
+    """Count this process among those that began the run, whose claim it has; yield how many of them died."""
+    note = _note(final)
+    with contextlib.suppress(OSError):
+        if paths.checkpoint_path(final).stat().st_mtime_ns > note.stat().st_mtime_ns:
+            note.unlink()
+    with note.open("ab") as file:
+        died = file.tell()
+        file.write(b".")
+    try:
+        yield died
+    finally:
+        note.unlink(missing_ok=True)
