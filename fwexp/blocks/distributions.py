@@ -109,7 +109,7 @@ class MarginalStep(NamedTuple):
 @take_step.register(MarginalStep, requests=[expectation_oracle])
 def _(step, problem, i, slot, lam_n, iterate, work):
     dual = iterate.dual
-    h, _ = expectations(dual.objective, problem, i, work)
+    h, _, _ = expectations(dual.objective, problem, i, work)
     set_change(dual, problem, i, work)
     loss_change = h - iterate.losses[i]
     gap, curvature = loss_change - dot(problem, i, work.direction, work.theta), norm_sq(problem, i, work.direction) / lam_n

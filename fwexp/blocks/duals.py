@@ -132,14 +132,14 @@ def _(dual, problem, i, gamma, iterate, work):
 
 @block_gap.register(Distributions, requests=[expectation_oracle])
 def _(dual, problem, i, iterate, work):
-    h, _ = expectations(dual.objective, problem, i, work)
+    h, _, _ = expectations(dual.objective, problem, i, work)
     set_change(dual, problem, i, work)
     return h - iterate.losses[i] - dot(problem, i, work.direction, work.theta)
 
 
 @jump_to_best.register(Distributions, requests=[expectation_oracle])
 def _(dual, problem, i, work):
-    h, _ = expectations(dual.objective, problem, i, work)
+    h, _, _ = expectations(dual.objective, problem, i, work)
     start = problem.part_ptr[i]
     for j in range(problem.part_ptr[i + 1] - start):
         dual.means[start + j] = work.mean[j]

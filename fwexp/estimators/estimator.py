@@ -381,12 +381,14 @@ class CertifiedSVM(FittedEstimator):
         return "wavg" if "wavg" in chosen.iterates else "best"
 
     def _too_far(self, result: Result) -> bool:
-        """Return whether a run ended with a gap above the tolerance."""
-        return result.status in ("max_passes", "stalled") and result.gap > self.tol
+        """Return whether a run diverged, or ended with a gap above the tolerance."""
+        return result.status == "diverged" or (result.status in ("max_passes", "stalled") and result.gap > self.tol)
 
     def _not_converged(self, result: Result) -> str:
         """Return the warning about a run that ended above the tolerance; far above, with a lam or C for the passes."""
         passes = float(result.trace["passes"].iloc[-1])
+        if result.status == "diverged":
+            return f"training diverged: {result.reason}; scale the features, raise lam, or choose another solver"
         message = f"training stopped after {passes:g} pass{'es' * (passes != 1)} with gap {result.gap:.2g} > tol={self.tol:g}"
         far = self.tol > 0.0 and result.gap > LARGE_GAP_FACTOR * self.tol  # gaps fall as 1 / (lam passes)
         if self.C is not None:  # lam is ignored

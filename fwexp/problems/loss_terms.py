@@ -55,6 +55,7 @@ class Softmax(NamedTuple):
 
 
 HINGE = Hinge()
+ROUNDING = 2.0**-50  # of a sum, for each of its terms: four units in the last place
 
 
 def make_objective(objective: str = "hinge", temperature: float = 1.0) -> Hinge | Softmax:
@@ -114,25 +115,39 @@ def _(objective, problem, i, work):
 
 @term.register(Softmax, requests=[expectation_oracle])
 def _(objective, problem, i, work):
-    value, mean_loss = expectations(objective, problem, i, work)
+    value, mean_loss, rounding = expectations(objective, problem, i, work)
     set_dense(problem, i, work.mean, work.direction)
-    return value - dot(problem, i, work.direction, work.theta), mean_loss
+    return value + rounding - dot(problem, i, work.direction, work.theta), mean_loss
 
 
 @inlined
 def expectations(objective, problem, i, work):
     """Find the distribution a in proportion to exp(s/tau), given the part scores in ``work.theta``; set ``work.mean`` to E p_i(y).
 
-    Returns cost <a, L_i> + tau Ent(a), and <a, L_i>.
+    Returns cost <a, L_i> + tau Ent(a) less a bound of its rounding error, <a, L_i>, and the bound.
     """
-    size, tau, mean_loss, entropy = problem.part_ptr[i + 1] - problem.part_ptr[i], tau_of(objective, problem, i), 0.0, 0.0
+    size, tau = problem.part_ptr[i + 1] - problem.part_ptr[i], tau_of(objective, problem, i)
+    mean_loss, entropy, rounding = 0.0, 0.0, 0.0
     for j in range(size):
         work.mean[j] = work.potentials[j] = 0.0
     if tau > 0.0:  # else the example has weight 0
         loss_augmented_scores(problem, i, work.theta, 1.0 / tau, objective.cost, work.potentials)
         oracle = expectation_oracle(problem, i, work.potentials[:size], work.mean[:size], work.expectation)
-        mean_loss, entropy = oracle[1], oracle[2]
-    return objective.cost * mean_loss + tau * entropy, mean_loss
+        mean_loss, entropy, rounding = oracle[1], oracle[2], rounding_of(oracle[0], work.potentials, work.mean, size)
+    return objective.cost * mean_loss + tau * (entropy - rounding), mean_loss, tau * rounding
+
+
+@inlined
+def rounding_of(log_z, potentials, mean, size):
+    """Return a bound of the rounding error of the entropy, log Z - <potentials, mean>, which cancels where these are large.
+
+    Both are sums over the positions of the example, of which there are about as many as ``mean`` sums up to.
+    """
+    magnitude, positions = abs(log_z), 0.0
+    for j in range(size):
+        magnitude += abs(potentials[j]) * mean[j]
+        positions += mean[j]
+    return ROUNDING * (1.0 + positions) * magnitude
 
 
 @inlined

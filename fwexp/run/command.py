@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
 def _start(arguments: list[str], remember: Callable) -> None:
     from hydra._internal.utils import _run_hydra, get_args_parser
 
-    with _any_help():
+    with _unchecked_help():
         parser = get_args_parser()
     parser.error = _refuse
     flags = parser.parse_intermixed_args(arguments)
@@ -83,12 +83,12 @@ def _start_publicly(arguments: list[str], remember: Callable) -> None:
         with sweep.hydra_loader() as loader:
             loader.load_configuration(sweep.CONFIG_NAME, [*folders_before, *overrides], run_mode=mode)
     sys.argv[1:] = [*flags, *overrides]
-    with _any_help():
+    with _unchecked_help():
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=sweep.CONFIG_NAME)(remember)()
 
 
 @contextlib.contextmanager
-def _any_help() -> Iterator[None]:
+def _unchecked_help() -> Iterator[None]:
     """Let argparse take help that is no text, as Hydra below 1.4 has it: Python 3.14 looks at help when a parser is made."""
     check = vars(argparse.ArgumentParser).get("_check_help")
     if check is None:

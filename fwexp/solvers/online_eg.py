@@ -40,7 +40,7 @@ from fwexp.blocks.distributions import means_to_weights
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
 from fwexp.jit.compilation import njit, register_jitable, specialise
 from fwexp.options import OBJECTIVES, choice
-from fwexp.problems.loss_terms import tau_of
+from fwexp.problems.loss_terms import rounding_of, tau_of
 from fwexp.problems.protocol import (
     dot,
     expectation_oracle,
@@ -127,7 +127,7 @@ def _steps(problem, objective, iterate, averages, work, trial, order, lam, max_c
             for j in range(size):
                 trial.potentials[j] = (1.0 - iterate.eta[i] * tau) * potentials[j]
             loss_augmented_scores(problem, i, work.theta, iterate.eta[i], objective.cost, trial.potentials)
-            loss = ell_of(objective, problem, i, trial.potentials, trial.mean, trial.scratch)
+            loss = ell_of(objective, problem, i, trial.potentials[:size], trial.mean[:size], trial.scratch)
             counts[ORACLE_CALLS] += 1
             # n (D(new a) - D(a))
             for j in range(size):
@@ -152,9 +152,10 @@ def _steps(problem, objective, iterate, averages, work, trial, order, lam, max_c
 
 @register_jitable
 def ell_of(objective, problem, i, potentials, mean, scratch):
-    """Return n ell_i of the distribution with these log-potentials, and set ``mean`` to its expected parts."""
-    _, mean_loss, entropy = expectation_oracle(problem, i, potentials, mean, scratch)
-    return objective.cost * mean_loss + tau_of(objective, problem, i) * entropy
+    """Return n ell_i of the distribution with these log-potentials, rounded down, and set ``mean`` to its expected parts."""
+    log_z, mean_loss, entropy = expectation_oracle(problem, i, potentials, mean, scratch)
+    rounding = rounding_of(log_z, potentials, mean, len(potentials))
+    return objective.cost * mean_loss + tau_of(objective, problem, i) * (entropy - rounding)
 
 
 @njit(calls=[expectation_oracle])

@@ -6,9 +6,10 @@ met so far. At a step, for the drawn i,
     mu_i <- E p_i at w,    G accordingly,    w <- (1 - alpha lam) w + alpha/m G,    alpha = 1/2 (1/L_max + 1/L_mean).
 
 L_i + lam estimates the Lipschitz constant of the gradient of example i. L_i is halved at a visit and then doubled until
-H_i(w - g/L_i) <= H_i(w) - ||g||^2/(2 L_i). After xi visits in a row at which no doubling was needed, 2^(xi - 1) visits skip that.
-Every trial is an oracle call. Half of the steps draw i uniformly, the others in proportion to L_i. With ``uniform`` sampling all
-draw uniformly, and alpha = 1/L_max. A new example starts with the mean of the L_i met so far.
+H_i(w - g/L_i) <= H_i(w) - ||g||^2/(2 L_i); further trials of one visit multiply it by 4, 16 and 256. After xi visits in a row at
+which no trial failed, 2^(xi - 1) visits skip that. Every trial is an oracle call. Half of the steps draw i uniformly, the others in
+proportion to L_i. With ``uniform`` sampling all draw uniformly, and alpha = 1/L_max. A new example starts with the mean of the L_i
+met so far.
 
 A step changes all of w. So w = a z + b G is kept as z, G and the factors: a step then costs two rounds of scores and of
 scattering, for any number of weights. The dual point is that of the stored distributions, A a = G/(lam n).
@@ -38,9 +39,10 @@ from fwexp.problems.protocol import (
 )
 from fwexp.solvers.base import Point, Solver, Stop
 
-MOST_TRIALS = 4  # doublings of L_i at one visit
+MOST_TRIALS = 4  # of an L_i at one visit
 SMALL = 1e-8  # ||g||^2 below which the inequality is lost in rounding errors
 LONGEST_PAUSE = 20  # largest xi
+LEAST_FACTOR = 1e-6  # of z, below which w is computed: what z takes back would be too large to cancel
 STEPS_TAKEN, ORACLE_CALLS, MET = 0, 1, 2
 A, B, LARGEST = 0, 1, 2
 
@@ -70,6 +72,14 @@ class Iterate(NamedTuple):
     successes: np.ndarray  # int64 (n,): xi
     pauses: np.ndarray  # int64 (n,): visits before the next search
     counts: np.ndarray  # int64 (3,)
+
+
+@njit
+def _settle(iterate):
+    """Make z equal to w: a becomes 1 and b 0."""
+    for j in range(len(iterate.z)):
+        iterate.z[j] = iterate.factors[A] * iterate.z[j] + iterate.factors[B] * iterate.G[j]
+    iterate.factors[A], iterate.factors[B] = 1.0, 0.0
 
 
 @njit(calls=[expectation_oracle])
@@ -119,6 +129,8 @@ def _steps(problem, objective, iterate, work, other, uniforms, nonuniform, lam, 
             alpha = 0.5 * (alpha + 1.0 / (mean + lam))
         factors[A] *= 1.0 - alpha * lam
         factors[B] = (1.0 - alpha * lam) * factors[B] + alpha / counts[MET]
+        if factors[A] < LEAST_FACTOR:
+            _settle(iterate)
         counts[STEPS_TAKEN] += 1
     return len(uniforms)
 
@@ -132,6 +144,7 @@ def _searched(problem, objective, i, L, ell, iterate, work, other):
     if length_sq > SMALL:
         value = ell - dot(problem, i, work.direction, work.theta)
         gram_scores(problem, i, work.direction, work.image)
+        growth = 2.0
         for _ in range(MOST_TRIALS):
             for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
                 other.theta[j] = work.theta[j] + work.image[j] / L
@@ -140,19 +153,12 @@ def _searched(problem, objective, i, L, ell, iterate, work, other):
             iterate.counts[ORACLE_CALLS] += 1
             if trial_value - dot(problem, i, other.direction, other.theta) <= value - length_sq / (2.0 * L):
                 break
-            L *= 2.0
+            L *= growth
+            growth *= growth  # 2, 4, 16, 256: features that are not scaled need many doublings
             iterate.successes[i] = 0
     if iterate.successes[i] > 0:
         iterate.pauses[i] = 2 ** (iterate.successes[i] - 1)
     return L
-
-
-@njit
-def _settle(iterate):
-    """Make z equal to w: a becomes 1 and b 0."""
-    for j in range(len(iterate.z)):
-        iterate.z[j] = iterate.factors[A] * iterate.z[j] + iterate.factors[B] * iterate.G[j]
-    iterate.factors[A], iterate.factors[B] = 1.0, 0.0
 
 
 @dataclass

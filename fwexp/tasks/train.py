@@ -62,10 +62,10 @@ def run_solver(
     log = Log(solver, objective, iterates, iterate, settings.callback, progress)
     status = drive(solver, log, settings, settings.schedule, progress, settings.checkpoint)
     progress.close(str(status))
-    return as_result(solver, log, status, settings.seed)
+    return as_result(solver, log, status, settings)
 
 
-def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
+def as_result(solver: Solver, log: Log, status: Status, settings: Settings) -> Result:
     """Return the result of a run, recomputed from scratch; if it differs from the log, the run has diverged."""
     name, point, value = log.best
     primal, dual = log.certificate()
@@ -75,8 +75,11 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         wrong = log.drift("primal", primal) or log.drift("primal", again) or log.drift("dual", dual)
         status, reason = (Status.DIVERGED, wrong) if wrong else (status, reason)
     errors = {} if status is Status.DIVERGED else log.objective.errors(point, value)
+    gap = primal - dual if log.certifies else math.nan
     if status is Status.STALLED:
         reason += "; raise lam, or choose units in which features are smaller: lam is too small for them"
+    elif status is Status.CONVERGED and gap > settings.gap_tol > 0.0:  # by rounding errors of the sums that the run kept
+        status, reason = Status.STALLED, f"the gap recomputed from scratch is {gap:.3g}, above gap_tol={settings.gap_tol:g}"
     if not exact_oracle(solver.problem):
         reason += "; nothing is certified, since the oracle is not exact"
     elif not value.certifies:
@@ -87,7 +90,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         w=to_public(solver.problem, point.w),
         primal=primal,
         dual=dual,
-        gap=primal - dual if log.certifies else math.nan,
+        gap=gap,
         status=str(status),
         reason=reason,
         trace=log.rows,
@@ -97,7 +100,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int) -> Result:
         lam=solver.lam / log.objective.scale,
         objective=solver.objective.name,
         temperature=solver.objective.temperature or 1.0,
-        seed=seed,
+        seed=settings.seed,
         structure=signature(solver.user_problem, inputs=solver.refers_to_inputs),
         lost=dict(solver.lost),
         errors=errors,

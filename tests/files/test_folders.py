@@ -7,7 +7,7 @@ import pytest
 from fwexp.cli import main
 from fwexp.files import folders
 
-NOBODY = 65534
+OTHER_USER = 65534
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def locked(tmp_path):
     folder.parent.chmod(0)
     user = os.geteuid()
     if user == 0:
-        os.seteuid(NOBODY)
+        os.seteuid(OTHER_USER)
     try:
         yield folder
     finally:

@@ -1,0 +1,50 @@
+"""Dual objectives with an entropy stay below the minimum where rounding errors are larger than the objective."""
+
+import numpy as np
+import pytest
+
+import fwexp
+from tests import small_problems
+
+SCALES = [(1e6, 1e-6), (1e4, 1e-9)]  # of the features, and lam
+
+
+def problem_of(seed, scale):
+    rng = np.random.default_rng(seed)
+    lengths = [int(rng.integers(1, 6)) for _ in range(int(rng.integers(2, 6)))]
+    X, y = [rng.normal(size=(length, 3)) * scale for length in lengths], [rng.integers(0, 2, length) for length in lengths]
+    y[0][0] = 1
+    return fwexp.chain_problem(X, y, num_states=2)
+
+
+@pytest.mark.parametrize("solver", ["online_eg", "sag", "lbfgs", "block_entropic"])
+@pytest.mark.parametrize(("scale", "lam"), SCALES)
+@pytest.mark.parametrize("temperature", [1.0, 10.0])
+def test_no_dual_is_above_a_primal(solver, scale, lam, temperature, monkeypatch):
+    small_problems.run_in_plain_python(monkeypatch)
+    for seed in range(4):
+        problem, settings = problem_of(seed, scale), {"lam": lam, "objective": "log", "temperature": temperature, "gap_tol": 0}
+        reference = fwexp.solve(problem, "lbfgs", max_passes=100, schedule=50, **settings)
+        result = fwexp.solve(problem, solver, max_passes=20, schedule=10, iterates=["last"], **settings)
+        assert result.dual <= min(reference.primal, result.primal)
+        assert result.gap >= 0.0
+
+
+def test_sag_keeps_its_weights_when_their_factor_vanishes(monkeypatch):
+    """With lam near 1 and few labels the factor of z falls below all numbers within a pass."""
+    small_problems.run_in_plain_python(monkeypatch)
+    rng = np.random.default_rng(0)
+    problem = fwexp.multiclass_problem(rng.normal(size=(1500, 4)) * 0.3, rng.integers(0, 3, 1500))
+    result = fwexp.solve(problem, "sag", lam=1.0, objective="log", max_passes=40, gap_tol=0, schedule=10, iterates=["last"])
+    assert result.status == "max_passes"
+    assert 0.0 <= result.gap < 0.2
+
+
+def test_sag_leaves_its_start_on_features_that_are_not_scaled(monkeypatch):
+    small_problems.run_in_plain_python(monkeypatch)
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, 60)
+    X = np.column_stack([np.eye(3)[y] * 1000.0 + rng.normal(size=(60, 3)) * 300.0, np.full(60, 500.0)])
+    problem = fwexp.multiclass_problem(X, y)
+    result = fwexp.solve(problem, "sag", lam=1.0, objective="log", max_passes=150, gap_tol=0, schedule=50, iterates=["last"])
+    assert result.primal < 0.2 * np.log(3.0)
