@@ -89,7 +89,7 @@ def _start_publicly(arguments: list[str], remember: Callable) -> None:
 
 @contextlib.contextmanager
 def _unchecked_help() -> Iterator[None]:
-    """Let argparse take help that is no text, as Hydra below 1.4 has it: Python 3.14 looks at help when a parser is made."""
+    """Make argparse accept help that is no text, as in Hydra below 1.4: Python 3.14 checks help when a parser is made."""
     check = vars(argparse.ArgumentParser).get("_check_help")
     if check is None:
         yield
