@@ -32,8 +32,9 @@ class MulticlassLogistic(MulticlassModel):
         \min_w \frac{\lambda}{2} \|w\|^2 - \frac{1}{n} \sum_i \log p(y_i | x_i),
         \quad p(y | x) \propto e^{\langle w_y, x \rangle}.
 
-    It equals the one of scikit-learn's ``LogisticRegression`` with C = 1/(lam n), except that the weight of the constant feature is
-    regularised like all others. With the default ``lam="1/n"`` the weights have the most probable values under a Gaussian prior of
+    It equals the one of scikit-learn's ``LogisticRegression`` with C = 1/(lam n) for three or more classes, and with C = 2/(lam n)
+    for two, where ``LogisticRegression`` has one vector of weights; except that the weight of the constant feature is regularised
+    like all others. With the default ``lam="1/n"`` the weights have the most probable values under a Gaussian prior of
     variance 1. X is as for `MulticlassSVM`.
 
     Examples

@@ -22,6 +22,9 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
 
     Parameters
     ----------
+    C : float, optional
+        Strength of the losses, > 0. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``. For two classes it is half
+        of the C of tools that have one vector of weights, such as scikit-learn's ``LogisticRegression`` and ``SVC``.
     class_weight : dict or "balanced", optional
         Weights of the examples of each class.
 

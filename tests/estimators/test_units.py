@@ -195,11 +195,12 @@ def test_folds_are_trainings_of_their_own_with_the_same_bounds():
             assert alone.dual_gap_ <= chosen.cv_results_["gap"][[0.1, 1e-4].index(lam)]
 
 
-def test_c2_of_crfsuite_is_half_of_lam_times_the_positions(tmp_path):
+@pytest.mark.parametrize("K", [2, 3])
+def test_c2_of_crfsuite_is_half_of_lam_times_the_positions(K, tmp_path):
     crfsuite = pytest.importorskip("pycrfsuite")
     rng, lam = np.random.default_rng(0), 0.1
-    x, labels = rng.uniform(0.5, 2.0, 30), rng.integers(2, size=30)
-    N, names = 30, ("a", "b")
+    x, labels = rng.uniform(0.5, 2.0, 30), rng.integers(K, size=30)
+    N, names = 30, "abc"[:K]
     trainer = crfsuite.Trainer(algorithm="lbfgs", params={"c1": 0.0, "c2": lam * N / 2}, verbose=False)
     for value, label in zip(x, labels):
         trainer.append([{"x": float(value)}], [names[label]])
@@ -211,9 +212,9 @@ def test_c2_of_crfsuite_is_half_of_lam_times_the_positions(tmp_path):
     def objective(w):
         """Return lam/2 ||w||^2 + 1/N sum_i -log p(y_i)."""
         scores = x[:, None] * w
-        return lam / 2 * w @ w + np.mean(np.logaddexp(scores[:, 0], scores[:, 1]) - scores[np.arange(N), labels])
+        return lam / 2 * w @ w + np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(N), labels])
 
-    np.testing.assert_allclose(found, minimize(objective, np.zeros(2), tol=1e-12).x, atol=1e-3)
+    np.testing.assert_allclose(found, minimize(objective, np.zeros(K), tol=1e-12).x, atol=1e-3)
 
 
 def test_rows_in_the_callback_and_the_result_are_in_the_same_units():
