@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -209,12 +210,13 @@ def train_crfsuite(
     trainer = pycrfsuite.Trainer(algorithm=algorithm, params=parameters, verbose=False)
     for sequence, of_one in zip(items, labels, strict=True):
         trainer.append(sequence, of_one)
-    file = tempfile.NamedTemporaryFile(suffix=".crfsuite")  # noqa: SIM115, the tagger reads it
-    seconds, _ = timed(lambda: trainer.train(file.name))
+    with tempfile.NamedTemporaryFile(suffix=".crfsuite") as file:
+        seconds, _ = timed(lambda: trainer.train(file.name))
+        model = Path(file.name).read_bytes()
 
     def predict(sequences: Iterable) -> list[list[str]]:
         tagger = pycrfsuite.Tagger()
-        tagger.open(file.name)
+        tagger.open_inmemory(model)
         return [tagger.tag(prepare(sequence)) for sequence in sequences]
 
     return seconds, predict
