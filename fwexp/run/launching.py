@@ -1,10 +1,10 @@
-"""The bridge to Hydra's launchers, and the function that they call: `job`, in this process or in a worker."""
+"""Runs in this process, in processes of joblib, and by Hydra's other launchers, which call `job` in their workers."""
 
 import contextlib
 import copy
 import functools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
@@ -61,20 +61,40 @@ def launch(todo: Sequence[Todo], config, folder: Path) -> list[JobReturn]:
     Where a worker died, a launcher either raises, having lost all, or returns `WorkersLost` for the run.
     """
     keys = [key_of(run.config) for run in todo]
+    if runs_here(config.hydra):
+        return [_returned(_here, str(folder), key) for key in keys]
+    if config.hydra.launcher._target_ == LAUNCHERS["joblib"]:
+        with interrupts.passed_on(folder):
+            return _in_processes(config.hydra.launcher, folder, keys)
     with _workers(config, folder) as config:
         context, task = HydraContext(config_loader=_Jobs(), callbacks=_Jobs()), functools.partial(job, str(folder))
         launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=task, config=config)
-        if isinstance(options := getattr(launcher, "joblib", None), dict):  # of its workers, which wait for jobs
-            options |= {"initializer": interrupts.follow, "initargs": (this_process(),)}
         return launcher.launch([[key] for key in keys], initial_job_idx=0)
+
+
+def _in_processes(given, folder: Path, keys: Sequence[str]) -> list[JobReturn]:
+    """Run with joblib itself: Hydra's launcher for it prepares and returns a whole configuration for each run."""
+    from joblib import Parallel, delayed
+
+    options = {key: value for key, value in OmegaConf.to_container(given, resolve=True).items() if key != "_target_"}
+    for key in ("pre_dispatch", "batch_size", "max_nbytes"):  # texts there, such as 2*n_jobs, or numbers
+        if str(options.get(key)).isdecimal():
+            options[key] = int(options[key])
+    options |= {"backend": "loky", "initializer": interrupts.follow, "initargs": (this_process(),)}
+    return Parallel(**options)(delayed(_returned)(_in_worker, folder, key) for key in keys)
+
+
+def _returned(work: Callable, folder, key: str) -> JobReturn:
+    """Return what a function returns or raises as Hydra's launchers do."""
+    try:
+        return JobReturn(status=JobStatus.COMPLETED, _return_value=work(folder, key))
+    except Exception as error:
+        return JobReturn(status=JobStatus.FAILED, _return_value=error)
 
 
 @contextlib.contextmanager
 def _workers(config, folder: Path) -> Iterator:
     """Set the further settings of a launcher with workers; yield Hydra's configuration, their own files in ``folder``."""
-    if runs_here(config.hydra):
-        yield config
-        return
     config = copy.deepcopy(config)
     files = OmegaConf.to_container(config.hydra.launcher, resolve=False).get("submitit_folder")
     if files and "hydra.sweep.dir" in files:  # its default, which is the working directory
@@ -113,11 +133,13 @@ def _patience() -> Iterator[None]:
 
 
 def job(folder: str, _) -> Outcome:
-    """Run the run of the sweep that has this folder."""
-    hydra = HydraConfig.get()
-    (key,) = hydra.overrides.task
-    if not runs_here(hydra):
-        return _in_worker(Path(folder), key)
+    """Run the run of the sweep that has this folder, in a worker of one of Hydra's launchers."""
+    (key,) = HydraConfig.get().overrides.task
+    return _in_worker(Path(folder), key)
+
+
+def _here(folder: str, key: str) -> Outcome:
+    """Run a run of the sweep that has this folder, in this process."""
     if relay.is_over(Path(folder)):  # at its first failure
         return Outcome("skipped")
     name, config, where = _what(folder, key)

@@ -10,6 +10,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 
 import fwexp
 from fwexp.files.atomic import hidden
@@ -60,6 +61,15 @@ def test_no_run_begins_after_its_sweep_was_stopped(folder, monkeypatch):
     assert launching._in_worker(folder, "key") == Outcome("max_passes")
     relay.stop(folder)
     assert launching._in_worker(folder, "key") == Outcome("skipped")
+
+
+@pytest.mark.slow
+def test_runs_that_a_sweep_no_longer_begins_carry_no_configuration(folder):
+    """With one each, a stopped sweep of 500 runs took minutes to end."""
+    relay.stop(folder)
+    returned = launching._in_processes(OmegaConf.create({"_target_": "", "n_jobs": 2, "batch_size": "3"}), folder, ["key"] * 300)
+    assert [done.return_value for done in returned] == 300 * [Outcome("skipped")]
+    assert all(done.cfg is None for done in returned)
 
 
 def test_a_sweep_is_over_when_it_has_ended_or_its_parent_has_died(tmp_path):
