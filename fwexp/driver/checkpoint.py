@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fwexp import record
@@ -26,13 +26,17 @@ class Checkpoint:
         Everything that the numbers of the run depend on, such as settings, data, code and kind of CPU, as plain data.
     seconds : float
         Seconds between two savings. If infinite, the run is saved only when it is interrupted.
+    is_ours : callable
+        Whether the file may be written; not by a process that was paused while another one took over its run.
     """
 
-    def __init__(self, path, identity: Mapping, seconds: float = CHECKPOINT_SECONDS) -> None:
+    def __init__(
+        self, path, identity: Mapping, seconds: float = CHECKPOINT_SECONDS, is_ours: Callable[[], bool] = lambda: True
+    ) -> None:
         self.path, self.seconds = Path(path), seconds
         self._identity = json.dumps(identity, sort_keys=True).encode()
         self._saved, self._cost = time.monotonic(), 0.0
-        self._usable = True
+        self._usable, self._is_ours = True, is_ours
 
     @property
     def due(self) -> bool:
@@ -47,7 +51,7 @@ class Checkpoint:
         run : record
             The state that `load` returns later.
         """
-        if not self._usable:
+        if not (self._usable and self._is_ours()):
             return
         start = time.monotonic()
         try:

@@ -16,6 +16,7 @@ import platform
 import re
 import stat
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic, sleep
@@ -35,8 +36,8 @@ _watched: dict[Path, tuple[object, float]] = {}  # claims: the mark of their las
 class Claim:
     """The right to do something alone, such as to run and store the run of a key; `release` gives it back."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._done = path, threading.Event()
+    def __init__(self, path: Path, content: str) -> None:
+        self._path, self._content, self._done = path, content, threading.Event()
         threading.Thread(target=self._touch, daemon=True).start()
 
     def _touch(self) -> None:
@@ -44,9 +45,20 @@ class Claim:
             with contextlib.suppress(OSError):
                 os.utime(self._path)
 
+    def is_held(self) -> bool:
+        """Return whether the claim still counts: after a pause another process may have taken it over, and have ended."""
+        found = _claims(self._path)
+        return bool(found) and found[-1] == self._path and self._is_ours()
+
+    def _is_ours(self) -> bool:
+        """Return whether the file is this claim, and not that of a successor, whose numbers began anew."""
+        return _content(self._path) == self._content
+
     def release(self) -> None:
-        """Release the claim; claims that were taken over are removed first, so that they never count again."""
+        """Release the claim, if it is there; claims that it took over are removed first, so that they never count again."""
         self._done.set()
+        if not self._is_ours():
+            return
         older = [path for path in _claims(self._path) if _number(path) < _number(self._path)]
         for path in [*older, self._path]:
             with contextlib.suppress(OSError):
@@ -61,9 +73,9 @@ def acquire_claim(final: Path) -> Claim | None:
     if is_held:
         return None
     path = _path(final, _number(found[-1]) + 1 if found else 0)
-    complete = hidden(path)
+    complete, content = hidden(path), f"{this_process()} {platform.node()}\t{uuid.uuid4().hex}"
     try:
-        complete.write_text(_owner(), encoding="utf-8")
+        complete.write_text(content, encoding="utf-8")
         _link(complete, path)
     except (FileExistsError, FileNotFoundError):  # another process was faster, or removed the empty folder
         return None
@@ -74,18 +86,18 @@ def acquire_claim(final: Path) -> Claim | None:
     if any(other != path and not _is_stale(other) for other in _claims(path)):  # made since we looked: one of us has to give up
         path.unlink(missing_ok=True)
         return None
-    return Claim(path)
+    return Claim(path, content)
 
 
 @contextlib.contextmanager
-def claimed(final: Path, patience: float = 0.0) -> Iterator[bool]:
-    """Hold the claim on something; yield False if another process still holds it after so many seconds."""
+def claimed(final: Path, patience: float = 0.0) -> Iterator[Claim | None]:
+    """Hold the claim on something, and yield it; yield None if another process still holds it after so many seconds."""
     end = monotonic() + patience
     with none_left_empty(final.parent):
         while (claim := acquire_claim(final)) is None and monotonic() < end:
             sleep(POLL)
         try:
-            yield claim is not None
+            yield claim
         finally:
             if claim is not None:
                 claim.release()
@@ -134,11 +146,7 @@ def _link(complete: Path, path: Path) -> None:
         raise
     except OSError:  # no hard links here
         with path.open("x", encoding="utf-8") as file:
-            file.write(_owner())
-
-
-def _owner() -> str:
-    return f"{this_process()} {platform.node()}"
+            file.write(complete.read_text(encoding="utf-8"))
 
 
 def _names(folder: Path) -> list[str]:
@@ -163,13 +171,16 @@ def _claims(path: Path) -> list[Path]:
     return sorted(found, key=_number)
 
 
+def _content(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""  # to open a pipe would wait for ever
+    except OSError:
+        return ""
+
+
 def _read(path: Path) -> tuple[str, str]:
     """Return the process and the host of a claim, empty if the claim has neither."""
-    try:
-        content = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""  # to open a pipe would wait for ever
-    except OSError:
-        return "", ""
-    process, _, host = content.partition(" ")
+    process, _, host = _content(path).partition("\t")[0].partition(" ")
     return process, "".join(filter(str.isprintable, host))[:100]
 
 

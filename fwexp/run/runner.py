@@ -22,6 +22,7 @@ from fwexp.problems.loss_terms import make_objective
 from fwexp.run import catalogues, deaths
 from fwexp.run.engine_options import check_parts, spread
 from fwexp.store import paths, staleness
+from fwexp.store.commit import TakenOver
 from fwexp.store.keys import GROUPS, TRAIN, key_of, task_of
 from fwexp.store.provenance import build
 
@@ -79,8 +80,8 @@ def run(
     store.check_writable(results_dir)
     made_by = staleness.made_by(catalogues.modules(config))  # as they were loaded; they may be edited before the run is stored
     final = store.run_dir(results_dir, config)
-    with locks.claimed(final) as mine:
-        if not mine:
+    with locks.claimed(final) as claim:
+        if not claim:
             return Outcome("claimed", None, "in work in another process")
         # Again, because no other process can be about to store it now.
         if outcome := _already(config, results_dir, data_dir, force):
@@ -91,9 +92,10 @@ def run(
             check([config], data_dir)
             data = _data(config["dataset"], data_dir)
             identity = {"config": config, "data": data.checksums, "sources": made_by, "built": build()}
-            saved = Checkpoint(paths.checkpoint_path(final), identity, math.inf if checkpoint is None else checkpoint)
+            seconds = math.inf if checkpoint is None else checkpoint
+            saved = Checkpoint(paths.checkpoint_path(final), identity, seconds, claim.is_held)
             with threads.jobs(n_jobs):
-                return _run(config, data, made_by, results_dir, data_dir, saved, place, verbose)
+                return _run(config, data, made_by, results_dir, data_dir, saved, place, verbose, claim)
 
 
 def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
@@ -104,7 +106,7 @@ def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
 
 
 def _run(
-    config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, place: Mapping, verbose
+    config: Mapping, data: "_Data", made_by: Mapping, results_dir, data_dir, checkpoint: Checkpoint, place: Mapping, verbose, claim
 ) -> Outcome:
     paused = paused_seconds()
     try:
@@ -117,7 +119,9 @@ def _run(
     facts = {"made_by": made_by, "sources": data.checksums, "published": data.published, "paused": paused_seconds() - paused}
     try:
         with uninterrupted():  # Ctrl-C just now loses nothing
-            path = store.save(result, config, results_dir, **facts)
+            path = store.save(result, config, results_dir, **facts, claim=claim)
+    except TakenOver:
+        return Outcome("claimed", None, "stored in another process")
     except OSError as error:
         return Outcome("full" if is_full(error) else "failed", None, f"failed: cannot store the run: {error}")
     end = result.trace.iloc[-1]

@@ -84,10 +84,10 @@ def restore(path: Path, results_dir: Path) -> list[str]:
     restored = []
     for run, contents in _runs(path):
         folder = run_dir(results_dir, run.config)
-        with locks.claimed(folder) as mine:
+        with locks.claimed(folder) as claim:
             there = read_run(folder)
-            if mine and (there.status == "missing" or (there.status != "damaged" and not set(there.files).issuperset(contents))):
-                put(folder, contents, run.record)
+            if claim and (there.status == "missing" or (there.status != "damaged" and not set(there.files).issuperset(contents))):
+                put(folder, contents, run.record, claim)
                 restored.append(run.key)
     return restored
 

@@ -1,41 +1,54 @@
-"""The one commit point of a run: its ``run.json``, which has the checksums of the other files.
+"""The one commit point of a run: its ``run.json``, the only file that is ever replaced, which names the other files.
 
-New files are written next to the files that they replace, under hidden names that identify their content. Once ``run.json`` has
-been replaced, in one step, the run consists of the new files. They get their final names then, or when the next process writes or
-tidies here. Until then readers find them under the hidden names.
+A commit writes files under new names, also where their bytes are those of before, and replaces ``run.json`` in one step. Then it
+removes the files that the former record named. A file has its plain name (``trace.parquet``) where that is free, else a token in
+it. So a process may stop or die between any two steps, and another may store the same run meanwhile: the old or the new run is
+whole. What a dead process left is removed by the next one that writes or tidies: files that are still linked to a hidden file of
+the dead one, files that the record says it replaced, and files with a token that no record has named for a day.
 
-Only files that are as recorded are replaced or removed. Others, such as damaged ones, links and folders, are kept with
-``.old`` behind their name.
+No other file is replaced or removed. A ``run.json`` that fwexp did not write is kept with ``.old`` behind its name.
 """
 
 import contextlib
 import os
-import stat
-from collections.abc import Iterator, Mapping
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from fwexp.driver.progress import print_line
 from fwexp.files import atomic, locks
 from fwexp.files.checksums import sha256, sha256_of_file
+from fwexp.files.processes import is_gone
 from fwexp.store import records
 from fwexp.store.records import Damaged
 from fwexp.store.schema import KEY
 
 CONFIG, TRACE, MODEL, RECORD = FILES = ("config.yaml", "trace.parquet", "model.npz", "run.json")
 PATIENCE = 2 * locks.STALE  # seconds for another process that writes the same run
+DAY = 86400.0  # seconds after which no process is about to name a file
+WITH_TOKEN = re.compile(r"(config|trace|model)-[0-9a-f]{12}\.(yaml|parquet|npz)")
 
 
-def digest_of(record: Mapping, name: str) -> str:
+class TakenOver(OSError):
+    """Another process has taken over the run, or stored it."""
+
+
+def digest_of(record: Mapping, role: str) -> str:
     """Return the sha256 that a ``run.json`` has of a file; `Damaged` if it is none."""
-    digest = record["files"][name]["sha256"]
+    digest = record["files"][role]["sha256"]
     if not (isinstance(digest, str) and KEY.fullmatch(digest)):
-        raise Damaged(f"its record has a checksum of {name} of another kind")
+        raise Damaged(f"its record has a checksum of {role} of another kind")
     return digest
 
 
-def written_path(folder: Path, name: str, digest: str) -> Path:
-    """Return where a file of a run is until it has its name."""
-    return folder / f".{name}.{digest[:12]}"
+def name_of(record: Mapping, role: str) -> str:
+    """Return the name that a ``run.json`` has of a file; `Damaged` if no commit gives such a name."""
+    name = record["files"][role].get("name", role)
+    if name != role and not (isinstance(name, str) and WITH_TOKEN.fullmatch(name)):
+        raise Damaged(f"its record has a name of {role} of another kind")
+    return name
 
 
 def fingerprint(content: bytes) -> dict:
@@ -43,51 +56,72 @@ def fingerprint(content: bytes) -> dict:
     return {"size": len(content), "sha256": sha256(content)}
 
 
-def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping) -> None:
-    """Replace the run in a folder; the older one is there until the new one is complete. Files of others are set aside.
+def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping, may_store: Callable[[], bool] = lambda: True) -> None:
+    """Replace the run in a folder; the older one is there until the new one is complete.
 
     Parameters
     ----------
     folder : Path
         Where the run is.
     contents : mapping
-        What its files hold, by their names.
+        What its files hold, by their plain names.
     record : mapping
-        The content of ``run.json``, without the checksums of these files.
+        The content of ``run.json``, without its ``files``.
+    may_store : callable
+        Asked just before ``run.json`` is replaced.
 
     Raises
     ------
+    TakenOver
+        Another process stores or stored it, or ``may_store`` says no.
     OSError
         It cannot be written; the older one is as it was.
     """
     if folder.is_symlink() or not folder.is_dir():  # the target of a link does not belong to the store
         _set_aside(folder)
-    files = {name: fingerprint(content) for name, content in contents.items()}
-    with _claimed(folder, PATIENCE) as mine:
-        if not mine:
+    with _claimed(folder, PATIENCE) as claim:
+        if not claim:
             raise OSError(f"another process writes to {folder}")
-        for path in _others(folder):
-            _set_aside(path)
+        if os.path.lexists(folder / RECORD) and not _record(folder):
+            _set_aside(folder / RECORD)
+        _clean(folder)
+        before = _record(folder)
+        former, new, hidden = _sums(before), {}, []
         try:
-            atomic.write({written_path(folder, name, files[name]["sha256"]): content for name, content in contents.items()})
-            records.write(folder / RECORD, {**record, "files": files})
+            for role, content in contents.items():
+                hidden.append(atomic.hidden(folder / role))
+                hidden[-1].write_bytes(content)
+                atomic.flush(hidden[-1])
+                name = _place(hidden[-1], role, before.get("replaced") or {})
+                new[role] = {"name": name, **fingerprint(content)}
+            hidden.append(atomic.hidden(folder / RECORD))
+            hidden[-1].write_bytes(records.content_of({**record, "files": new, "replaced": former}))
+            atomic.flush(hidden[-1])
+            atomic.flush(folder)
+            if not (claim.is_held() and _record(folder) == before and may_store()):
+                raise TakenOver(f"another process stored the run in {folder}, or makes it")
+            hidden[-1].replace(folder / RECORD)
+            atomic.flush(folder)
         finally:
-            _settle(folder)
+            named = _sums(_record(folder))
+            for path in [folder / file["name"] for file in new.values() if file["name"] not in named] + hidden:
+                path.unlink(missing_ok=True)
+        _clean(folder)
 
 
 def tidy(folder: Path) -> None:
-    """Rename the files of a run to their final names, and remove what a killed process left there."""
-    with _claimed(folder) as mine:
-        if mine:
-            _settle(folder)
+    """Remove what a killed process left of its commit to a folder."""
+    with _claimed(folder) as claim:
+        if claim:
+            _clean(folder)
 
 
 @contextlib.contextmanager
-def _claimed(folder: Path, patience: float = 0.0) -> Iterator[bool]:
+def _claimed(folder: Path, patience: float = 0.0) -> Iterator[locks.Claim | None]:
     """Hold the right to write to the folder of a run, as `locks.claimed` does; remove the folder if it is empty at the end."""
     try:
-        with locks.claimed(folder / RECORD, patience) as mine:
-            yield mine
+        with locks.claimed(folder / RECORD, patience) as claim:
+            yield claim
     finally:
         with contextlib.suppress(OSError):  # there is something in it
             folder.rmdir()
@@ -97,61 +131,67 @@ def remove(folder: Path) -> None:
     """Remove the run in a folder, and the folder if nothing else is in it, as far as that can be done."""
     if not os.path.lexists(folder):  # The claim would make it for a moment, and readers would find it.
         return
-    with contextlib.suppress(OSError), _claimed(folder) as mine:
-        if mine and not folder.is_symlink():
-            _settle(folder)
-            others = {*_others(folder), folder / RECORD}
-            ours = [folder / name for name in FILES if folder / name not in others]
-            for path in [*ours, folder / RECORD] if _sums(folder) else []:  # the record is the last to go
-                path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError), _claimed(folder) as claim:
+        if claim and not folder.is_symlink() and (record := _record(folder)):
+            _clean(folder)
+            _unlink(folder, _sums(record))
+            (folder / RECORD).unlink(missing_ok=True)  # the last to go
 
 
-def _settle(folder: Path) -> None:
-    sums = _sums(folder)
-    if (folder / RECORD).exists() and not sums:  # the owner of the files is unknown
+def _place(hidden: Path, role: str, replaced: Mapping[str, str]) -> str:
+    """Give a new file its plain name if that is free, and was not in use before the present record, else another; return it."""
+    stem, _, suffix = role.partition(".")
+    for name in (role, f"{stem}-{uuid.uuid4().hex[:12]}.{suffix}"):
+        if name not in replaced:
+            try:
+                os.link(hidden, hidden.with_name(name))
+                return name
+            except OSError:  # the name is taken, or there are no hard links here: a rename could replace the file of another
+                continue
+    hidden.replace(hidden.with_name(name))
+    return name
+
+
+def _clean(folder: Path) -> None:
+    """Remove what dead processes left in a folder, while its claim is held."""
+    record = _record(folder)
+    if os.path.lexists(folder / RECORD) and not record:  # the owner of the files is unknown
         return
-    for path in [path for name in FILES for path in folder.glob(f".{name}.{'[0-9a-f]' * 12}")]:
-        name, _, digest = path.name[1:].rpartition(".")
-        if not _sha256_of(path).startswith(digest):
-            continue  # fwexp did not write it
-        if sums.get(name, "").startswith(digest):
-            if (folder / name).is_symlink() or not (folder / name).is_file():
-                _set_aside(folder / name)
-            path.replace(folder / name)
-        else:
-            path.unlink()
+    named, inside = _sums(record), [*os.scandir(folder)]
+    dead = {entry.inode() for entry in inside if (owner := atomic.HIDDEN.fullmatch(entry.name)) and is_gone(owner["process"])}
+    for entry in inside:
+        is_ours = entry.name in FILES or WITH_TOKEN.fullmatch(entry.name)
+        if is_ours and entry.name not in (*named, RECORD) and entry.is_file(follow_symlinks=False):
+            is_old = WITH_TOKEN.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > DAY
+            if entry.inode() in dead or is_old:
+                Path(entry).unlink(missing_ok=True)
+    _unlink(folder, {name: digest for name, digest in (record.get("replaced") or {}).items() if name not in named})
     atomic.clean(folder)
 
 
-def _others(folder: Path) -> list[Path]:
-    """Return the files with names of a run's files that differ from its record."""
-    sums, record = _sums(folder), folder / RECORD
-    others = [record] if os.path.lexists(record) and not sums else []
-    for name in [name for name in FILES if name != RECORD and os.path.lexists(folder / name)]:
-        waits = name in sums and os.path.lexists(written_path(folder, name, sums[name]))  # to replace the file of an older record
-        is_file = stat.S_ISREG((folder / name).lstat().st_mode)
-        if not is_file or not (waits or _sha256_of(folder / name) == sums.get(name)):
-            others.append(folder / name)
-    return others
+def _unlink(folder: Path, sums: Mapping[str, str]) -> None:
+    """Remove files that are as recorded."""
+    for name, digest in sums.items():
+        path = folder / name
+        with contextlib.suppress(OSError):
+            is_ours = (name in FILES or WITH_TOKEN.fullmatch(name)) and not path.is_symlink()
+            if is_ours and sha256_of_file(path) == digest:
+                path.unlink()
 
 
-def _sums(folder: Path) -> dict[str, str]:
-    """Return the checksums that the record in a folder has of the other files; none if it cannot be read."""
-    if (folder / RECORD).is_symlink():
-        return {}
-    try:
-        record = records.read(folder / RECORD)
-        return {name: digest_of(record, name) for name in FILES if name in record["files"]}
-    except (Damaged, LookupError, TypeError):
-        return {}
+def _record(folder: Path) -> dict:
+    """Return the record in a folder; empty if there is none that fwexp wrote."""
+    with contextlib.suppress(Damaged, LookupError, TypeError, AttributeError):
+        if not (folder / RECORD).is_symlink():
+            record = records.read(folder / RECORD)
+            return record if _sums(record) else {}
+    return {}
 
 
-def _sha256_of(path: Path) -> str:
-    """Return the checksum of a regular file; an empty text if there is none."""
-    try:
-        return sha256_of_file(path)
-    except OSError:
-        return ""
+def _sums(record: Mapping) -> dict[str, str]:
+    """Return the checksums of the files that a record names, by their names."""
+    files = record.get("files") or {}
+    return {name_of(record, role): digest_of(record, role) for role in FILES if role in files}
 
 
 def _set_aside(path: Path) -> None:

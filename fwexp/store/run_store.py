@@ -133,6 +133,7 @@ def save(
     sources: Mapping[str, str] | None = None,
     published: bool | None = None,
     paused: float = 0.0,
+    claim: locks.Claim | None = None,
 ) -> Path:
     """Store a result and return its folder; an interrupted one as ``<key>.partial``.
 
@@ -152,6 +153,13 @@ def save(
         Whether the data are the published ones, if that is known.
     paused : float, default 0
         Seconds in which the process did not run, and which its time leaves out.
+    claim : Claim, optional
+        The claim under which the run was made.
+
+    Raises
+    ------
+    TakenOver
+        While this process was paused, another one took over the run: it has stored it, or is making it.
     """
     import numpy as np
 
@@ -176,11 +184,11 @@ def save(
         "options": result.options,  # of ``auto`` what it chose
         **_origin(made_by),
     }
-    put(target, contents, record)
+    put(target, contents, record, claim)
     return target
 
 
-def put(folder: Path, contents: Mapping[str, bytes], record: Mapping) -> None:
+def put(folder: Path, contents: Mapping[str, bytes], record: Mapping, claim: locks.Claim | None = None) -> None:
     """Write a run of which all but ``config.yaml`` is given, and remove what an earlier attempt at it left.
 
     Parameters
@@ -189,14 +197,22 @@ def put(folder: Path, contents: Mapping[str, bytes], record: Mapping) -> None:
         Its `run_dir`, or the partial one.
     contents, record : mapping
         As in `fwexp.store.commit.commit`.
+    claim : Claim, optional
+        As in `save`.
     """
     import yaml
 
     from fwexp.files.npz import remove_sealed
 
     config = yaml.safe_dump(record["config"], sort_keys=False).encode()
-    commit.commit(folder, {CONFIG: config, **contents}, record)
     final = folder.with_name(folder.name.removesuffix(paths.PARTIAL))
+
+    def is_ours() -> bool:
+        if claim is None or claim.is_held():
+            return True
+        return not locks.is_claimed(final) and read_run(final).status in ("missing", "damaged")
+
+    commit.commit(folder, {CONFIG: config, **contents}, record, is_ours)
     if folder == final:
         commit.remove(paths.partial_path(final))
         remove_sealed(paths.checkpoint_path(final))

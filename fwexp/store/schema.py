@@ -166,7 +166,8 @@ NUMBER, COUNT, TEXT = _or_none(_number), _or_none(_count), _or_none(_text())
 GIT = _or_none(_has(commit=_text(), dirty=_is(bool)))
 VERSIONS = _or_none(_of(TEXT))
 RUN = {
-    **dict.fromkeys(("lam", "primal", "dual", "gap"), NUMBER),
+    **dict.fromkeys(("primal", "dual", "gap"), NUMBER),
+    "lam": _or_none(_count),
     **dict.fromkeys(("step", "oracle_calls", "passes", "time"), COUNT),
     **dict.fromkeys(("iterate", "created"), TEXT),
     **dict.fromkeys(("reason", "error"), _or_none(_is(str))),
@@ -184,7 +185,7 @@ CONFIG = {
     "solver": _is_choice,
     "task": lambda value: is_name(value) or _is_choice(value),
     "seed": lambda value: _is(int)(value) and value >= 0,
-    "lam": _or_none(lambda value: _text(LONGEST_NAME)(value) or _number(value)),
+    "lam": _or_none(lambda value: _text(LONGEST_NAME)(value) or _count(value)),
     "max_passes": NUMBER,
     "gap_tol": NUMBER,
     "objective": lambda value: value in OBJECTIVES,

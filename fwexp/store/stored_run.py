@@ -4,12 +4,11 @@ Each look at a run reads ``run.json`` and the sizes of the other files; their co
 stores, and a checksum finds damage, not foreign authors. Therefore the values of a record are checked as well.
 """
 
-import contextlib
 import dataclasses
 import functools
 import io
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.methods import method_of
 from fwexp.options import flat
 from fwexp.store import paths, records, schema, staleness
-from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, digest_of, written_path
+from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, digest_of, name_of
 from fwexp.store.keys import key_of, task_of
 from fwexp.store.records import Damaged
 
@@ -195,36 +194,30 @@ def _read(entry: paths.Entry) -> StoredRun:
 
 
 def _has_files(folder: Path) -> bool:
-    """Return whether the folder of a run contains files that are not hidden, as in the first version of a commit in progress."""
+    """Return whether the folder of a run contains files, unless its first version is being committed."""
     try:
-        return not all(path.name.startswith(".") for path in folder.iterdir())
+        names = [path.name for path in folder.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
         return True
+    return RECORD in names or (bool(names) and not any(name.startswith(".") for name in names))
 
 
 def _check_files(run: StoredRun) -> None:
     for name in run.files:
         stored = run.record["files"][name]
         digest_of(run.record, name)
-        _found(run, name, lambda path, size=stored["size"]: _compare_size(path, size))
+        _compare_size(_path(run, name), stored["size"])
+
+
+def _path(run: StoredRun, name: str) -> Path:
+    return run.path / name_of(run.record, name)
 
 
 def _compare_size(path: Path, stored: int) -> None:
     if (size := records.size_of(path)) != stored:
         raise Damaged(f"{path.name} has {size} bytes, {stored} were stored")
-
-
-def _found(run: StoredRun, name: str, look: Callable[[Path], Any]):
-    """Return what ``look`` does of a file of a run: under its name, or under that which it has until then."""
-    path = run.path / name
-    try:
-        return look(path)
-    except Damaged:
-        with contextlib.suppress(Damaged):
-            return look(written_path(run.path, name, digest_of(run.record, name)))
-        return look(path)  # it has its name by now, or is damaged
 
 
 def verified_trace(run: StoredRun) -> bytes:
@@ -238,29 +231,22 @@ def verified_trace(run: StoredRun) -> bytes:
 
 def _verify(run: StoredRun, name: str) -> None:
     """Raise `Damaged` unless a file of any size is as it was stored."""
-
-    def look(path: Path) -> None:
-        try:
-            if records.size_of(path) <= records.LARGEST:
-                digest = sha256(records.read_bytes(path, records.LARGEST))
-            else:
-                digest = sha256_of_file(path)
-            _compare(name, digest, run.record)
-        except OSError as error:
-            raise Damaged(f"{name} cannot be read ({error.strerror})") from error
-
-    _found(run, name, look)
+    path = _path(run, name)
+    try:
+        if records.size_of(path) <= records.LARGEST:
+            digest = sha256(records.read_bytes(path, records.LARGEST))
+        else:
+            digest = sha256_of_file(path)
+    except OSError as error:
+        raise Damaged(f"{name} cannot be read ({error.strerror})") from error
+    _compare(name, digest, run.record)
 
 
 def verified(run: StoredRun, name: str, largest: float = math.inf) -> bytes:
     """Return what a file of at most so many bytes holds; `Damaged` unless that is as it was stored."""
-
-    def look(path: Path) -> bytes:
-        content = records.read_bytes(path, largest)
-        _compare(name, sha256(content), run.record)
-        return content
-
-    return _found(run, name, look)
+    content = records.read_bytes(_path(run, name), largest)
+    _compare(name, sha256(content), run.record)
+    return content
 
 
 def _compare(name: str, digest: str, record: Mapping) -> None:

@@ -1,8 +1,13 @@
 import errno
+import itertools
 import json
 import os
 import shutil
+import signal
 import stat
+import sys
+import threading
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +21,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.files import locks
 from fwexp.run.config import canonical, run_key
 from fwexp.store import commit, paths, records, stored_run
+from fwexp.store.provenance import provenance
 from tests.store.test_locks import GONE
 
 FILES = ["config.yaml", "model.npz", "run.json", "trace.parquet"]
@@ -106,45 +112,95 @@ def test_a_misspelt_filter_is_refused(tmp_path, config, make_result):
         store.load_results(tmp_path, **{"solver.samplng": "perm"})
 
 
-def save_until(function, *arguments):
-    """Store a run in a process that is killed when it calls a function of the store."""
+CALLS = {"open", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.scandir", "os.listdir"}
+
+
+def ending_at(call, end, action):
+    """Act in another process that calls ``end`` before a system call; return it and its exit code, None if it stops."""
     if (child := os.fork()) == 0:
-        setattr(*function, lambda *_: os._exit(1))
-        store.save(*arguments)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+        count, own = itertools.count(), threading.current_thread()
+
+        def hook(event, _):
+            if event in CALLS and threading.current_thread() is own and next(count) == call:
+                end()
+
+        sys.addaudithook(hook)
+        try:
+            action()
+            os._exit(0 if next(count) > call else ENDED)
+        except commit.TakenOver:
+            os._exit(TAKEN_OVER)
+        finally:
+            traceback.print_exc()
+            os._exit(1)
+    status = os.waitpid(child, os.WUNTRACED)[1]
+    return child, None if os.WIFSTOPPED(status) else os.waitstatus_to_exitcode(status)
 
 
-def test_a_process_killed_before_the_record_is_written_leaves_no_run(tmp_path, config, make_result):
-    save_until((records, "write"), make_result(level=1), config, tmp_path)
-    assert len([name for name in files(tmp_path) if "claim" not in name]) == len(FILES) - 1  # hidden
-    assert not store.is_stored(tmp_path, config)
-    assert store.read_run(store.run_dir(tmp_path, config)).status == "missing"
-    assert store.find_runs(tmp_path, include={"partial", "failed", "damaged"}) == []
-    store.save(make_result(level=2), config, tmp_path)
-    assert set(store.load_results(tmp_path)["primal"]) == {2}
-    assert len(files(tmp_path)) == len(FILES)
+ENDED, KILLED, TAKEN_OVER = 10, 11, 12
 
 
-def test_the_run_is_that_of_the_record_whatever_names_its_files_have(tmp_path, config, make_result):
-    old, new = make_result(level=1), make_result(level=2)
-    folder = store.save(old, config, tmp_path)
-    names = files(folder)
-    save_until((records, "write"), new, config, tmp_path)
-    assert set(store.load_results(tmp_path)["primal"]) == {1}
-    save_until((commit, "_settle"), new, config, tmp_path)
-    (run,) = store.find_runs(tmp_path)
-    assert set(store.load_results(tmp_path)["primal"]) == {2}
-    np.testing.assert_array_equal(run.weights(), new.w)
-    store.tidy(tmp_path)
-    assert files(folder) == names
-    assert set(pd.read_parquet(folder / "trace.parquet")["primal"]) == {2}
-    np.testing.assert_array_equal(np.load(folder / "model.npz")["w"], new.w)
+@pytest.mark.parametrize("again", [False, True])
+def test_whenever_a_writer_is_killed_the_old_or_the_new_run_is_whole(tmp_path, config, make_result, again):
+    make_result(level=1), provenance()
+    for call in itertools.count():
+        place = tmp_path / str(call)
+        levels = [1] if again else []
+        for level in levels:
+            store.save(make_result(level=level), config, place)
+        new = make_result(level=2)
+        _, code = ending_at(call, lambda: os._exit(KILLED), lambda new=new, place=place: store.save(new, config, place))
+        assert code in (KILLED, ENDED)
+        assert {run.status for run in store.find_runs(place, include={"partial", "failed", "damaged"})} <= {"max_passes"}
+        assert list(set(store.load_results(place)["primal"])) in (levels, [2])
+        store.tidy(place)
+        assert list(set(store.load_results(place)["primal"])) in (levels, [2])
+        assert len(files(place)) in (len(FILES) if again else 0, len(FILES))
+        store.save(make_result(level=3), config, place)
+        assert set(store.load_results(place)["primal"]) == {3}
+        assert len(files(place)) == len(FILES)
+        if code == ENDED:
+            assert call > 20
+            return
+
+
+@pytest.mark.parametrize("status", ["max_passes", "interrupted"])
+def test_whenever_a_writer_is_paused_and_its_run_is_taken_over_the_run_is_whole(tmp_path, config, make_result, monkeypatch, status):
+    provenance()
+    mine, other = make_result(status, level=2), make_result(level=3)
+    monkeypatch.setattr(locks, "STALE", 0.0)
+
+    def save(result, place):
+        with locks.claimed(store.run_dir(place, config), 60) as claim:
+            store.save(result, config, place, claim=claim)
+
+    codes = []
+    for call in itertools.count():
+        place = tmp_path / str(call)
+        child, code = ending_at(call, lambda: os.kill(os.getpid(), signal.SIGSTOP), lambda place=place: save(mine, place))
+        if code is not None:
+            assert code == ENDED
+            break
+        assert set(store.load_results(place)["primal"]) <= {2}
+        save(other, place)
+        assert set(store.load_results(place)["primal"]) <= {2, 3}
+        os.kill(child, signal.SIGCONT)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        assert {run.status for run in store.find_runs(place, include={"damaged", "failed"})} == {"max_passes"}
+        (level,) = set(store.load_results(place)["primal"])
+        assert level == 3 if codes[-1] == TAKEN_OVER else level in (2, 3)
+        for path in place.rglob("*"):  # by tomorrow
+            os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 2 * commit.DAY))
+        store.tidy(place)
+        commit.tidy(store.run_dir(place, config))
+        assert {run.status for run in store.find_runs(place, include={"damaged", "failed"})} == {"max_passes"}
+    assert codes.count(TAKEN_OVER) > 5
 
 
 @pytest.mark.parametrize("written", range(4))
 def test_a_write_that_fails_leaves_nothing(tmp_path, config, make_result, monkeypatch, written):
     """The error comes while the file of that number is written."""
-    writers = [("write_bytes", Path), ("to_parquet", pd.DataFrame), ("savez", np), ("write", records)]
+    writers = [("write_bytes", Path), ("to_parquet", pd.DataFrame), ("savez", np), ("content_of", records)]
     name, owner = writers[written]
 
     def fail(*_, **__):
