@@ -7,13 +7,16 @@ It is a tar file, compressed by xz as a whole, because runs have much in common.
 
 import io
 import lzma
+import re
 import tarfile
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from fwexp.errors import ParameterError
 from fwexp.files import atomic, locks
 from fwexp.files.checksums import sha256
+from fwexp.files.reading import open_regular
 from fwexp.store import records, schema, traces
 from fwexp.store.commit import MODEL, RECORD, TRACE, digest_of
 from fwexp.store.keys import key_of
@@ -23,6 +26,9 @@ from fwexp.store.stored_run import LARGEST_RECORD, MISFITS, StoredRun, verified,
 
 SUMS = "SHA256SUMS"
 LARGEST = 2**28  # bytes of an entry
+LARGEST_TOTAL = 2**31  # bytes of all entries
+SPEAKING = Damaged, schema.Misfit, tarfile.TarError, lzma.LZMAError, EOFError, OSError  # errors whose messages say what is wrong
+NAME = re.compile(rf"runs/[0-9a-f]{{64}}/({re.escape(RECORD)}|{re.escape(TRACE)}|{re.escape(MODEL)})")
 
 
 def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] = ()) -> list[str]:
@@ -95,25 +101,49 @@ def restore(path: Path, results_dir: Path) -> list[str]:
 def _runs(path: Path) -> list[tuple[StoredRun, dict[str, bytes]]]:
     """Return the runs of an archive with their files, verified by the sums of the archive and by the records of the runs."""
     try:
-        with tarfile.open(path, "r:xz") as archive:
-            contents = {entry.name: _content(archive, entry) for entry in archive}
-        sums = dict(line.split("  ", 1)[::-1] for line in contents.pop(SUMS).decode().splitlines())
-        for name in sums.keys() | contents.keys():
-            if sha256(contents[name]) != sums[name]:
-                raise Damaged(f"{name} is not as it was written")
-        keys = sorted({name.split("/")[1] for name in sums})
+        with open_regular(path) as file, lzma.open(file) as unpacked:
+            contents = _verified(unpacked)
+        keys = sorted({name.split("/")[1] for name in contents})
         return [_run(key, contents) for key in keys]
-    except (Damaged, schema.Misfit, tarfile.TarError, lzma.LZMAError, EOFError, *MISFITS) as error:
+    except SPEAKING as error:
         raise ParameterError(f"archive must be a file that fwexp publish --archive wrote, got {path} ({error})") from error
+    except MISFITS as error:
+        reason = "its sums or a record are not as fwexp writes them"
+        raise ParameterError(f"archive must be a file that fwexp publish --archive wrote, got {path} ({reason})") from error
 
 
-def _content(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
-    if entry.size > LARGEST:
-        raise Damaged(f"{entry.name} has more than {LARGEST} bytes")
-    file = archive.extractfile(entry)
-    if file is None:
-        raise Damaged(f"{entry.name} is no file")
-    return file.read()
+def _verified(unpacked: BinaryIO) -> dict[str, bytes]:
+    """Return the files in an archive: all that its sums, which come first, name, each once and as it was written."""
+    contents, sums, left = {}, None, LARGEST_TOTAL
+    with tarfile.open(fileobj=unpacked, mode="r|") as archive:
+        for entry in archive:
+            left -= entry.size
+            if entry.size > LARGEST or left < 0:
+                raise Damaged(f"it has more than {LARGEST} bytes in {entry.name}, or {LARGEST_TOTAL} in all")
+            content = file.read() if (file := archive.extractfile(entry)) else None
+            if sums is None:
+                if entry.name != SUMS or content is None:
+                    raise Damaged(f"it does not begin with {SUMS}")
+                sums = dict(line.split("  ", 1)[::-1] for line in content.decode().splitlines())
+            elif entry.name not in sums or not NAME.fullmatch(entry.name):
+                raise Damaged(f"{entry.name} is not in its {SUMS}")
+            elif entry.name in contents:
+                raise Damaged(f"{entry.name} is there twice")
+            elif content is None or sha256(content) != sums[entry.name]:
+                raise Damaged(f"{entry.name} is not as it was written")
+            else:
+                contents[entry.name] = content
+    while block := unpacked.read(2**20):  # to the end, whose checksum lzma verifies
+        if block.strip(b"\0"):
+            raise Damaged("there is something behind its last file")
+        left -= len(block)
+        if left < 0:
+            raise Damaged(f"it has more than {LARGEST_TOTAL} bytes")
+    if missing := sorted((sums or {}).keys() - contents.keys()):
+        raise Damaged(f"it lacks {missing[0]}")
+    if sums is None:
+        raise Damaged("it is empty")
+    return contents
 
 
 def _run(key: str, contents: dict[str, bytes]) -> tuple[StoredRun, dict[str, bytes]]:

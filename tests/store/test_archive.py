@@ -1,0 +1,77 @@
+"""Archives of runs from elsewhere: what is not as it was written is refused, in words, before any of it is kept."""
+
+import io
+import os
+import tarfile
+
+import pytest
+
+from fwexp import store
+from fwexp.errors import ParameterError
+from fwexp.store import archive
+
+
+@pytest.fixture
+def path(tmp_path, config, make_result):
+    store.save(make_result(), config, tmp_path / "store")
+    archive.write(store.find_runs(tmp_path / "store"), tmp_path / "runs.tar.xz")
+    return tmp_path / "runs.tar.xz"
+
+
+def members(path):
+    with tarfile.open(path) as packed:
+        return [(entry.name, packed.extractfile(entry).read()) for entry in packed]
+
+
+def pack(path, contents):
+    with tarfile.open(path, "w:xz") as packed:
+        for name, content in contents:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            packed.addfile(entry, io.BytesIO(content))
+
+
+def check_refused(path, reason, tmp_path):
+    with pytest.raises(ParameterError, match=rf"archive must be a file that fwexp publish --archive wrote, got .* \(.*{reason}"):
+        archive.restore(path, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_archive_restores_its_runs(path, tmp_path):
+    (run,) = store.find_runs(tmp_path / "store")
+    assert archive.restore(path, tmp_path / "new") == [run.key]
+    assert len(store.load_results(tmp_path / "new")) == len(store.load_results(tmp_path / "store"))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda old: [*old, old[1]], "is there twice"),
+        (lambda old: [*old, ("../x", b"")], "../x is not in its SHA256SUMS"),
+        (lambda old: [*old, ("runs/more", b"")], "runs/more is not in its SHA256SUMS"),
+        (lambda old: old[:-1], "it lacks runs/"),
+        (lambda old: old[1:], "does not begin with SHA256SUMS"),
+        (lambda old: [(old[0][0], b"nonsense"), *old[1:]], "sums or a record are not as fwexp writes them"),
+        (lambda _: [], "it is empty"),
+    ],
+)
+def test_other_members_than_its_sums_name_are_refused(path, tmp_path, change, reason):
+    pack(path, change(members(path)))
+    check_refused(path, reason, tmp_path)
+
+
+@pytest.mark.parametrize("end", [4, 40])
+def test_an_archive_that_lacks_its_end_is_refused(path, tmp_path, end):
+    path.write_bytes(path.read_bytes()[:-end])
+    check_refused(path, "ended before", tmp_path)
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "LARGEST_TOTAL", sum(len(content) for _, content in members(path)) - 1)
+    check_refused(path, "bytes in", tmp_path)
+
+
+def test_a_pipe_and_a_device_are_no_archives(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        check_refused(path, "is no file", tmp_path)
