@@ -20,7 +20,8 @@ from fwexp.errors import ParameterError, shown, warn
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.chain_model import ChainModel, classes_in
 from fwexp.estimators.decoding import check_found, decode, padded_weights
-from fwexp.estimators.estimator import as_seed, positions_per_example, weighted
+from fwexp.estimators.estimator import as_seed, positions_per_example
+from fwexp.estimators.example_weights import weighted
 from fwexp.estimators.labels import labels_of, names_of, numbers_of
 from fwexp.estimators.learned_values import are_names
 from fwexp.estimators.sequence_weights import at_positions, weights_at

@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.carried_weights import Names, feature_rows
+from fwexp.estimators.chain_weights import ChainWeights
 from fwexp.estimators.decoding import FREE, check_found, decode, decode_several, max_marginals, padded_weights
-from fwexp.estimators.estimator import CertifiedSVM, PartsScore, counted
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore
+from fwexp.estimators.example_weights import counted
 from fwexp.estimators.feature_matrices import FORMS, Vectorizer
 from fwexp.estimators.labels import (
     as_sequences,
@@ -27,7 +29,6 @@ from fwexp.estimators.labels import (
     weights_of,
 )
 from fwexp.estimators.learned_values import are_factors, are_labels, are_names, check_factors, is_size, or_none
-from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_weights import at_positions, checked_weights, labelled_runs, weights_at
 from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.estimators.transition_inputs import Inputs, size_of
@@ -42,7 +43,7 @@ VOID = (-100, -1)  # for positions without a label
 START, END, FROM, EDGE = "start", "end", "from", "edge"  # in names of weights, in tuples, which features by name are not
 
 
-class ChainModel(PartsScore, CertifiedSVM):
+class ChainModel(PartsScore, ChainWeights, CertifiedSVM):
     """Base of the estimators that label sequences.
 
     Parameters
@@ -198,60 +199,6 @@ class ChainModel(PartsScore, CertifiedSVM):
             found[k] = max_marginals(unary[start:end], transitions, *of_ends[:2])
         return found
 
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of features, (K, p)."""
-        return self._blocks()[0].T
-
-    @property
-    def start_(self) -> np.ndarray:
-        """Scores of the first label, (K,)."""
-        return self._blocks()[2][0]
-
-    @property
-    def end_(self) -> np.ndarray:
-        """Scores of the last label, (K,)."""
-        return self._blocks()[2][1]
-
-    @property
-    def transitions_(self) -> np.ndarray:
-        """Scores of a label (column) after another (row), (K, K)."""
-        return self._blocks()[3]
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """Names of the features, (p,), where X has names."""
-        if self.vectorizer_.names is None:
-            raise AttributeError("X had no names of features")
-        return np.array(self.vectorizer_.names, dtype=object)
-
-    @property
-    def state_features_(self) -> NamedWeights:
-        """Weights of features, a mapping of pairs (feature, label) to the weights that are not 0."""
-        names = self.vectorizer_.names or range(self.n_features_in_)
-        return NamedWeights(self._blocks()[0], ("feature", names), ("label", names_of(self.classes_)))
-
-    @property
-    def transition_features_(self) -> NamedWeights:
-        """Scores of transitions, a mapping of pairs of labels (from, to) to the scores that are not 0."""
-        names = names_of(self.classes_)
-        return NamedWeights(self.transitions_, ("from", names), ("to", names))
-
-    @property
-    def feature_transitions_(self) -> NamedWeights:
-        """Weights of the features of transitions, a mapping of triples (feature, from, to) to the weights that are not 0."""
-        names, edges = names_of(self.classes_), self.edge_vectorizer_
-        if edges is None:
-            raise AttributeError("transitions have no features without transition_features")
-        weights = self._blocks()[1].reshape(edges.num_features, len(names), len(names))
-        columns = range(edges.num_features) if edges.names is None else edges.names
-        return NamedWeights(weights, ("feature", columns), ("from", names), ("to", names))
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features."""
-        return self.vectorizer_.num_features
-
     def _learn(self, X, y, sample_weight):
         return self._learn_from(*self._examples(X, y, sample_weight)[:3])
 
@@ -384,12 +331,6 @@ class ChainModel(PartsScore, CertifiedSVM):
         if wanted is not None and all(size_of(x) is not None for x in X):  # others reject the rest
             X.edges = transition_inputs.transitions_of(wanted, given, X)
         return X
-
-    def _blocks(self) -> list[np.ndarray]:
-        """Return the weights of features, of features of transitions, of both ends and of transitions."""
-        K, p = len(self.classes_), self.vectorizer_.num_features
-        first = p + (0 if self.edge_vectorizer_ is None else K * self.edge_vectorizer_.num_features)
-        return np.split(self.result_.w.reshape(-1, K), [p, first, first + 2])
 
     def _complete(self):
         self._decoder = self._without_zeros()

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.chain_model import ChainModel, classes_in
-from fwexp.estimators.estimator import as_seed, weighted
+from fwexp.estimators.estimator import as_seed
+from fwexp.estimators.example_weights import weighted
 from fwexp.estimators.sequence_weights import weights_at
 from fwexp.options import check_flag, check_number
 

@@ -20,13 +20,13 @@ from fwexp.driver.clock import on_interrupt
 from fwexp.driver.settings import check_gap_tol
 from fwexp.errors import ParameterError, WarmStartError, shown, warn
 from fwexp.estimators.carried_weights import Names, carried
+from fwexp.estimators.example_weights import weighted
 from fwexp.estimators.fitted_estimator import FittedEstimator
 from fwexp.estimators.inherited_docs import completed
 from fwexp.estimators.labels import classes_of_call
 from fwexp.options import check_positive, is_integer, plain
-from fwexp.problems.arrays import as_floats
 from fwexp.problems.protocol import costly_oracle, counted_positions, exact_oracle
-from fwexp.problems.weighted import total_weight, weighted_problem
+from fwexp.problems.weighted import total_weight
 from fwexp.solvers import check_options, get_method
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
@@ -412,35 +412,6 @@ def _keeps_signals() -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def check_weights(weights, n: int) -> np.ndarray:
-    """Return the weights of n examples as an array."""
-    weights = as_floats("sample_weight", weights, "hold one number per example")
-    if weights.shape != (n,):
-        raise ParameterError(f"sample_weight must have shape ({n},), one per example, got {weights.shape}")
-    return weights
-
-
-def counted(weights: np.ndarray | None, *rows) -> tuple:
-    """Return the weights that are not 0, and of each of ``rows`` those of the same examples: 0 leaves an example out."""
-    if weights is None or weights.min(initial=1.0) > 0.0:
-        return weights, *rows
-    if weights.min() < 0.0:
-        raise ParameterError(f"sample_weight must be >= 0, got sample_weight[{weights.argmin()}] = {weights.min():g}")
-    if not (kept := np.flatnonzero(weights)).size:
-        raise ParameterError("sample_weight must be > 0 for one example at least, got only 0")
-    return weights[kept], *(some(of_one, kept) for of_one in rows)
-
-
-def some(values, indices: np.ndarray):
-    """Return the elements of an array, a matrix or a sequence at the indices, as one of its kind."""
-    return values[indices] if hasattr(values, "shape") else [values[i] for i in indices]
-
-
-def weighted(problem, weights: np.ndarray | None):
-    """Return a problem whose examples have weights, if there are any."""
-    return problem if weights is None else weighted_problem(problem, weights)
 
 
 def as_seed(random_state) -> int:

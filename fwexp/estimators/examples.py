@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.estimator import CertifiedSVM, counted
+from fwexp.estimators.estimator import CertifiedSVM
+from fwexp.estimators.example_weights import counted
 from fwexp.estimators.feature_matrices import Vectorizer, by_name
 from fwexp.estimators.learned_values import are_labels, are_names, are_texts, check_named, is_flag, is_size, or_none
 from fwexp.problems.python_oracles import read_only

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights, counted
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore
+from fwexp.estimators.example_weights import check_weights, counted
 from fwexp.estimators.labels import check_counted, check_known, classes_of, names_of, numbers_of, weights_of
 from fwexp.estimators.learned_values import are_factors, are_labels, check_factors, is_size, one_of, or_none
 from fwexp.options import check_choice, check_flag

@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
 from fwexp.errors import ParameterError
-from fwexp.estimators.estimator import CertifiedSVM, PartsScore, check_weights, counted
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore
+from fwexp.estimators.example_weights import check_weights, counted
 from fwexp.estimators.learned_values import is_size
 from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem

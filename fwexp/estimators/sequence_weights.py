@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.estimator import check_weights
+from fwexp.estimators.example_weights import check_weights
 from fwexp.problems.arrays import as_floats
 
 

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.estimator import CertifiedSVM, check_weights, counted, some
+from fwexp.estimators.estimator import CertifiedSVM
+from fwexp.estimators.example_weights import check_weights, counted, some
 from fwexp.problems.arrays import as_list, as_sparse
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.python_labelings import equal_labelings, key_of, snapshot
