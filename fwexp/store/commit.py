@@ -139,7 +139,7 @@ def remove(folder: Path) -> None:
 
 
 def _place(hidden: Path, role: str, replaced: Mapping[str, str]) -> str:
-    """Give a new file its plain name if that is free, and was not in use before the present record, else another; return it."""
+    """Name a new file: plainly if that name is free, and was not in use before the present record, else in another way."""
     stem, _, suffix = role.partition(".")
     for name in (role, f"{stem}-{uuid.uuid4().hex[:12]}.{suffix}"):
         if name not in replaced:
