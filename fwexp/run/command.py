@@ -90,15 +90,14 @@ def _start_publicly(arguments: list[str], remember: Callable) -> None:
 @contextlib.contextmanager
 def _unchecked_help() -> Iterator[None]:
     """Make argparse accept help that is no text, as in Hydra below 1.4: Python 3.14 checks help when a parser is made."""
-    check = vars(argparse.ArgumentParser).get("_check_help")
-    if check is None:
+    if not hasattr(argparse.ArgumentParser, "_check_help"):
         yield
         return
-    argparse.ArgumentParser._check_help = lambda self, action: None
+    argparse.ArgumentParser._check_help = lambda self, action: None  # The method itself is inherited.
     try:
         yield
     finally:
-        argparse.ArgumentParser._check_help = check
+        del argparse.ArgumentParser._check_help
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

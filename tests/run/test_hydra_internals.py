@@ -1,5 +1,6 @@
 """What fwexp uses of Hydra's insides: this Hydra has it, and without it the public API composes and runs the same."""
 
+import argparse
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import submitit
 from hydra.core.config_store import ConfigStore
 
 from fwexp import internals
+from fwexp.cli import main
 from fwexp.run import hydra_internals, launching, sweep
 from fwexp.run.config import LAUNCHERS
 from fwexp.run.hydra_internals import USED
@@ -86,3 +88,23 @@ def test_without_a_name_configurations_are_the_same(monkeypatch):
     wanted = sweep.expand(SETTINGS)
     monkeypatch.setattr(hydra_internals, "are_available", lambda: False)
     assert sweep.expand(SETTINGS) == wanted
+
+
+def test_the_parser_of_hydra_is_made_where_help_must_be_text(monkeypatch, capsys):
+    """As argparse of Python 3.14 wants it; the help of a flag of Hydra below 1.4 is an object."""
+    add = argparse._ActionsContainer.add_argument
+
+    def check_help(self, action) -> None:
+        if not isinstance(action.help, str | None):
+            raise ValueError("badly formed help string")
+
+    def add_checked(self, *names, **settings):
+        action = add(self, *names, **settings)
+        self._check_help(action)
+        return action
+
+    monkeypatch.setattr(argparse._ActionsContainer, "_check_help", check_help, raising=False)
+    monkeypatch.setattr(argparse._ActionsContainer, "add_argument", add_checked)
+    assert main(["run", "--cfg", "job", "lam=0.25"]) == 0
+    assert "lam: 0.25" in capsys.readouterr().out
+    assert "_check_help" not in vars(argparse.ArgumentParser)
