@@ -11,6 +11,7 @@ import pytest
 
 from fwexp import __version__, store
 from fwexp.cli import COMMANDS, main
+from fwexp.files import folders
 from fwexp.run import catalogues, runner
 from fwexp.store import staleness
 
@@ -262,6 +263,7 @@ def test_folders_that_cannot_be_read(fwexp, tmp_path, monkeypatch, line):
 
     monkeypatch.setattr(Path, "is_file" if "ls" not in line else "iterdir", refuse)
     monkeypatch.setattr(Path, "exists", refuse)
+    monkeypatch.setattr(folders, "_mode", refuse)
     code, out, err = fwexp(*line.split())
     assert (code, out) == (2, "")
     assert err.startswith("fwexp: ")

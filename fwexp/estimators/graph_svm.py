@@ -281,6 +281,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
             raise ValueError(f"{self.result_.w.size} weights are not those of {p} features and {K} labels")
         if self._pairwise == "full":
             return {"family": "FullPairsProblem"}
+        if K > 2:
+            return {"family": "MultiLabelProblem"}
         return {"family": "SegmentationProblem", "num_labels": K, "num_features": p}
 
     def _check_parameters(self):
