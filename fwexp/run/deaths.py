@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from fwexp.files.folders import exists
 from fwexp.store import paths
 
 DEATHS = 3  # a run whose processes died so many times has failed
@@ -26,7 +27,7 @@ def _note(final: Path) -> Path:
 
 def has_died(final: Path) -> bool:
     """Return whether the process of a run has died, or runs."""
-    return _note(final).exists()
+    return exists(_note(final))
 
 
 @contextlib.contextmanager

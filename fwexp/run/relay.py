@@ -19,7 +19,7 @@ from pathlib import Path
 from fwexp.driver.progress import print_line
 from fwexp.errors import ParameterError
 from fwexp.files.atomic import HIDDEN, hidden, write
-from fwexp.files.folders import none_left_empty
+from fwexp.files.folders import exists, none_left_empty
 from fwexp.files.processes import is_gone
 
 SECONDS = 0.2  # between two readings
@@ -35,7 +35,7 @@ def read(folder: str) -> dict:
 
 def check_seen(folder: Path) -> None:
     """Refuse to work for a sweep whose folder is not here: on another host, where nothing would be stored in the right place."""
-    if not folder.exists():
+    if not exists(folder):
         raise ParameterError(
             f"results_dir must be a folder that all workers see; {folder.parent} is another one on {platform.node()}"
         )
@@ -50,7 +50,7 @@ def is_over(folder: Path) -> bool:
     """Return whether a sweep was stopped or has ended in any other way."""
     named = HIDDEN.fullmatch(folder.name)
     try:
-        return (named is not None and is_gone(named["process"])) or not (folder / SWEEP).exists()
+        return (named is not None and is_gone(named["process"])) or not exists(folder / SWEEP)
     except OSError:  # of a network
         return False
 
@@ -64,7 +64,7 @@ def begin(folder: Path, key: str) -> int:
 
 def has_begun(folder: Path, key: str) -> bool:
     """Return whether a run has started and not ended, which includes runs whose worker died."""
-    return _note(folder, key).exists()
+    return exists(_note(folder, key))
 
 
 def end(folder: Path, key: str, line: str = "") -> None:

@@ -81,6 +81,7 @@ def test_a_sweep_is_over_when_it_has_ended_or_its_parent_has_died(tmp_path):
         left.mkdir()
         (left / relay.SWEEP).touch()
         assert relay.is_over(left) == over
+    assert not relay.is_over(tmp_path / ("x" * 300))  # cannot be found out, as on a network that fails
     assert not (hidden(tmp_path / "sweep")).exists()
 
 
