@@ -56,7 +56,7 @@ class Place:
 def place(tmp_path_factory):
     """Return the package of the tutorial and that of tests/plugin, installed."""
     source, site, work = (tmp_path_factory.mktemp(name) for name in ("source", "site", "work"))
-    shutil.copytree(PLUGIN, source / "plugin")  # setuptools leaves its files there
+    shutil.copytree(PLUGIN, source / "plugin")
     write_files(TUTORIAL, source / "elsewhere")
     shutil.move(source / "elsewhere" / "data", work)
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]

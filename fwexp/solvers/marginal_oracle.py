@@ -21,22 +21,24 @@ from fwexp.problems.protocol import expectation_oracle, new_weights, product, sc
 class MarginalPoint(NamedTuple):
     """Results of the calls at w."""
 
-    primal: float
+    primal: float  # rounded up
     gradient: np.ndarray
     image: np.ndarray  # v
-    ell: float
+    ell: float  # rounded down
 
 
 @njit(calls=[expectation_oracle])
 def _add_expectations(problem, objective, w, c, work, total):
-    """Add c times the expected psi of all examples to ``total``; return the sum of the n ell_i."""
-    ell = 0.0
+    """Add c times the expected psi of all examples to ``total``; return the sum of the n ell_i, rounded down, and of their bounds."""
+    ell = rounding = 0.0
     for i in range(problem.n):
         scores(problem, i, w, work.theta)
-        ell += expectations(objective, problem, i, work)[0]
+        value, _, bound = expectations(objective, problem, i, work)
+        ell += value
+        rounding += bound
         set_dense(problem, i, work.mean, work.direction)
         scatter(problem, i, work.direction, c, total)
-    return ell
+    return ell, rounding
 
 
 class MarginalOracle:
@@ -57,6 +59,6 @@ class MarginalOracle:
     def __call__(self, w: np.ndarray) -> MarginalPoint:
         """Return the point at internal weights w."""
         v, n = new_weights(self.problem), self.problem.n
-        ell = self._kernel(self.problem, self.objective, w, 1.0 / (self.lam * n), self._work, v) / n
-        primal = 0.5 * self.lam * product(w, w) + ell - self.lam * product(w, v)
-        return MarginalPoint(primal, self.lam * (w - v), v, ell)
+        ell, rounding = self._kernel(self.problem, self.objective, w, 1.0 / (self.lam * n), self._work, v)
+        primal = 0.5 * self.lam * product(w, w) + (ell + rounding) / n - self.lam * product(w, v)
+        return MarginalPoint(primal, self.lam * (w - v), v, ell / n)
