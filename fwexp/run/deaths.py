@@ -1,7 +1,8 @@
-"""How often the process of a run has died: a note next to the run, which one that ends in any order removes.
+"""Counts of the deaths of a run's processes.
 
-Every launcher counts so, and so do single runs. A death counts if the run had not been saved since it began: one that gets on will
-come to its end.
+A note next to the run has a byte for every process that began the run. A process that ends in an orderly way removes the note.
+Every launcher counts in this way, and so do single runs. A death counts only if the run was not saved since it began, because a run
+that makes progress will come to its end.
 """
 
 import contextlib

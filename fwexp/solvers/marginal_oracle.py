@@ -29,7 +29,7 @@ class MarginalPoint(NamedTuple):
 
 @njit(calls=[expectation_oracle])
 def _add_expectations(problem, objective, w, c, work, total):
-    """Add c times the expected psi of all examples to ``total``; return the sum of the n ell_i, rounded down, and of their bounds."""
+    """Add c times the expected psi of all examples to ``total``; return the sums of n ell_i, rounded down, and of its bounds."""
     ell = rounding = 0.0
     for i in range(problem.n):
         scores(problem, i, w, work.theta)

@@ -161,7 +161,7 @@ def test_weight_0_leaves_an_example_out(name):
 
 @pytest.mark.parametrize("cls", [ChainSVM, ChainSVMCV])
 def test_weight_0_leaves_a_sequence_out_of_splits(cls):
-    """What early stopping sets aside, and folds."""
+    """Held-out sequences of early stopping, and folds."""
     X, y = sequences(np.random.default_rng(0), names=True)
     X, y = X * 4, y * 4
     weights = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)

@@ -1,4 +1,4 @@
-"""What ends processes and runs before their time: kills, exits, signals, pauses, a full disk. Nothing that was done is lost."""
+"""Kills, exits, signals, pauses and a full disk lose nothing that a process has computed."""
 
 import errno
 import os
