@@ -62,10 +62,10 @@ def run_solver(
     log = Log(solver, objective, iterates, iterate, settings.callback, progress)
     status = drive(solver, log, settings, settings.schedule, progress, settings.checkpoint)
     progress.close(str(status))
-    return as_result(solver, log, status, settings)
+    return as_result(solver, log, status, settings.seed, settings.gap_tol)
 
 
-def as_result(solver: Solver, log: Log, status: Status, settings: Settings) -> Result:
+def as_result(solver: Solver, log: Log, status: Status, seed: int, gap_tol: float) -> Result:
     """Return the result of a run, recomputed from scratch; if it differs from the log, the run has diverged."""
     name, point, value = log.best
     primal, dual = log.certificate()
@@ -78,8 +78,8 @@ def as_result(solver: Solver, log: Log, status: Status, settings: Settings) -> R
     gap = primal - dual if log.certifies else math.nan
     if status is Status.STALLED:
         reason += "; raise lam, or choose units in which features are smaller: lam is too small for them"
-    elif status is Status.CONVERGED and gap > settings.gap_tol > 0.0:  # by rounding errors of the sums that the run kept
-        status, reason = Status.STALLED, f"the gap recomputed from scratch is {gap:.3g}, above gap_tol={settings.gap_tol:g}"
+    elif status is Status.CONVERGED and gap > gap_tol > 0.0:  # by rounding errors of the sums that the run kept
+        status, reason = Status.STALLED, f"the gap recomputed from scratch is {gap:.3g}, above gap_tol={gap_tol:g}"
     if not exact_oracle(solver.problem):
         reason += "; nothing is certified, since the oracle is not exact"
     elif not value.certifies:
@@ -100,7 +100,7 @@ def as_result(solver: Solver, log: Log, status: Status, settings: Settings) -> R
         lam=solver.lam / log.objective.scale,
         objective=solver.objective.name,
         temperature=solver.objective.temperature or 1.0,
-        seed=settings.seed,
+        seed=seed,
         structure=signature(solver.user_problem, inputs=solver.refers_to_inputs),
         lost=dict(solver.lost),
         errors=errors,

@@ -135,7 +135,7 @@ def scripted(problem, *, lam=2.0, iterates=("last",), iterate="best", test=None,
 
 def run(solver, log, *, max_passes=3.0, gap_tol=0.0, time_limit=None, schedule=1.0):
     status = drive(solver, log, Bounds(max_passes, gap_tol, time_limit), schedule)
-    return as_result(solver, log, status, 0)
+    return as_result(solver, log, status, 0, gap_tol)
 
 
 def test_a_solver_that_says_nothing_of_warm_starts_refuses_them(problem):
