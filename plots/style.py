@@ -248,6 +248,8 @@ _RC: Any = {
     "savefig.dpi": 300,
     "svg.hashsalt": "fwexp",  # equal pictures are equal files
     "svg.fonttype": "none",  # text stays text: found, selected, read aloud
+    "pdf.fonttype": 42,  # TrueType, because conferences reject Type 3
+    "ps.fonttype": 42,
 }
 
 
