@@ -27,10 +27,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
 
-import numpy as np
 import pandas as pd
 
 from fwexp import store
+from fwexp.store import commit
 from tests.small_problems import chain
 
 COMMAND = [sys.executable, "-c", "import sys; from fwexp.cli import main; sys.exit(main())", "run", "-m"]
@@ -62,10 +62,8 @@ def contents(results_dir) -> dict:
     """Return what the finished runs of a store hold, times aside, by their keys."""
     by_key = {}
     for run in store.find_runs(results_dir):
-        with np.load(run.path / "model.npz") as arrays:
-            weights = arrays["w"].tobytes()
-        trace = pd.read_parquet(run.path / "trace.parquet").drop(columns=OWN_TIMES)
-        by_key[run.key] = (run.config, run.status, run.record["dual"], weights, trace.to_csv())
+        trace = pd.read_parquet(run.path / commit.name_of(run.record, commit.TRACE)).drop(columns=OWN_TIMES)
+        by_key[run.key] = (run.config, run.status, run.record["dual"], run.weights().tobytes(), trace.to_csv())
     return by_key
 
 

@@ -28,7 +28,7 @@ from fwexp.papers.declarations import Preset
 from fwexp.papers.origin import facts, reservations
 from fwexp.run import deaths, launching, relay, runner, work
 from fwexp.run.config import canonical
-from fwexp.store import paths
+from fwexp.store import commit, paths
 from fwexp.store import run_store as runs
 from fwexp.store.keys import key_of
 from tests.kills import killed_at
@@ -62,7 +62,8 @@ def test_a_kill_at_any_instant_of_a_save_loses_nothing(tmp_path, config, make_re
         for found in store.find_runs(place, include={"partial", "failed", "damaged"}):
             assert found.status in ("max_passes", "interrupted", "failed")
             if found.status != "failed":
-                assert np.load(found.path / "model.npz")["w"][1] == found.weights()[1] == found.record["primal"]
+                model = np.load(found.path / commit.name_of(found.record, commit.MODEL))
+                assert model["w"][1] == found.weights()[1] == found.record["primal"]
         if not there:
             break
         shutil.rmtree(place, ignore_errors=True)
