@@ -1,5 +1,6 @@
 import gzip
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -271,12 +272,28 @@ def test_folders_that_cannot_be_read(fwexp, tmp_path, monkeypatch, line):
     assert err.count("\n") == 1
 
 
-def test_data_in_the_package_need_no_home(fwexp, tmp_path, monkeypatch):
+@pytest.mark.parametrize("home", ["missing", None])
+def test_data_in_the_package_need_no_home(fwexp, tmp_path, monkeypatch, home):
     monkeypatch.delenv("FWEXP_DATA")
-    monkeypatch.setenv("HOME", str(tmp_path / "missing"))
+    if home:
+        monkeypatch.setenv("HOME", str(tmp_path / home))
+    else:  # as in a container, for a user without an entry in /etc/passwd
+        monkeypatch.delenv("HOME")
+        monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
     assert fwexp("run", "max_passes=0.1")[0] == 0
+    assert fwexp("data")[0] == fwexp("data", "verify", "digits")[0] == 0
     code, out, err = fwexp("run", "dataset=ocr")
     assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "or name a folder that has it with data_dir= or FWEXP_DATA" in err
+
+
+def test_downloads_need_a_folder(fwexp, monkeypatch):
+    monkeypatch.delenv("FWEXP_DATA")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    code, out, err = fwexp("data", "fetch", "ocr")
+    assert (code, out) == (1, "")
+    assert err == "fwexp: FWEXP_DATA must name the data folder where there is no home folder, got nothing\n"
 
 
 def letters(change=lambda lines: None):

@@ -8,24 +8,28 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from fwexp.errors import DataError, ParameterError
+from fwexp.errors import DataError
 from fwexp.files import checksums, folders
 from fwexp.files.folders import check_folder
 
 LARGEST = 2**32  # bytes that a packed file may unpack to; a few kB can claim far more
 LONGEST_LINE = 2**26  # bytes; a line is held in memory
+NO_HOME = Path(os.devnull, "no-home-folder")  # no file can be there
 
 
 def resolve_data_dir(data_dir: str | os.PathLike | None = None) -> Path:
-    """Return the data folder: ``data_dir`` if given, else ``FWEXP_DATA`` if set, else ``~/.cache/fwexp``."""
+    """Return the data folder: ``data_dir`` if given, else ``FWEXP_DATA`` if set, else ``~/.cache/fwexp``.
+
+    Without a home folder it is `NO_HOME`: data in the package need no folder.
+    """
     if data_dir is not None:
         return check_folder("data_dir", data_dir)
     if named := os.environ.get("FWEXP_DATA"):
         return check_folder("FWEXP_DATA", named)
     try:
         return Path("~/.cache/fwexp").expanduser()  # need not be there, nor to be read, for data in the package
-    except RuntimeError as error:
-        raise ParameterError("FWEXP_DATA must name the data folder where there is no home folder, got nothing") from error
+    except RuntimeError:
+        return NO_HOME
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:

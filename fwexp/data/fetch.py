@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from fwexp.data.data_files import LARGEST
+from fwexp.data.data_files import LARGEST, NO_HOME
 from fwexp.data.dataset import DataFile
 from fwexp.errors import DataError, MissingPackage, needing
 from fwexp.files.atomic import clean, hidden, set_aside
@@ -44,6 +44,8 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
     with needing("downloads need"):
         import pooch
 
+    if data_dir == NO_HOME:
+        raise DataError("FWEXP_DATA must name the data folder where there is no home folder, got nothing")
     pooch.get_logger().setLevel("ERROR")  # it would propose a checksum to write into the code
     target = data_dir / file.path
     try:
