@@ -1,12 +1,12 @@
 """Plugin files: one file of Python with a solver, a data set, a task, a figure or a claim.
 
 ``fwexp COMMAND --plugin FILE`` adds to the variable ``FWEXP_PLUGINS``. Only this variable counts: processes that are started from
-here find the same files. A file becomes a module whose name has the stem and the digest of the file, so that an edited file is
-another module, and runs record the digest like that of the sources of a package.
+here find the same files. A file becomes a module whose name has the stem and the digest of its code, so that edited code is another
+module, and runs record the digest like that of the sources of a package. Comments and docstrings do not count for the name, but
+the module is imported again if they change.
 """
 
 import contextlib
-import hashlib
 import importlib
 import os
 import re
@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from fwexp.errors import ParameterError
+from fwexp.files.code_digest import code_of
 
 VARIABLE = "FWEXP_PLUGINS"
 FLAG = "--plugin"
@@ -29,6 +30,7 @@ ON_CHANGE: list[Callable[[], object]] = []
 """Functions that forget what was found in other files; called when the files have changed."""
 
 _known: tuple[str, tuple[ModuleType, ...]] | None = None  # the variable, and its modules
+_imported_from: dict[str, bytes] = {}  # the contents of their files, by the names of the modules
 
 
 def modules() -> tuple[ModuleType, ...]:
@@ -59,7 +61,8 @@ def refresh() -> None:
     _known = given, found
     if found != before:
         for module in {*before} - {*found}:  # A copy of the file elsewhere is to be found there.
-            sys.modules.pop(module.__name__, None)
+            if sys.modules.get(module.__name__) is module:
+                del sys.modules[module.__name__]
         for forget in ON_CHANGE:
             forget()
 
@@ -121,16 +124,23 @@ def experiments() -> dict[str, Mapping[str, Any]]:
 
 def _name(path: Path) -> str:
     """Return the name of the module that a file is."""
+    return f"{PREFIX}{re.sub(r'[^0-9A-Za-z]', '_', path.stem)}_{code_of(_content(path))[:12]}"
+
+
+def _content(path: Path) -> bytes:
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        return path.read_bytes()
     except OSError as error:
         raise ParameterError(f"plugin files must be files of Python, got {str(path)!r}: {error.strerror}") from error
-    return f"{PREFIX}{re.sub(r'[^0-9A-Za-z]', '_', path.stem)}_{digest}"
 
 
 def _imported(path: Path) -> ModuleType:
     try:
-        return importlib.import_module(_name(path))
+        name, content = _name(path), _content(path)
+        if name in sys.modules and _imported_from.get(name) != content:  # Claims, for instance, have their criteria in docstrings.
+            del sys.modules[name]
+        _imported_from[name] = content
+        return importlib.import_module(name)
     except ParameterError:
         raise
     except (Exception, SystemExit) as error:

@@ -182,7 +182,7 @@ def made_by():
 print(*sorted(name for name in code_digest.closure(made_by()["modules"], deferred=True) if name.startswith("elsewhere")))
 source, before = code_digest._source, made_by()
 for edited in sys.argv[1:]:
-    code_digest._source = lambda module: source(module) + (b"#" if module == edited else b"")
+    code_digest._source = lambda module: source(module) + (b"\\nEDITED = True" if module == edited else b"")
     staleness.current.cache_clear()
     print(edited, staleness.is_stale({"sources": before}))
 """

@@ -90,7 +90,8 @@ def test_an_edited_file_makes_its_runs_stale(folder, capsys):
     run = ["run", "--plugin", "my_solver.py", "solver=subgradient", *QUICK]
     assert main(run) == 0
     Path("my_solver.py").rename("elsewhere.py")
-    Path("elsewhere.py").rename("my_solver.py")  # the name and what is in it count
+    Path("elsewhere.py").rename("my_solver.py")  # the name and the code in it count
+    Path("my_solver.py").write_text(f"# a comment\n{PLUGIN}")
     assert main(run) == 0
     assert capsys.readouterr().err.splitlines()[-1] == "stored already"
     Path("my_solver.py").write_text(PLUGIN.replace("+ 1.0 + self", "+ 2.0 + self"))
@@ -99,6 +100,21 @@ def test_an_edited_file_makes_its_runs_stale(folder, capsys):
     before = store.load_results()["primal"].iloc[-1]
     assert main([*run, "force=stale"]) == 0
     assert store.load_results()["primal"].iloc[-1] != before
+
+
+def test_a_comment_leaves_the_module_its_name_and_a_docstring_is_read_anew(folder):
+    path = Path("my_solver.py")
+    with plugin_files.using([path]):
+        (before,) = plugin_files.modules()
+        path.write_text(re.sub('^""".*?"""', '"""Read anew."""  # a comment', PLUGIN))
+        plugin_files.refresh()
+        (after,) = plugin_files.modules()
+        assert (after.__name__, after.__doc__) == (before.__name__, "Read anew.")
+        assert sys.modules[after.__name__] is after
+        assert SOLVERS["subgradient"] is after.Subgradient
+        path.write_text(f"{PLUGIN}X = 1\n")
+        plugin_files.refresh()
+        assert plugin_files.modules()[0].__name__ != before.__name__
 
 
 def test_sweeps_from_python_take_files(folder):

@@ -5,13 +5,16 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from fwexp import record
 from fwexp.driver.iteration import Iteration
 from fwexp.driver.progress import print_line
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import ParameterError
-from fwexp.files.npz import seal, unseal
+from fwexp.files.npz import is_sealed, seal, unseal
 
+IDENTITY = "identity"  # the name of its array in the file
 SHARE = 0.05  # largest part of the time that saving takes
 
 
@@ -21,9 +24,11 @@ class Checkpoint:
     Parameters
     ----------
     path : path
-        The file. A run continues from an existing file if it is undamaged and has the same identity.
+        The file. A run continues from an existing file if it is undamaged and has the same identity; otherwise it starts anew,
+        and a line names the reason.
     identity : mapping
-        Everything that the numbers of the run depend on, such as settings, data, code and kind of CPU, as plain data.
+        Everything that the numbers of the run depend on, such as settings, data, code and kind of CPU, as plain data, by the
+        words that name it to a user.
     seconds : float
         Seconds between two savings. If infinite, the run is saved only when it is interrupted.
     is_ours : callable
@@ -34,7 +39,7 @@ class Checkpoint:
         self, path, identity: Mapping, seconds: float = CHECKPOINT_SECONDS, is_ours: Callable[[], bool] = lambda: True
     ) -> None:
         self.path, self.seconds = Path(path), seconds
-        self._identity = json.dumps(identity, sort_keys=True).encode()
+        self._identity = {name: json.dumps(part, sort_keys=True) for name, part in identity.items()}
         self._saved, self._cost = time.monotonic(), 0.0
         self._usable, self._is_ours = True, is_ours
 
@@ -55,7 +60,8 @@ class Checkpoint:
             return
         start = time.monotonic()
         try:
-            seal(self.path, record.to_arrays(run), self._identity)
+            identity = np.frombuffer(json.dumps(self._identity).encode(), dtype=np.uint8)
+            seal(self.path, record.to_arrays(run) | {IDENTITY: identity})
         except (OSError, ParameterError) as error:
             self._usable = False
             print_line(f"this run cannot be saved while it lasts: {error}")
@@ -70,11 +76,19 @@ class Checkpoint:
         record or None
             None if there is no file from which this run can continue.
         """
-        try:
-            arrays = unseal(self.path, self._identity)
-            return None if arrays is None else record.from_arrays(arrays)
-        except ParameterError:  # The file holds a class that does not exist any more: the run starts anew.
+        if (arrays := unseal(self.path)) is None:
+            if is_sealed(self.path):
+                print_line(f"starts from scratch: {self.path} is damaged")
             return None
+        try:
+            identity = json.loads(bytes(arrays[IDENTITY]))
+            changed = [name for name, part in self._identity.items() if identity.get(name) != part]
+            if not changed:
+                return record.from_arrays(arrays)
+        except (ParameterError, ValueError, LookupError, TypeError, AttributeError):  # It has a class that is gone, for instance.
+            changed = ["its format"]
+        print_line(f"starts from scratch: {' and '.join(changed)} changed since {self.path} was saved")
+        return None
 
 
 class RunSaver:

@@ -2,17 +2,19 @@
 
 Two things depend on them. Machine code is cached under the digest of the sources that it was compiled from, and a stored run
 records the digest of the sources that made it. A module depends on the modules that it imports, and on their imports. Imports
-that run later, inside functions, count if `deferred` says so.
+that run later, inside functions, count if `deferred` says so. Comments, docstrings and blank lines do not count.
 
 Imports are read from the syntax tree of a source. Parsing the sources of a kernel takes half a second, so the imports of a
-source are kept in the user's cache folder, under the sha256 of the source.
+source, and the digest of its code, are kept in the user's cache folder, under the sha256 of the source.
 """
 
 import ast
 import contextlib
 import hashlib
 import importlib.util
+import io
 import json
+import tokenize
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -21,7 +23,8 @@ from fwexp.files import atomic
 from fwexp.files.private import users_folder
 
 PACKAGE = Path(__file__).resolve().parents[1]
-MOST_KEPT = 5000  # sources whose imports are kept; with more of them, the file starts anew
+MOST_KEPT = 5000  # sources that are kept; with more of them, the file starts anew
+WITH_DOCSTRINGS = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
 
 
 def digest(modules: Iterable[str], *, without: Collection[str] = (), whole: Collection[str] = (), deferred: bool = False) -> str:
@@ -41,8 +44,14 @@ def digest(modules: Iterable[str], *, without: Collection[str] = (), whole: Coll
     """
     total = hashlib.sha256()
     for name in sorted(closure(modules, without=without, whole=whole, deferred=deferred)):
-        total.update(name.encode() + b"\0" + _sha256(_source(name)))
+        total.update(f"{name}\0{code_of(_source(name))}\n".encode())
+    _save_known()
     return total.hexdigest()
+
+
+def code_of(source: bytes) -> str:
+    """Return the sha256 of a source without comments, docstrings and blank lines, the same on every Python, as hex digits."""
+    return _facts(source)["code"]
 
 
 def closure(
@@ -56,7 +65,7 @@ def closure(
             found.add(name)
             todo += imports(name, deferred)
             todo += [other for package in whole if f"{name}.".startswith(f"{package}.") for other in _modules(package)]
-    _save_imports()
+    _save_known()
     return found
 
 
@@ -65,7 +74,7 @@ def imports(module: str, deferred: bool = False) -> tuple[str, ...]:
     """Return the modules of our package, and of its own, that a module imports when it is imported, or ever if ``deferred``."""
     roots = {PACKAGE.name, module.partition(".")[0]}  # finding modules of other packages would import these packages
     names = set()
-    for level, base, name, runs in _imported(_source(module)):
+    for level, base, name, runs in _facts(_source(module))["imports"]:
         base = _absolute(level, base, module)
         if base.partition(".")[0] in roots and (runs or deferred):
             inner = base if name is None else f"{base}.{name}"
@@ -79,25 +88,59 @@ def forget() -> None:
         cached.cache_clear()
 
 
-# --- the imports of a source ------------------------------------------------------------------------------------------
+# --- the code of a source, and its imports ----------------------------------------------------------------------------
 
 
-def _imported(source: bytes) -> list[list]:
-    """Return the imports of a source: dots, module, name in it (None: the module itself), and whether importing runs them."""
-    known, key = _known_imports(), _sha256(source).hex()
+def _facts(source: bytes) -> dict:
+    """Return the digest of the ``code`` of a source, and its ``imports`` as `_imports_in` returns them."""
+    known, key = _known(), hashlib.sha256(source).hexdigest()
     if key not in known:
         known[key] = _parsed(source)
-        _new_imports.append(key)
+        _new.append(key)
     return known[key]
 
 
-def _parsed(source: bytes) -> list[list]:
-    """Return the imports of a source that is not known yet."""
-    found = []
+def _parsed(source: bytes) -> dict:
+    """Return the facts of a source that is not known yet."""
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):  # A module of another package may be no valid source.
-        return found
+        text = importlib.util.decode_source(source)
+        tree = ast.parse(text)
+        code, found = _without_comments(text, tree), _imports_in(tree)
+    except (SyntaxError, ValueError, tokenize.TokenError):  # A module of another package may be no valid source.
+        code, found = source, []
+    return {"code": hashlib.sha256(code).hexdigest(), "imports": found}
+
+
+def _without_comments(text: str, tree: ast.Module) -> bytes:
+    """Return a source without comments, docstrings and blank lines.
+
+    The rest is taken as it is: the syntax trees and tokens of two versions of Python differ. Blank lines in other strings count.
+    """
+    lines = text.split("\n")
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column].rstrip()
+    lines, kept, todo = [line.encode() for line in lines], set(), [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Constant | ast.JoinedStr):  # Python 3.11 does not know where the parts of the latter are.
+            kept |= {*range(node.lineno, node.end_lineno)}
+            continue
+        children = [*ast.iter_child_nodes(node)]
+        if isinstance(node, WITH_DOCSTRINGS) and ast.get_docstring(node, clean=False) is not None:
+            docstring = node.body[0]
+            children.remove(docstring)
+            first, last = docstring.lineno - 1, docstring.end_lineno - 1
+            rest = lines[last][docstring.end_col_offset :]
+            lines[first : last + 1] = [lines[first][: docstring.col_offset] + rest, *[b""] * (last - first)]
+        todo += children
+    return b"\n".join(line for place, line in enumerate(lines) if place in kept or line.strip())
+
+
+def _imports_in(tree: ast.Module) -> list[list]:
+    """Return the imports of a source: dots, module, name in it (None: the module itself), and whether importing runs them."""
+    found = []
     for node, runs in _import_statements(tree.body, True):
         if isinstance(node, ast.Import):
             found += [[0, alias.name, None, runs] for alias in node.names]
@@ -123,29 +166,29 @@ def _is_for_types(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in (getattr(node.test, "id", None), getattr(node.test, "attr", None))
 
 
-_new_imports: list[str] = []  # keys of `_known_imports` that are not on disk
+_new: list[str] = []  # keys of `_known` that are not on disk
 
 
 @cache
-def _known_imports() -> dict[str, list[list]]:
-    """Return the imports of known sources, by the sha256 of the source."""
+def _known() -> dict[str, dict]:
+    """Return the facts of known sources, by the sha256 of the source."""
     with contextlib.suppress(OSError, ValueError):  # There is no such folder or file, or it is damaged.
-        known = json.loads(_file_of_imports().read_bytes())
+        known = json.loads(_file_of_known().read_bytes())
         if isinstance(known, dict) and len(known) <= MOST_KEPT:
             return known
     return {}
 
 
-def _save_imports() -> None:
-    """Keep on disk which imports the sources have that were parsed."""
-    if _new_imports:
-        _new_imports.clear()
+def _save_known() -> None:
+    """Keep on disk what was found out of sources."""
+    if _new:
+        _new.clear()
         with contextlib.suppress(OSError):
-            atomic.write({_file_of_imports(): json.dumps(_known_imports()).encode()})
+            atomic.write({_file_of_known(): json.dumps(_known()).encode()})
 
 
-def _file_of_imports() -> Path:
-    """Return the file of known imports; its name depends on the code that finds them."""
+def _file_of_known() -> Path:
+    """Return the file of known sources; its name depends on the code that reads them."""
     return users_folder("imports") / f"{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]}.json"
 
 
@@ -209,8 +252,3 @@ def _modules(name: str) -> list[str]:
 def _source(module: str) -> bytes:
     path = path_of(module)
     return path.read_bytes() if path else b""
-
-
-@cache
-def _sha256(source: bytes) -> bytes:
-    return hashlib.sha256(source).digest()

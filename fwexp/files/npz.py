@@ -1,7 +1,7 @@
 """Arrays in files of numpy's format npz, read without anything that could run, and without room that the file does not fill.
 
-Files that fwexp keeps for itself are sealed: they begin with a mark, which foreign files do not have, and a digest of the rest and
-of their subject. The digest is checked before anything is unpacked.
+Files that fwexp keeps for itself are sealed: they begin with a mark, which foreign files do not have, and a digest of the rest.
+The digest is checked before anything is unpacked.
 """
 
 import contextlib
@@ -60,26 +60,26 @@ def arrays_in(file: BinaryIO, unpacked: int = 0) -> dict[str, np.ndarray]:
     return arrays
 
 
-def seal(path: Path, arrays: Mapping[str, np.ndarray], about: bytes = b"") -> None:
+def seal(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Replace a file by one that `unseal` reads; an OSError leaves it as it was, and is raised for a file that is not sealed."""
 
     def fill(file: BinaryIO) -> None:
         file.write(bytes(SEAL))
         np.savez(file, **arrays)
-        digest = _digest(file, about)
+        digest = _digest(file)
         file.seek(0)
         file.write(MARK + digest)
 
-    if os.path.lexists(path) and not _is_marked(path):
+    if os.path.lexists(path) and not is_sealed(path):
         raise OSError(errno.EEXIST, "is no file that fwexp wrote; move it away", str(path))
     atomic.write({path: fill})
 
 
-def unseal(path: Path, about: bytes = b"") -> dict[str, np.ndarray] | None:
-    """Return the arrays of a sealed file; None where there is none, or it is damaged, or about something else."""
+def unseal(path: Path) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a sealed file; None where there is none, or it is damaged."""
     try:
         with open_regular(path) as file:
-            return arrays_in(file) if file.read(SEAL) == MARK + _digest(file, about) else None
+            return arrays_in(file) if file.read(SEAL) == MARK + _digest(file) else None
     except Exception:  # it cannot be read, or was sealed by others
         return None
 
@@ -87,11 +87,11 @@ def unseal(path: Path, about: bytes = b"") -> dict[str, np.ndarray] | None:
 def remove_sealed(path: Path) -> None:
     """Remove a sealed file, as far as that can be done; files of others stay."""
     with contextlib.suppress(OSError):
-        if _is_marked(path):
+        if is_sealed(path):
             path.unlink()
 
 
-def _is_marked(path: Path) -> bool:
+def is_sealed(path: Path) -> bool:
     """Return whether a file is no link and was written by `seal`, even if it was damaged since."""
     if path.is_symlink():
         return False
@@ -102,6 +102,6 @@ def _is_marked(path: Path) -> bool:
         return False
 
 
-def _digest(file: BinaryIO, about: bytes) -> bytes:
+def _digest(file: BinaryIO) -> bytes:
     file.seek(SEAL)
-    return hashlib.file_digest(file, lambda: hashlib.sha256(about)).digest()
+    return hashlib.file_digest(file, hashlib.sha256).digest()

@@ -91,7 +91,7 @@ def run(
                 return fail(deaths.ProcessDied(), config, results_dir)
             check([config], data_dir)
             data = _data(config["dataset"], data_dir)
-            identity = {"config": config, "data": data.checksums, "sources": made_by, "built": build()}
+            identity = {"settings": config, "data": data.checksums, "code": made_by, "packages or CPU": build()}
             seconds = math.inf if checkpoint is None else checkpoint
             saved = Checkpoint(paths.checkpoint_path(final), identity, seconds, claim.is_held)
             with threads.jobs(n_jobs):

@@ -2,7 +2,6 @@
 
 import hashlib
 import itertools
-import json
 import math
 import os
 import random
@@ -135,9 +134,22 @@ def saved(path, identity=""):
     return Fragile(path, identity)
 
 
-def test_what_another_run_saved_is_left(tmp_path):
-    assert saved(tmp_path / "saved", "one").load() is not None
-    assert Fragile(tmp_path / "saved", "other").load() is None
+def test_what_another_run_saved_is_left_and_named(tmp_path, capsys):
+    path = tmp_path / "saved"
+    assert saved(path, "one").load() is not None
+    assert capsys.readouterr().err == ""
+    assert Fragile(path, "other").load() is None
+    assert capsys.readouterr().err == f"starts from scratch: identity changed since {path} was saved\n"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert Fragile(path, "one").load() is None
+    assert capsys.readouterr().err == f"starts from scratch: {path} is damaged\n"
+
+
+def test_a_state_of_a_class_that_is_gone_is_left_and_named(tmp_path, capsys, monkeypatch):
+    checkpoint = saved(tmp_path / "saved", "one")
+    monkeypatch.setattr(record, "_class", lambda module, name: (_ for _ in ()).throw(ValueError(name)))
+    assert checkpoint.load() is None
+    assert capsys.readouterr().err == f"starts from scratch: its format changed since {tmp_path / 'saved'} was saved\n"
 
 
 def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path):
@@ -190,7 +202,7 @@ def test_nothing_is_unpacked_before_its_digest(tmp_path):
     np.savez_compressed(tmp_path / "packed.npz", tree=np.zeros(2**22))
     packed = (tmp_path / "packed.npz").read_bytes()
     assert len(packed) < 2**16
-    digest = hashlib.sha256(json.dumps({"identity": ""}).encode() + packed).digest()
+    digest = hashlib.sha256(packed).digest()
     for content in (packed, bytes(32) + packed, digest + packed):
         (tmp_path / "saved").write_bytes(content)
         tracemalloc.start()

@@ -213,7 +213,7 @@ def test_caches_depend_on_the_sources_that_kernels_reach(package, read_from, tmp
 
     before = directories()
     assert before == directories()
-    (package / edited).write_text((package / edited).read_text() + "\n# edited")
+    (package / edited).write_text((package / edited).read_text() + "\nEDITED = True")
     read_from(package)
     after = directories()
     assert {name for name in "st" if before[name] != after[name]} == set(changed)
@@ -236,7 +236,7 @@ def test_an_edit_of_any_file_of_block_methods_changes_the_digest_of_their_kernel
 
     before = {module: digest(module) for module in (LOOP, "fwexp.blocks.active_set", "fwexp.solvers.excessive_gap")}
     assert digest(LOOP) == before[LOOP]
-    (folder / file).write_text((folder / file).read_text() + "\n# edited")
+    (folder / file).write_text((folder / file).read_text() + "\nEDITED = True")
     read_from(folder)
     assert {module for module in before if digest(module) != before[module]} == {LOOP, "fwexp.blocks.active_set"}
 

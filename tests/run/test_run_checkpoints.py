@@ -84,17 +84,18 @@ def test_a_killed_run_goes_on(tmp_path, killed, first_steps):
     assert np.array_equal(*weights)
 
 
-@pytest.mark.parametrize("changed", ["sources", "build", "data"])
-def test_other_code_or_data_or_cpu_begin_anew(tmp_path, killed, first_steps, monkeypatch, changed):
-    if changed == "sources":
+@pytest.mark.parametrize("changed", ["code", "packages or CPU", "data"])
+def test_other_code_or_data_or_cpu_begin_anew(tmp_path, killed, first_steps, monkeypatch, capsys, changed):
+    if changed == "code":
         monkeypatch.setattr(runner.staleness, "made_by", lambda modules: {"modules": [], "sha256": "other"})
-    elif changed == "build":
+    elif changed == "packages or CPU":
         monkeypatch.setattr(runner, "build", lambda: {"cpu_kind": "other"})
     else:
         data = runner._data(killed["dataset"], None)
         monkeypatch.setattr(runner, "_data", lambda *_: data._replace(checksums={"file": "other"}))
     runner.run(killed, tmp_path, verbose=False)
     assert first_steps == [0]
+    assert capsys.readouterr().err == f"starts from scratch: {changed} changed since {checkpoint(tmp_path, killed)} was saved\n"
 
 
 def test_what_was_saved_of_a_finished_run_is_tidied_away(tmp_path, killed):

@@ -1,5 +1,6 @@
 """Runs of other sources than those that are here."""
 
+import hashlib
 import subprocess
 import sys
 from functools import cache
@@ -20,9 +21,9 @@ def edit(monkeypatch):
     edited, source = {}, code_digest._source
     monkeypatch.setattr(code_digest, "_source", lambda module: source(module) + edited.get(module, b""))
 
-    def change(module):
+    def change(module, text=b"\nEDITED = True"):
         assert source(module)
-        edited[module] = edited.get(module, b"") + b"\n# edited"
+        edited[module] = edited.get(module, b"") + text
         staleness.current.cache_clear()
 
     yield change
@@ -125,12 +126,73 @@ def f():
 
 
 def test_every_import_is_found():
-    found = {(*place, name, runs) for *place, name, runs in code_digest._parsed(STYLES.encode())}
+    found = {(*place, name, runs) for *place, name, runs in code_digest._parsed(STYLES.encode())["imports"]}
     always = [(0, name, None) for name in ["a", "b", "b.c", "s", "t", "u", "v", "w", "y", "z", "bb"]]
     always += [(0, "k", "m"), (0, "p", "q"), (0, "p", "r"), (1, "", "e"), (2, "f.g", "h"), (2, "f.g", "j")]
     later = [(0, "aa", None), (0, "cc", None), (0, "dd", "ee"), (0, "ff", None)]
     assert found == {(*one, True) for one in always} | {(*one, False) for one in later}
-    assert code_digest._parsed(b"import a\nno python") == []
+    assert code_digest._parsed(b"import a\nno python")["imports"] == []
+
+
+COMMENTED = '''\
+#!/usr/bin/env python
+"""Ä module,
+# with no comment
+in it."""  # a comment
+
+import a  # one
+
+# alone
+
+class C:
+    'of a class'
+    x = "# no comment", (
+        # in brackets
+
+        1)
+
+    async def f(self): "short"  # ä
+
+    def g(self):
+        """of a
+        function"""; return \'\'\'a text
+
+# in it\'\'\', f"""one
+{self.x
+
+}"""
+'''
+BARE = '''\
+import a
+class C:
+    x = "# no comment", (
+        1)
+    async def f(self):{space}
+    def g(self):
+        ; return \'\'\'a text
+
+# in it\'\'\', f"""one
+{self.x
+
+}"""'''.replace("{space}", " ")
+
+
+def test_comments_docstrings_and_blank_lines_do_not_count():
+    """The bare form, and so the digest, is the same on every Python."""
+    digest = code_digest.code_of(COMMENTED.encode())
+    assert digest == hashlib.sha256(BARE.encode()).hexdigest()
+    other = COMMENTED.replace("a comment", "another").replace("Ä module", "It").replace("        # in brackets\n", "")
+    assert code_digest.code_of(other.replace("\n", "\r\n").encode()) == digest
+    for old, new in [('"# no comment"', '"# none"'), ("\n\n# in it", "\n# in it"), ("self.x\n\n", "self.x\n"), ("1)", "2)")]:
+        assert code_digest.code_of(COMMENTED.replace(old, new).encode()) != digest
+
+
+def test_a_comment_makes_no_run_stale(edit):
+    before = staleness.made_by(catalogues.modules(configured()))
+    edit("fwexp.solvers.bcfw", b"\n# edited\n")
+    assert not staleness.is_stale({"sources": before})
+    edit("fwexp.solvers.bcfw")
+    assert staleness.is_stale({"sources": before})
 
 
 def test_imports_of_known_sources_are_not_looked_for_again(tmp_path, monkeypatch):
@@ -142,7 +204,7 @@ def test_imports_of_known_sources_are_not_looked_for_again(tmp_path, monkeypatch
             next((tmp_path / "fwexp" / "imports").iterdir()).write_bytes(damage)
         wanted, before = None, len(parsed)
         for _ in range(2):
-            monkeypatch.setattr(code_digest, "_known_imports", cache(code_digest._known_imports.__wrapped__))
+            monkeypatch.setattr(code_digest, "_known", cache(code_digest._known.__wrapped__))
             code_digest.imports.cache_clear()
             found = code_digest.closure(["fwexp.solvers.ssg"], deferred=True)
             assert wanted in (None, found)
