@@ -217,7 +217,9 @@ def check_names(owner: str, given: Mapping, accepted: Collection[str], others: C
             raise OptionError(f"{owner}: {message}" + (f" (here it is {serves})" if serves else ""))
 
 
-def option(default, check: Callable, *accepted, optional: bool = False, added_later: bool = False, **bounds):
+def option(
+    default, check: Callable, *accepted, optional: bool = False, added_later: bool = False, needs: Mapping | None = None, **bounds
+):
     """Return the field of an options dataclass whose values are checked.
 
     Parameters
@@ -229,12 +231,14 @@ def option(default, check: Callable, *accepted, optional: bool = False, added_la
         Whether None is a value as well.
     added_later : bool
         Whether the field is in no key of a run while it has its default, so that the keys of runs stored before remain.
+    needs : mapping, optional
+        Values of other fields, by their names: with others the field has no effect, and only its default is accepted.
     """
 
     def checked(name: str, value):
         return None if optional and value is None else check(name, value, *accepted, **bounds)
 
-    return dataclasses.field(default=default, metadata={"check": checked, "added_later": added_later})
+    return dataclasses.field(default=default, metadata={"check": checked, "added_later": added_later, "needs": needs or {}})
 
 
 def choice(*values, function: bool = False):
@@ -279,13 +283,19 @@ def make_options(owner: str, options: type, given: Mapping, others: Collection[s
     Raises
     ------
     OptionError
-        A name that is no field.
+        A name that is no field, or a field that has no effect because of another one.
     ParameterError
         A value that the field does not accept.
     """
     fields = {field.name: field for field in dataclasses.fields(options)}
     check_names(owner, given, fields, others)
-    return options(**{name: check_field(f"{owner}{joint}{name}", value, fields[name]) for name, value in given.items()})
+    made = options(**{name: check_field(f"{owner}{joint}{name}", value, fields[name]) for name, value in given.items()})
+    for name, field in fields.items():
+        for other, values in field.metadata.get("needs", {}).items():
+            if getattr(made, name) != field.default and getattr(made, other) not in values:
+                needed = f"{other}={' or '.join(values)}"
+                raise OptionError(f"{owner}{joint}{name} goes with {needed} only, got {other}={shown(getattr(made, other))}")
+    return made
 
 
 def without_later_defaults(values: dict, options: type) -> dict:

@@ -37,10 +37,11 @@ def exact(value):
 
 
 def options_of(options: type):
-    """Yield (name, Python value) of every field of an options dataclass, all its choices among them."""
+    """Yield (name, Python value, other options that it needs) of every field of an options dataclass, for all its choices."""
     for field in dataclasses.fields(options):
         default = VALUES[field.name] if field.default is None else field.default
-        yield from ((field.name, exact(value)) for value in field.metadata.get("choices", (default,)))
+        needs = {other: values[0] for other, values in field.metadata.get("needs", {}).items()}
+        yield from ((field.name, exact(value), needs) for value in field.metadata.get("choices", (default,)))
 
 
 CATALOGUES = {"solver": SOLVERS, "dataset": DATASETS, "task": TASKS}
@@ -53,18 +54,18 @@ OWNERS = [(kind, name, catalogue[name].Options) for kind, catalogue in CATALOGUE
 TABLE = [(kind, name, *option) for kind, name, options in OWNERS if kind != "task" for option in options_of(options)]
 
 
-@pytest.mark.parametrize(("kind", "name", "option", "value"), TABLE)
-def test_numpy_scalars_are_options_like_pythons(kind, name, option, value):
-    plain = getattr(CHECKS[kind](name, {option: value}), option)
+@pytest.mark.parametrize(("kind", "name", "option", "value", "needs"), TABLE)
+def test_numpy_scalars_are_options_like_pythons(kind, name, option, value, needs):
+    plain = getattr(CHECKS[kind](name, needs | {option: value}), option)
     for scalar in numpy_scalars(value):
-        taken = getattr(CHECKS[kind](name, {option: scalar}), option)
+        taken = getattr(CHECKS[kind](name, needs | {option: scalar}), option)
         assert taken == plain
         assert type(taken) is type(plain)
 
 
 @pytest.mark.parametrize("option", MAPPINGS)
 def test_numpy_scalars_are_fields_of_mappings_like_pythons(option):
-    for name, value in options_of(MAPPINGS[option]):
+    for name, value, _ in options_of(MAPPINGS[option]):
         plain = getattr(check_options(SOLVERS["bcfw"], {option: {name: value}}), option)
         for scalar in numpy_scalars(value):
             taken = getattr(check_options(SOLVERS["bcfw"], {option: {name: scalar}}), option)
@@ -105,6 +106,7 @@ REFUSED = [
     ("solver kernel_bcfw", {"coef0": -1}, "coef0 must be a number >= 0, got -1"),
     *(("solver approx_bcfw", {"nu": x}, f"nu must be a number > 0 and <= 1, got {x}") for x in (0, 1.1, np.nan, np.bool_(True))),
     *(("solver approx_bcfw", {"delta": x}, f"delta must be a number >= 0, got {x}") for x in (-1, np.inf)),
+    ("solver kernel_bcfw", {"gamma": 2.0}, "gamma goes with kernel=poly or rbf only, got kernel='linear'"),
     ("solver approx_bcfw", {"sampling": "max"}, "sampling must be one of uniform, perm, cyclic; got 'max'"),
     *(("dataset ocr", {"split": x}, f"split must be one of ocr2, ocr; got {x}") for x in (None, ["ocr"])),
     *(("dataset ocr", {"n": x}, f"n must be an integer >= 1, got {x}") for x in (0, -1, 1.5, True)),

@@ -8,7 +8,7 @@ import numpy as np
 from fwexp.convex.frank_wolfe import FrankWolfe, Uncertified
 from fwexp.convex.method import OpenLoopOptions, View
 from fwexp.convex.steps import STEPS
-from fwexp.options import check_fraction, check_integer, choice, option
+from fwexp.options import check_fraction, check_integer, check_number, choice, option
 
 
 class Averaged(Uncertified, FrankWolfe):
@@ -45,6 +45,7 @@ class MomentumOptions(OpenLoopOptions):
     """
 
     step: str = choice("open_loop", *STEPS[:3], function=True)
+    ell: float = option(2.0, check_number, "a finite number >= 1", least=1.0, added_later=True)  # of all steps
     momentum: float | None = option(None, check_fraction, optional=True)
 
 

@@ -32,7 +32,7 @@ class BlockOptions(OpenLoopOptions):
 
     rule: str = choice(*RULES)
     direction: str = choice("fw", "pairwise")
-    refresh: int = option(10, check_integer, 0)
+    refresh: int = option(10, check_integer, 0, needs={"rule": ("gap",)})
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class OpenLoopOptions:
     """
 
     step: str = choice(*steps.STEPS[:4], function=True)
-    ell: float = option(2.0, check_number, "a finite number >= 1", least=1.0, added_later=True)
+    ell: float = option(2.0, check_number, "a finite number >= 1", least=1.0, added_later=True, needs={"step": ("open_loop",)})
 
 
 @dataclass

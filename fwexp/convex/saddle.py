@@ -264,6 +264,9 @@ class DualExtragradient(SaddleMethod):
         return self.state.arrays["y"] / self.step if self.step else self._start()[1]
 
 
+LINEAR_RATE = {"step": ("linear_rate",)}
+
+
 @dataclass(frozen=True)
 class SaddleOptions:
     """Options of saddle-point Frank-Wolfe.
@@ -280,8 +283,8 @@ class SaddleOptions:
     """
 
     step: str = choice("open_loop", "adaptive", "linear_rate")
-    beta: float | None = option(None, check_positive, optional=True)
-    delta: float | None = option(None, check_positive, optional=True)
+    beta: float | None = option(None, check_positive, optional=True, needs=LINEAR_RATE)
+    delta: float | None = option(None, check_positive, optional=True, needs=LINEAR_RATE)
 
 
 @dataclass(frozen=True)

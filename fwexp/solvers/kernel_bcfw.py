@@ -51,10 +51,17 @@ class KernelOptions:
     """
 
     kernel: str = choice(*KINDS)
-    degree: int = option(3, check_integer, 1)
-    gamma: float | None = option(None, check_number, "a positive number or null (1/number of features)", above=0.0, optional=True)
+    degree: int = option(3, check_integer, 1, needs={"kernel": ("poly",)})
+    gamma: float | None = option(
+        None,
+        check_number,
+        "a positive number or null (1/number of features)",
+        above=0.0,
+        optional=True,
+        needs={"kernel": ("poly", "rbf")},
+    )
     # less would not always be a kernel
-    coef0: float = option(0.0, check_number, "a number >= 0", least=0.0)
+    coef0: float = option(0.0, check_number, "a number >= 0", least=0.0, needs={"kernel": ("poly",)})
     line_search: bool = choice(True, False)
 
 

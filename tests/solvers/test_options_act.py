@@ -1,0 +1,122 @@
+"""Every option of every solver changes the run on a problem where it should, or is rejected."""
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+
+import fwexp
+from fwexp.blocks.acceleration import AccelerateOptions
+from fwexp.convex import Bilinear, L1Ball, LeastSquares, Product, Simplex, minimize, saddle_point
+from fwexp.errors import OptionError
+from fwexp.solvers import SOLVERS
+from fwexp.solvers.bcfw_options import CacheOptions
+from fwexp.testing import small_chains
+from tests.small_problems import run_in_plain_python
+
+# Values other than the defaults, of options without choices; then those of some solvers, and the options that others need.
+VALUES = {
+    "cache": True,
+    "accelerate": True,
+    "refresh": 1,
+    "nu": 0.5,
+    "delta": 0.5,
+    "qp_tol": 0.5,
+    "scale": 0.1,
+    "degree": 2,
+    "gamma": 0.5,
+    "coef0": 1.0,
+    "memory": 1,
+    "batch": 2,
+    "size": 1,
+    "qp_share": 0.0,
+    "qp_visits": 1.0,
+    "qp_enough": 1.0,
+    "removal": 1,
+    "pull": 0.0,
+    "K": 5.0,
+    "ell": 4.0,
+    "momentum": 0.3,
+    "eta": 0.5,
+    "ratio": 4.0,
+    "cache.F": 4.0,
+    "cache.nu": 4.0,
+    "cache.size": 2,
+    "accelerate.kap": 1.0,
+    "accelerate.period": 1.0,
+    "accelerate.start": 4.0,
+    "accelerate.early": 8.0,
+    "accelerate.refresh": False,
+}
+OF_SOLVER = {("one_slack", "cache"): (0, 5), ("sp_fw", "beta"): (1.0, 2.0), ("sp_fw", "delta"): (1.0, 2.0)}
+SWITCHES = {"cache": CacheOptions, "accelerate": AccelerateOptions}
+LINEAR_RATE = {"beta": 1.0, "delta": 1.0}
+NEEDED = {
+    ("auto", "line_search"): {"step": "fw"},
+    ("bcfw", "accelerate.early"): {"accelerate.start": 12.0},
+    ("bcfw", "accelerate.refresh"): {"sampling": "gap"},
+    ("sp_fw", "beta"): LINEAR_RATE,
+    ("sp_fw", "delta"): LINEAR_RATE,
+    ("sp_fw", "step", "linear_rate"): LINEAR_RATE,
+}
+SAME = {"auto"}  # which chooses another one
+OPTIONS = {(name, field.name): field for name in SOLVERS for field in dataclasses.fields(SOLVERS[name].Options)}
+OPTIONS |= {("bcfw", f"{of}.{field.name}"): field for of, kind in SWITCHES.items() for field in dataclasses.fields(kind)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plain_python():
+    with pytest.MonkeyPatch.context() as patch:
+        run_in_plain_python(patch)
+        yield
+
+
+def structured(name, option, **options):
+    """Return the log of a run on classes, or on chains, which have many labelings."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=12)
+    X = (np.eye(4)[y] + rng.normal(size=(12, 4))) * rng.uniform(0.5, 2.0, size=(12, 1))
+    problem = (
+        small_chains()
+        if option == "size"
+        else fwexp.multiclass_problem(X, y, 4, nonnegative=slice(0, 8) if option == "constrained_search" else None)
+    )
+    bounds = {"lam": 0.02, "max_passes": 15, "gap_tol": 0.0, "schedule": 0.5}
+    return fwexp.solve(problem, name, objective=SOLVERS[name].objectives[0], **bounds, **options).trace
+
+
+def convex(name, option, **options):
+    """Return the log of a minimisation or of a game; line searches need a quadratic function."""
+    rng, bounds = np.random.default_rng(0), {"max_iter": 40, "gap_tol": 0.0, "schedule": 1}
+    if "saddle" in SOLVERS[name].kinds:
+        game = Bilinear(rng.normal(size=(5, 4)), Simplex(5), Simplex(4))
+        return saddle_point(game, method=name, **bounds, **options).trace
+    f = LeastSquares(rng.normal(size=(40, 12)), rng.normal(size=40))
+    over = Product([Simplex(4)] * 3) if name.startswith("block") and name != "blended_pairwise" else L1Ball(12)
+    return minimize(f, over, method=name, **bounds, **options).trace
+
+
+@cache
+def run(name, option, *options):
+    given = {}
+    for key, value in options:
+        of, _, inner = key.partition(".")
+        given |= {of: given.get(of, {}) | {inner: value}} if inner else {key: value}
+    trace = (structured if "structured" in SOLVERS[name].kinds else convex)(name, option, **given)
+    return trace[["passes" if "passes" in trace else "iterations", "primal", "dual"]].to_numpy().tobytes()
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_options_act_or_are_rejected(name, option):
+    field = OPTIONS[name, option]
+    values = field.metadata.get("choices") or OF_SOLVER.get((name, option)) or (field.default, VALUES[option])
+    needs = {other: accepted[0] for other, accepted in field.metadata.get("needs", {}).items()}
+    runs = {}
+    for value in set(values) - SAME:
+        given = NEEDED.get((name, option), {}) | NEEDED.get((name, option, value), {}) | needs | {option: value}
+        runs.setdefault(run(name, option, *given.items()), []).append(value)
+    assert [equal for equal in runs.values() if len(equal) > 1] == []
+    if needs and name != "stochastic":  # whose step is the one that is needed
+        with pytest.raises(OptionError, match=rf"{option} goes with {next(iter(needs))}=.* only, got "):
+            run(name, option, (option, values[1]))
