@@ -4,6 +4,7 @@
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from fwexp.errors import OptionError, ParameterError, unknown
@@ -16,6 +17,12 @@ class Arguments(NamedTuple):
     words: list[str]
     flags: dict[str, str]  # with their values, "" for those that take none
     keys: dict[str, str | None]
+
+    @property
+    def folders(self) -> tuple[Path, Path]:
+        """The store, and the folder for what a command draws or decides from it: ``out``, by default the store."""
+        results_dir = folders.check_folder("results_dir", self.keys.get("results_dir", "results"))
+        return results_dir, folders.check_folder("out", self.keys["out"]) if "out" in self.keys else results_dir
 
 
 def command(

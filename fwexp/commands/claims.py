@@ -7,12 +7,11 @@ from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import OptionError, ParameterError
-from fwexp.files import folders
 from fwexp.run.config import PRESETS
 
 USAGE = """\
 usage: fwexp claims [PAPER] [--run | --archive FILE] [--strict] [--preset full|smoke]
-                    [results_dir=DIR] [data_dir=DIR] [published=DIR]
+                    [results_dir=DIR] [data_dir=DIR] [published=DIR] [out=DIR]
 
 Check the papers' claims against stored runs. Prints one line per claim: the verdict, its place in the paper, and the reason if it
 is not `holds`. The verdicts are
@@ -30,9 +29,10 @@ is not `holds`. The verdicts are
   --archive FILE    decide from the runs in a file of `fwexp publish --archive`, without a store
 
 Writes DIR/claims/<paper>.json: statements, places, criteria, numbers, verdicts at other thresholds where we chose the threshold,
-and the keys of the runs. published=DIR is the folder that --strict compares with (default: results/published).
+and the keys of the runs. published=DIR is the folder that --strict compares with (default: results/published). out=DIR is another
+folder for the verdicts, if the store may not be written.
 """
-ACCEPTED = {"switches": ("--run", "--strict"), "flags": {"--preset": PRESETS, "--archive": ()}, "keys": ("published",)}
+ACCEPTED = {"switches": ("--run", "--strict"), "flags": {"--preset": PRESETS, "--archive": ()}, "keys": ("published", "out")}
 WIDTH = 110
 
 
@@ -60,13 +60,15 @@ def main(given: Arguments) -> int:
     preset = flags.get("--preset", "full")
     if "--run" in flags and "--archive" in flags:
         raise OptionError("fwexp claims takes either --run or --archive, because claims are decided from the archive alone")
+    from fwexp import store
     from fwexp.papers.claims.registry import of_paper
     from fwexp.papers.claims.verdict_records import check_all, check_writable, run_missing, save, summary
 
     claims = of_paper(*names)
-    results_dir = folders.check_folder("results_dir", keys.get("results_dir", "results"))
+    results_dir, out = given.folders
     published = _published(Path(keys.get("published", "results/published")), claims) if "--strict" in flags else None
-    check_writable(claims, results_dir, preset)
+    store.check_writable(out, "out")
+    check_writable(claims, out, preset)
     failed = None
     if "--run" in flags:
         from fwexp.errors import RunsFailed
@@ -80,7 +82,7 @@ def main(given: Arguments) -> int:
     for record in records.values():
         print(line(record))
     print(summary(records))
-    for path in save(records, results_dir, preset):
+    for path in save(records, out, preset):
         print(path)
     if failed:
         raise failed

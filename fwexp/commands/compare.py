@@ -15,7 +15,7 @@ from fwexp.run.config import names
 
 USAGE = """\
 usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP] [--format text|csv|latex]
-                     [--config-dir DIR] [results_dir=DIR]
+                     [--config-dir DIR] [results_dir=DIR] [out=DIR]
 
 Compare stored runs of methods: passes and time to given duality gaps, with 95 % intervals over seeds and tests, on all problems
 of which every side has runs. Runs nothing. A SIDE is
@@ -36,14 +36,14 @@ sides over problems and seeds, with Holm's correction; each side against the bes
 and lam. If a side has no dual on a problem (ssg, for example), all sides are measured there by the primal above the best dual of
 any stored run. Tests take, for each problem, the smallest gap that more than half of the seeds of every side reach. Writes
 performance profiles and a critical-difference diagram (Friedman, Nemenyi) to DIR/figures/compare/; the names of the files contain
-the sides, --dataset, --lam and --gaps.
+the sides, --dataset, --lam and --gaps. out=DIR is another folder for them, if the store may not be written.
 """
 FORMATS = ("text", "csv", "latex")
 FILTERS = ("--dataset", "--lam", "--gaps")  # flags that the names of files contain, because they change what is drawn
 FLAGS = dict.fromkeys((*FILTERS, "--config-dir"), ()) | {"--format": FORMATS}
 
 
-@command("fwexp compare", USAGE, words=math.inf, offers=methods, flags=FLAGS, in_words=":/[")
+@command("fwexp compare", USAGE, words=math.inf, offers=methods, flags=FLAGS, keys=("out",), in_words=":/[")
 def main(given: Arguments) -> int:
     """Run ``fwexp compare`` with the arguments after ``compare``.
 
@@ -57,8 +57,8 @@ def main(given: Arguments) -> int:
     UserError
         Unknown methods, flags or keys; nothing to compare.
     """
-    words, flags, keys = given
-    results_dir = keys.get("results_dir", "results")
+    words, flags, _ = given
+    results_dir, out = given.folders
     if len(words) < 2 or len(set(words)) < len(words):
         raise OptionError(f"fwexp compare takes two different methods or more, got {' '.join(words) or 'none'}")
     gaps = _numbers("--gaps", flags["--gaps"]) if "--gaps" in flags else None
@@ -68,6 +68,7 @@ def main(given: Arguments) -> int:
     if "--lam" in flags:
         lams = flags["--lam"].split(",")
         filters["lam"] = [lam if lam == "1/n" else _numbers("--lam", lam)[0] for lam in lams]
+    from fwexp import store
     from fwexp.papers import comparison, figure_files
     from fwexp.papers.figure_variants import label
 
@@ -77,9 +78,9 @@ def main(given: Arguments) -> int:
     sides = [comparison.parse(word, results_dir, config_dir) for word in words]
     if len({side.store is None for side in sides}) > 1:
         raise OptionError("fwexp compare takes methods or folders, not both")
-    folder = folders.check_folder("results_dir", results_dir) / "figures" / "compare"
     chosen = [f"{flag.lstrip('-')}={flags[flag]}" for flag in FILTERS if flag in flags]
-    stem = folder / label("-".join([*words, *chosen]))
+    store.check_writable(out, "out")
+    stem = out / "figures" / "compare" / label("-".join([*words, *chosen]))
     for path in (stem, _of_ranks(stem)):
         figure_files.check_writable(path, figure_files.PICTURE)
     results = comparison.load(sides, results_dir, **filters)

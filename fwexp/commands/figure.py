@@ -4,7 +4,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
@@ -14,16 +14,17 @@ from fwexp.run.config import LAUNCHERS, PRESETS
 from fwexp.store.keys import GROUPS
 
 USAGE = """\
-usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [results_dir=DIR] [data_dir=DIR]
+usage: fwexp figure [NAME ...] [--dry-run] [--preset full|smoke] [--archive FILE] [results_dir=DIR] [data_dir=DIR] [out=DIR]
                     [hydra/launcher=basic|joblib|dask] [hydra.launcher.KEY=VALUE ...] [force=stale|true]
                     [dataset=NAME] [dataset.KEY=VALUE ...] [lam=LAM,LAM] [--format FORMATS] [--style FILE] [--width WIDTH]
-       fwexp figure --from 'KEY=VALUE[,VALUE] ...' [--x passes|time] [--y gap|primal|test_error|...] [--format ...]
+       fwexp figure --from 'KEY=VALUE[,VALUE] ...' [--x passes|time] [--y gap|primal|test_error|...] [--format ...] [out=DIR]
 
 Run what a figure needs and the store lacks, then draw the figure.
 
   NAME              a figure, or a paper for all of its figures (default: list all figures)
   --dry-run         list missing runs only
   --preset smoke    run few seeds and passes, as a quick check; the files are called NAME-smoke
+  --archive FILE    take runs from a file of `fwexp publish --archive` first, and make only what it lacks
   hydra/launcher    basic runs one run at a time; joblib runs several at once, and is the default where it is installed if the
                     figure shows no timings or the preset is smoke; dask runs on a cluster (docs/tutorials/cluster.md)
   force=stale       repeat runs made by another version of the code; force=true repeats all
@@ -33,6 +34,7 @@ Run what a figure needs and the store lacks, then draw the figure.
   --width WIDTH     width of a figure of curves, such as 3.25in, 8cm or 240pt
   --from FILTERS    draw the stored runs that match (filters of fwexp ls), one panel for each data set and lam; runs nothing
   --x, --y          columns of the trace that --from draws (default: gap against passes)
+  out=DIR           another folder for the files, if the store may not be written (default: results_dir)
 
 Writes DIR/figures/NAME.png, .svg, .csv (the numbers in the picture) and .json (commit, versions, runs); for a table, .md instead of
 the pictures. With several figures, fwexp first makes all runs that can share the machine. Figures that show timings are then run
@@ -40,9 +42,11 @@ and drawn one at a time. Figures that fail are named at the end, and all others 
 """
 FORCE = {"stale": "stale", "true": True, "false": False}
 OVERRIDES = ("dataset", "dataset.", "lam")
+FOLDERS = "results_dir", "data_dir", "out"
 LAUNCHED = {"hydra/launcher": LAUNCHERS, "hydra.launcher.": ()}
-FLAGS = {"--preset": PRESETS} | dict.fromkeys(("--format", "--style", "--width", "--from", "--x", "--y"), ())
-ACCEPTED = {"switches": ("--dry-run",), "flags": FLAGS, "keys": {**LAUNCHED, "force": FORCE, **dict.fromkeys(OVERRIDES, ())}}
+FLAGS = {"--preset": PRESETS} | dict.fromkeys(("--archive", "--format", "--style", "--width", "--from", "--x", "--y"), ())
+KEYS = {"out": (), **LAUNCHED, "force": FORCE, **dict.fromkeys(OVERRIDES, ())}
+ACCEPTED = {"switches": ("--dry-run",), "flags": FLAGS, "keys": KEYS}
 
 
 def _papers() -> list[str]:
@@ -94,22 +98,35 @@ def main(given: Arguments) -> int:
         print(*(f"{name:{width}}  {figure.title}" for name, figure in FIGURES.items()), sep="\n")
         return 0
     names = _chosen(words)
-    places = {"results_dir": keys.get("results_dir", "results"), "preset": flags.get("--preset", "full")}
+    results_dir, out = given.folders
+    preset, archive = flags.get("--preset", "full"), Path(flags["--archive"]) if "--archive" in flags else None
     overrides = {key: value for key, value in keys.items() if key in OVERRIDES or key.startswith("dataset.")}
     look = _look(flags)
-    if "--dry-run" in flags:
-        for name in names:
-            _list_missing(name, overrides=overrides, **places)
-        return 0
-    options = launched(given) | {"force": FORCE[keys.get("force", "false")], "overrides": overrides, "look": look}
+    if archive or "--dry-run" in flags:
+        from fwexp.papers.figure_pipeline import runs_of
+        from fwexp.store.archive import runs
+
+        needed = {name: runs_of(name, preset, overrides) for name in names}
+        if "--dry-run" in flags:
+            _list_missing(needed, results_dir, {run.key for run in runs(archive)} if archive else set())
+            return 0
+        restore(archive, results_dir, {key for configs in needed.values() for key in configs})
+    options = launched(given) | {"force": FORCE[keys.get("force", "false")], "overrides": overrides, "look": look, "preset": preset}
     from fwexp.papers.figure_pipeline import makers
 
-    made = makers(names, data_dir=keys.get("data_dir"), **options, **places)
+    made = makers(names, results_dir, keys.get("data_dir"), out=out, **options)
     if len(names) == 1:
         print_files(*made.values())
     elif failed := attempt([(name, name, functools.partial(print_files, make)) for name, make in made.items()]):
         raise RunsFailed(f"{len(failed)} of {len(names)} figures failed: {', '.join(failed)}; repeat the command to try again")
     return 0
+
+
+def restore(path: Path, results_dir: Path, wanted: Collection[str] | None = None) -> None:
+    """Store the runs of an archive, only those with wanted keys if these are given, as far as they are missing."""
+    from fwexp.store import archive
+
+    print_line(f"{path}: {len(archive.restore(path, results_dir, wanted))} runs were not in {results_dir}")
 
 
 def _look(flags: Mapping[str, str]):
@@ -124,16 +141,20 @@ def _draw_stored(given: Arguments) -> int:
     from fwexp.papers.figure_variants import stored_figure
 
     words, flags, keys = given
-    others = [*words, *sorted(flags.keys() & {"--preset", "--dry-run"}), *sorted(keys.keys() - {"results_dir", "data_dir"})]
+    others = [*words, *sorted(flags.keys() & {"--preset", "--dry-run"}), *sorted(keys.keys() - set(FOLDERS))]
     if others:
-        raise OptionError(f"--from takes only --x, --y, --format, --style, --width and results_dir=, got {others[0]}")
+        raise OptionError(
+            f"--from takes only --archive, --x, --y, --format, --style, --width, results_dir= and out=, got {others[0]}"
+        )
     pairs = [word.partition("=") for word in flags["--from"].split()]
     if not pairs or not all(key and value for key, _, value in pairs):
         raise OptionError(f"--from must be KEY=VALUE with spaces between, got {flags['--from']!r}")
-    results_dir = keys.get("results_dir", "results")
+    results_dir, out = given.folders
+    if "--archive" in flags:
+        restore(Path(flags["--archive"]), results_dir)
     filters = read_filters({key: value for key, _, value in pairs}, results_dir)
     axes = flags.get("--x", "passes"), flags.get("--y", "gap")
-    print(*stored_figure(filters, flags["--from"], *axes, _look(flags), results_dir), sep="\n")
+    print(*stored_figure(filters, flags["--from"], *axes, _look(flags), results_dir, out), sep="\n")
     return 0
 
 
@@ -161,13 +182,12 @@ def attempt(jobs: Sequence[tuple[str, str, Callable[[], object]]]) -> list[str]:
     return failed
 
 
-def _list_missing(name: str, **places) -> None:
-    from fwexp.papers.figure_pipeline import missing_runs
+def _list_missing(needed: Mapping[str, Mapping[str, dict]], results_dir: Path, archived: Collection[str]) -> None:
+    from fwexp import store
 
-    missing, total = missing_runs(name, **places)
-    for config in missing:
-        print(describe(config))
-    print(f"{name}: {total} runs, {len(missing)} missing")
+    for name, configs in needed.items():
+        missing = [c for key, c in configs.items() if key not in archived and not store.is_stored(results_dir, c)]
+        print(*map(describe, missing), f"{name}: {len(configs)} runs, {len(missing)} missing", sep="\n")
 
 
 def describe(config: dict) -> str:

@@ -5,15 +5,16 @@
 from fwexp.commands.arguments import Arguments, command
 
 USAGE = """\
-usage: fwexp report [results_dir=DIR]
+usage: fwexp report [results_dir=DIR] [out=DIR]
 
 Write the HTML report to DIR/report/: findings, all drawn figures and tables, the papers' claims, an explorer of all runs, the
 fastest methods, and a page per run. Open DIR/report/index.html; it needs no network. Figures that are not drawn in DIR are shown
 from DIR/published. Runs nothing: fwexp figure NAME and fwexp claims --run do. Needs plotly and jinja2 (the extra report).
+out=DIR is another folder for the report and the verdicts, if the store may not be written; figures drawn there are shown, too.
 """
 
 
-@command("fwexp report", USAGE)
+@command("fwexp report", USAGE, keys=("out",))
 def main(given: Arguments) -> int:
     """Run ``fwexp report`` with the arguments after ``report``.
 
@@ -29,5 +30,5 @@ def main(given: Arguments) -> int:
     """
     from fwexp.papers.report.build import build
 
-    print(build(given.keys.get("results_dir", "results")))
+    print(build(*given.folders))
     return 0

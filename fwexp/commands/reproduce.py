@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
-from fwexp.commands.figure import LAUNCHED, attempt, launched, print_files
+from fwexp.commands.figure import LAUNCHED, attempt, launched, print_files, restore
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, not_installed
 from fwexp.files import folders
@@ -67,23 +67,23 @@ def main(given: Arguments) -> int:
     from fwexp.papers.claims import all_claims
     from fwexp.papers.claims.verdict_records import check_writable as check_claims
     from fwexp.papers.report.build import check_writable as check_report
-    from fwexp.papers.reproduce.plan import plan, table
+    from fwexp.papers.reproduce.plan import plan, published_runs, table
 
     if "--dry-run" not in given.flags:
         store.check_writable(results_dir)
         check_report(results_dir)
         check_claims(all_claims(), results_dir, preset)
-    archived: list[str] = []
+    archived: list = []
     if "--archive" in given.flags:
         from fwexp.store import archive
 
         path = Path(given.flags["--archive"])
         if "--dry-run" in given.flags:
-            archived = archive.keys(path)
+            archived = archive.runs(path)
         else:
-            print_line(f"{path}: {len(archive.restore(path, results_dir))} runs were not in {results_dir}")
+            restore(path, results_dir)
     print_line("reading the experiments")
-    steps = plan(results_dir, preset, archived)
+    steps = plan(results_dir, preset, archived, published_runs())
     print(table(steps))
     if "--dry-run" in given.flags:
         return 0

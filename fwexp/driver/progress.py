@@ -1,13 +1,17 @@
 """Progress of a run on standard error: a bar on a terminal, one line per logged pass in a file or pipe."""
 
 import contextlib
+import math
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from fwexp.driver.clock import noticing
 from fwexp.driver.trace import ERRORS, TRACE_COLUMNS, ending, is_known
 
 ERASE = "\r\x1b[K"
+PROGRESS = 30.0  # seconds between two lines of progress, if they are not on a terminal
 _kept_below = False  # whether the next line replaces the latest one
 
 
@@ -17,6 +21,21 @@ def print_line(text: str, *, keep_below: bool = False) -> None:
     with contextlib.suppress(OSError):
         print((ERASE if _kept_below else "") + text, end="" if keep_below else "\n", file=sys.stderr, flush=True)  # noqa: T201
     _kept_below = keep_below
+
+
+Item = TypeVar("Item")
+
+
+def counted(items: Sequence[Item], what: str) -> Iterator[Item]:
+    """Yield items, and print how many are done: on a terminal in one line, which is erased at the end, else now and then."""
+    on_terminal, when = sys.stderr.isatty(), -math.inf
+    for number, item in enumerate(items):
+        if on_terminal or time.monotonic() - when > PROGRESS:
+            when = time.monotonic()
+            print_line(f"{number} of {len(items)} {what}", keep_below=on_terminal)
+        yield item
+    if on_terminal:
+        print_line("", keep_below=True)
 
 
 def telling_of_compilation(enabled: bool) -> contextlib.AbstractContextManager:

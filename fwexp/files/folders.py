@@ -58,7 +58,7 @@ def check_folder(key: str, value) -> Path:
         os.fsencode(value)
         path = Path(value).expanduser()
         is_other = exists(path) and not is_folder(path)
-        published = key == "results_dir" and exists(path / "provenance.json")
+        published = key in ("results_dir", "out") and exists(path / "provenance.json")
     except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "" if isinstance(error, ValueError) else str(error)
         raise ParameterError(f"{key} must be the name of a folder, got {value!r}" + (f" ({reason})" if reason else "")) from error

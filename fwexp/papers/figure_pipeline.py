@@ -17,7 +17,7 @@ from fwexp.papers.figure_variants import Look, on_other_data
 from fwexp.papers.origin import Origin, facts, reservations
 from fwexp.store.records import Damaged
 
-__all__ = ["PICTURE", "TABLE", "Figure", "make_figure", "makers", "missing_runs", "save_figure", "stored_results"]
+__all__ = ["PICTURE", "TABLE", "Figure", "make_figure", "makers", "runs_of", "save_figure", "stored_results"]
 
 
 def make_figure(
@@ -74,6 +74,7 @@ def makers(
     force: bool | str = False,
     overrides: Mapping[str, str] = MappingProxyType({}),
     look: Look = Look(),  # noqa: B008  frozen
+    out=None,
 ) -> dict[str, Callable[[], list[Path]]]:
     """Run, as one sweep, the side-by-side runs of figures; return functions that do the rest for each figure.
 
@@ -91,18 +92,23 @@ def makers(
         Other data sets and lam, see `fwexp.papers.figure_variants.on_other_data`.
     look : Look
         Further formats, style and width.
+    out : path, optional
+        Folder that gets the files; by default the store.
 
     Returns
     -------
     dict
         By name, in their order: a function without arguments that completes `make_figure` and raises its errors.
     """
+    from fwexp import store
+
+    store.check_writable(out or results_dir, "out" if out else "results_dir")
     plans, made = [], {}
     where = {"results_dir": results_dir, "data_dir": data_dir}
     run = functools.partial(_run, **where, settings=settings, force=force, tried={})
     for name in names:
         try:
-            plan = _Plan.of(name, results_dir, preset, launcher, overrides, look)
+            plan = _Plan.of(name, out or results_dir, preset, launcher, overrides, look)
         except UserError as error:  # its turn will come
             made[name] = functools.partial(_fail, error)
         else:
@@ -127,11 +133,11 @@ class _Plan:
     error: UserError | RunsFailed | None = None
 
     @classmethod
-    def of(cls, name: str, results_dir, preset: str | None, launcher=None, overrides=(), look: Look | None = None) -> "_Plan":
-        figure, preset = FIGURES.find(name), preset or "full"
-        figure, configs = on_other_data(figure, overrides, preset) if overrides else (figure, configs_of(figure, preset))
+    def of(cls, name: str, out, preset: str | None, launcher=None, overrides=MappingProxyType({}), look=None) -> "_Plan":
+        preset = preset or "full"
+        figure, configs = _figure_and_configs(name, preset, overrides)
         name = figure.name if preset == "full" else f"{figure.name}-{preset}"
-        stem = check_folder("results_dir", results_dir) / "figures" / name
+        stem = check_folder("results_dir", out) / "figures" / name
         look = look or Look()
         return cls(look.of(figure), preset, stem, configs, launcher or figure.launcher(preset), look)
 
@@ -216,14 +222,16 @@ def configs_of(figure: Figure, preset: str) -> list[dict]:
     return sweep.expand([f"+experiment={figure.preset}"], preset=preset) if figure.has_runs else []
 
 
-def missing_runs(
-    name: str, results_dir="results", preset: str | None = None, overrides: Mapping[str, str] = MappingProxyType({})
-) -> tuple[list[dict], int]:
-    """Return the configurations of a figure whose runs are not stored, and the number of all its runs."""
+def _figure_and_configs(name: str, preset: str, overrides: Mapping[str, str]) -> tuple[Figure, list[dict]]:
+    figure = FIGURES.find(name)
+    return on_other_data(figure, overrides, preset) if overrides else (figure, configs_of(figure, preset))
+
+
+def runs_of(name: str, preset: str = "full", overrides: Mapping[str, str] = MappingProxyType({})) -> dict[str, dict]:
+    """Return the configurations of all runs of a figure, by key."""
     from fwexp import store
 
-    configs = _Plan.of(name, results_dir, preset, overrides=overrides).configs
-    return [config for config in configs if not store.is_stored(results_dir, config)], len(configs)
+    return {store.key_of(config): config for config in _figure_and_configs(name, preset, overrides)[1]}
 
 
 def stored_results(configs: Sequence[dict], results_dir="results"):

@@ -125,7 +125,9 @@ def label(text: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 9]}-{sha256(text.encode())[:8]}"
 
 
-def stored_figure(filters: Mapping[str, Sequence], words: str, x: str, y: str, look: Look, results_dir) -> list[Path]:
+def stored_figure(
+    filters: Mapping[str, Sequence], words: str, x: str, y: str, look: Look, results_dir: Path, out: Path
+) -> list[Path]:
     """Draw the stored runs that match filters, without a declaration, and return the files.
 
     Parameters
@@ -137,17 +139,17 @@ def stored_figure(filters: Mapping[str, Sequence], words: str, x: str, y: str, l
     x, y : str
         Columns of the trace to draw: ``y`` against ``x``.
     look : Look
-    results_dir : path
-        The store.
+    results_dir, out : Path
+        The store, and the folder that gets the files.
     """
     from fwexp import store
-    from fwexp.files.folders import check_folder
     from fwexp.papers.figure_files import check_writable, save_figure
     from fwexp.papers.origin import Origin, facts, reservations
     from fwexp.plots.stored import chart_of
 
     name = f"from/{label(f'{words} {x} {y}')}"
-    stem = check_folder("results_dir", results_dir) / "figures" / name
+    stem = out / "figures" / name
+    store.check_writable(out, "out")
     check_writable(stem, (*PICTURE, *look.more))
     runs = store.find_runs(results_dir, **filters)
     if not runs:

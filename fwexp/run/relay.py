@@ -16,14 +16,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from fwexp.driver.progress import print_line
+from fwexp.driver.progress import PROGRESS, print_line
 from fwexp.errors import ParameterError
 from fwexp.files.atomic import HIDDEN, hidden, write
 from fwexp.files.folders import exists, none_left_empty
 from fwexp.files.processes import is_gone
 
 SECONDS = 0.2  # between two readings
-PROGRESS = 30.0  # seconds between two lines of progress of a sweep, if they are not on a terminal
 SWEEP = "sweep.json"
 
 

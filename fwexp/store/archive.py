@@ -72,15 +72,15 @@ def read(path: Path):
     return results_of([(run, contents[TRACE]) for run, contents in _runs(path)])
 
 
-def keys(path: Path) -> list[str]:
-    """Return the keys of the runs in an archive; raises what `read` does."""
-    return [run.key for run, _ in _runs(path)]
+def runs(path: Path) -> list[StoredRun]:
+    """Return the runs in an archive, without their files; raises what `read` does."""
+    return [run for run, _ in _runs(path)]
 
 
-def restore(path: Path, results_dir: Path) -> list[str]:
+def restore(path: Path, results_dir: Path, wanted: Collection[str] | None = None) -> list[str]:
     """Store the runs of an archive that a store lacks, or has without their weights; return their keys.
 
-    Runs that another process makes, and damaged ones, are left alone.
+    Runs that another process makes, and damaged ones, are left alone; so are those of other keys than the wanted ones, if given.
 
     Raises
     ------
@@ -89,6 +89,8 @@ def restore(path: Path, results_dir: Path) -> list[str]:
     """
     restored = []
     for run, contents in _runs(path):
+        if wanted is not None and run.key not in wanted:
+            continue
         folder = run_dir(results_dir, run.config)
         with locks.claimed(folder) as claim:
             there = read_run(folder)

@@ -114,14 +114,14 @@ def is_due(run: StoredRun | None, force) -> bool:
     return run is None or force is True or (force == STALE and run.stale)
 
 
-def check_writable(results_dir) -> None:
-    """Refuse, before anything is run, a store that cannot be written."""
-    folder = folders.check_folder("results_dir", results_dir).absolute()
+def check_writable(results_dir, key: str = "results_dir") -> None:
+    """Refuse, before anything is run, a store, or a folder of another key, that cannot be written."""
+    folder = folders.check_folder(key, results_dir).absolute()
     while not folders.exists(folder) and not folder.is_symlink():
         folder = folder.parent
     if not folders.is_folder(folder) or not os.access(folder, os.W_OK | os.X_OK):
         reason = "is not writable" if folders.is_folder(folder) else "is no folder"
-        raise ParameterError(f"results_dir must be a folder that can be written, got {str(results_dir)!r} ({folder} {reason})")
+        raise ParameterError(f"{key} must be a folder that can be written, got {str(results_dir)!r} ({folder} {reason})")
 
 
 def save(

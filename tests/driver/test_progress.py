@@ -45,6 +45,19 @@ def test_a_caller_may_say_itself_how_runs_end(capsys):
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+def test_long_work_is_counted(monkeypatch, capsys):
+    assert list(progress.counted("abc", "claims checked")) == list("abc")
+    assert capsys.readouterr().err.splitlines() == ["0 of 3 claims checked"]  # at once, and then every half minute
+    monkeypatch.setattr(progress, "PROGRESS", -1.0)
+    assert list(progress.counted("abc", "claims checked")) == list("abc")
+    assert capsys.readouterr().err.splitlines() == [f"{count} of 3 claims checked" for count in range(3)]
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "_kept_below", False)
+    assert list(progress.counted("ab", "claims checked")) == list("ab")
+    assert terminal.getvalue().split(progress.ERASE) == ["0 of 2 claims checked", "1 of 2 claims checked", ""]
+
+
 def test_a_terminal_gets_a_bar_that_vanishes(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)

@@ -13,8 +13,9 @@ from fwexp.errors import DataError, ParameterError
 from fwexp.files.checksums import sha256
 from fwexp.papers.claims import check_all, of_paper
 from fwexp.papers.claims.verdict_records import read, run_missing
-from fwexp.papers.figure_pipeline import make_figure
+from fwexp.papers.figure_pipeline import make_figure, runs_of
 from fwexp.papers.reproduce.publish import archive_runs, check_target
+from fwexp.run import runner
 from fwexp.store import archive, records
 from fwexp.store.commit import RECORD, TRACE, fingerprint
 from fwexp.store.stored_run import LARGEST_RECORD
@@ -74,7 +75,7 @@ def test_an_archive_that_could_not_be_read_is_not_written(results_dir, archived,
         largest = max(entry.size for entry in packed)
     monkeypatch.setattr(archive, "LARGEST", largest)
     archive.write(store.find_runs(results_dir), tmp_path / "runs.tar.xz")
-    assert archive.keys(tmp_path / "runs.tar.xz") == archive.keys(archived)
+    assert [run.key for run in archive.runs(tmp_path / "runs.tar.xz")] == [run.key for run in archive.runs(archived)]
     monkeypatch.setattr(archive, "LARGEST", largest - 1)
     with pytest.raises(ParameterError, match=rf"^archive must hold files of at most {largest - 1} bytes, got \S+ with {largest}$"):
         archive.write(store.find_runs(results_dir), tmp_path / "large.tar.xz")
@@ -111,7 +112,7 @@ def test_a_foreign_archive_with_right_sums_restores_nothing(results_dir, tmp_pat
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             packed.addfile(entry, io.BytesIO(content))
-    for take in (archive.read, archive.keys, lambda path: archive.restore(path, tmp_path / "results")):
+    for take in (archive.read, archive.runs, lambda path: archive.restore(path, tmp_path / "results")):
         with pytest.raises(ParameterError, match=f"archive must be a file that fwexp publish --archive wrote, got .*{reason}"):
             take(tmp_path / "foreign.tar.xz")
     assert not (tmp_path / "results").exists()
@@ -159,6 +160,21 @@ def test_a_cut_archive_restores_nothing(archived, tmp_path, end):
     with pytest.raises(ParameterError, match="archive must be a file that fwexp publish --archive wrote, got "):
         archive.restore(tmp_path / "damaged.tar.xz", tmp_path / "results")
     assert not (tmp_path / "results").exists()
+
+
+def test_a_figure_takes_its_runs_from_an_archive(archived, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(runner, "solve", lambda *_, **__: pytest.fail("an archived run was made again"))
+    line = ["figure", "review/fig3", "--archive", str(archived), f"results_dir={tmp_path}"]
+    assert main([*line, "--dry-run"]) == 0
+    assert capsys.readouterr().out == "review/fig3: 2 runs, 0 missing\n"
+    assert list(tmp_path.iterdir()) == []
+    assert main(line) == 0
+    assert (tmp_path / "figures/review/fig3.png").is_file()
+    keys = set(runs_of("review/fig3"))
+    assert f"{archived}: {len(keys)} runs were not in {tmp_path}\n" in capsys.readouterr().err
+    assert {run.key for run in store.find_runs(tmp_path)} == keys
+    assert main(["figure", "--from", "dataset=digits,norm,triangle", *line[2:-1], f"results_dir={tmp_path}/all"]) in (0, 2)
+    assert {run.key for run in store.find_runs(tmp_path / "all")} == {run.key for run in archive.runs(archived)}
 
 
 @pytest.mark.slow

@@ -109,7 +109,7 @@ def test_the_command_draws_other_data_in_another_look(tmp_path, monkeypatch, cap
         (["quickstart", "--x", "time"], "--x belongs to --from"),
         (
             ["quickstart", "--from", "solver=bcfw"],
-            "--from takes only --x, --y, --format, --style, --width and results_dir=, got quick",
+            "--from takes only --archive, --x, --y, --format, --style, --width, results_dir= and out=, got quick",
         ),
         (["--from", "bcfw"], "--from must be KEY=VALUE with spaces between, got 'bcfw'"),
         (["--from", "solver=bcfx"], "unknown solver 'bcfx' (did you mean 'bcfw'?); accepted: "),

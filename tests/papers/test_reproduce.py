@@ -97,6 +97,28 @@ def test_what_is_stored_is_not_planned(tmp_path, monkeypatch, configs):
     ]
 
 
+def test_times_of_a_first_reproduction_are_those_of_the_published_runs(tmp_path, monkeypatch, configs):
+    monkeypatch.setattr(plan, "experiments", lambda: [("quickstart", None)])
+    monkeypatch.setattr(sweep, "expand", lambda *_, **__: configs)
+    (step,) = plan.plan(tmp_path, timed=[stored(configs[0], 4.0)])
+    assert (step.seconds, step.guessed, len(step.missing)) == (8.0 * OVERHEAD, 0, 2)
+    monkeypatch.setattr(store, "find_runs", lambda _: [stored(configs[0], 3.0, key=run_key(configs[0]))])
+    (step,) = plan.plan(tmp_path, timed=[stored(configs[0], 4.0)])
+    assert (step.seconds, len(step.missing)) == (3.0 * OVERHEAD, 1)  # those of this machine come first
+
+
+def test_the_archive_of_the_checkout_has_the_times(tmp_path, monkeypatch, capsys):
+    runs = plan.published_runs()
+    assert len(runs) > 2000
+    assert all(run.record["time"] >= 0 for run in runs)
+    (tmp_path / "runs.tar.xz").write_bytes(plan.PUBLISHED_RUNS.read_bytes()[:10000])
+    monkeypatch.setattr(plan, "PUBLISHED_RUNS", tmp_path / "runs.tar.xz")
+    assert plan.published_runs() == []
+    assert capsys.readouterr().err.startswith("no times of published runs: archive must be a file that fwexp publish --archive wr")
+    monkeypatch.setattr(plan, "PUBLISHED_RUNS", tmp_path / "none")
+    assert plan.published_runs() == []
+
+
 def test_every_figure_and_every_claim_is_planned():
     names = dict(plan.experiments())
     assert set(names) == set(FIGURES) | {"claims/icml2013"}

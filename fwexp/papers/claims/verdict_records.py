@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from fwexp.driver.progress import print_line
+from fwexp.driver.progress import counted, print_line
 from fwexp.errors import shown, unknown
 from fwexp.files import owned
 from fwexp.files.folders import check_folder
@@ -126,7 +126,8 @@ def check_all(
     text = results.select_dtypes(["object", "string"])
     stored = _stored(wanted, results_dir) if archive is None else set(results["key"])
     results = results.assign(**text.astype(object))  # rows are taken faster than of strings
-    return {id: check(claim, results_dir, preset, results, stored) for id, claim in claims.items()}
+    order = counted(list(claims), "claims checked")
+    return {id: check(claims[id], results_dir, preset, results, stored) for id in order}
 
 
 def _stored(wanted: Mapping[str, dict], results_dir) -> set[str]:

@@ -4,6 +4,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
+from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, not_installed
 from fwexp.files import owned
 from fwexp.files.folders import check_folder
@@ -29,8 +30,8 @@ def check_writable(results_dir: Path) -> None:
     check_claims(all_claims(), results_dir)
 
 
-def build(results_dir="results") -> Path:
-    """Write the report on a store, and keep the verdicts in the store.
+def build(results_dir="results", out=None) -> Path:
+    """Write the report on a store and its verdicts to the folder ``out``, by default the store.
 
     Returns
     -------
@@ -54,11 +55,15 @@ def build(results_dir="results") -> Path:
     from fwexp.papers.report import run_pages as of_runs
 
     results_dir = check_folder("results_dir", results_dir)
-    check_writable(results_dir)
-    figures = [*drawn(results_dir), *compared(results_dir)]
+    out = check_folder("out", out or results_dir)
+    store.check_writable(out, "out")
+    check_writable(out)
+    print_line("reading the figures and runs")
+    places = dict.fromkeys((out, results_dir))
+    figures = [*drawn(*places), *compared(*places)]
     results = store.load_results(results_dir)
     records = check_all(all_claims(), results_dir, results=results)
-    save(records, results_dir)
+    save(records, out)
     stored = store.find_runs(results_dir, include=("partial", "failed", "damaged"))
     runs = of_runs.of_each_key(run for run in stored if run.is_placed)
     of_papers = {name: pages.paper(name, of_page, records) for name, of_page in _by_page(figures).items()}
@@ -76,7 +81,8 @@ def build(results_dir="results") -> Path:
     claims = {id: record | {"page": pages.page_of(record)} for id, record in records.items()}
     data = of_runs.tables(runs, of_runs.with_suboptimality(results, comparable), claims, figures)
     data["runs"]["first"] = overview.first_methods()
-    with owned.replacing_folder(results_dir / "report", KIND) as folder:
+    print_line("writing the pages")
+    with owned.replacing_folder(out / "report", KIND) as folder:
         for name, content in {**contents, **of_papers}.items():
             _write(folder / f"{name}.html", pages.render(name, of_papers, **content))
         for name, content in data.items():
@@ -87,7 +93,7 @@ def build(results_dir="results") -> Path:
             if asset.name.endswith((".css", ".js")):
                 _write(folder / asset.name, asset.read_text(encoding="utf-8"))
         _write(folder / "plotly.min.js", get_plotlyjs())
-    return results_dir / "report" / "index.html"
+    return out / "report" / "index.html"
 
 
 def _by_page(figures: list[Drawn]) -> dict[str, list[Drawn]]:

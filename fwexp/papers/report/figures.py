@@ -3,8 +3,9 @@
 import dataclasses
 import functools
 import io
+import itertools
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pandas as pd
 
 from fwexp.driver.progress import print_line
 from fwexp.errors import DataError
+from fwexp.files.folders import exists
 from fwexp.papers.declarations import FIGURES, PAPERS, Figure, is_ours
 from fwexp.papers.figure_files import PICTURE, paths, read_file, read_record
 from fwexp.plots import profiles, style
@@ -144,21 +146,21 @@ def damage(name: str, error: Damaged, preset: str = "full") -> str:
     return f"figure {name} is damaged: {error}; draw it again with {again}"
 
 
-def drawn(results_dir: Path) -> list[Drawn]:
+def drawn(*folders: Path) -> list[Drawn]:
     """Return all figures of the catalogue: drawn from full runs, otherwise from short ones, otherwise published."""
     FIGURES.load_all()
-    return [_files(figure, results_dir) for _, figure in sorted(FIGURES.items())]
+    return [_files(figure, folders) for _, figure in sorted(FIGURES.items())]
 
 
-def _files(figure, results_dir):
+def _files(figure: Figure, folders: Sequence[Path]) -> Drawn:
     places = {
         "full": f"figures/{figure.name}",
         "smoke": f"figures/{figure.name}-smoke",
         PUBLISHED: f"published/figures/{figure.name}",
     }
-    for preset, place in places.items():
-        found = Drawn(figure, results_dir / place, preset)
-        if not any(path.exists() for path in paths(found.stem, found.suffixes)):
+    for (preset, place), folder in itertools.product(places.items(), folders):
+        found = Drawn(figure, folder / place, preset)
+        if not any(exists(path) for path in paths(found.stem, found.suffixes)):
             continue
         try:
             shows = "full" if preset == PUBLISHED else preset
@@ -170,10 +172,11 @@ def _files(figure, results_dir):
     return Drawn(figure)
 
 
-def compared(results_dir: Path) -> list[Drawn]:
-    """Return the figures that ``fwexp compare`` drew."""
+def compared(*folders: Path) -> list[Drawn]:
+    """Return the figures that ``fwexp compare`` drew; of equal names, the one in the first folder."""
     found = []
-    for path in sorted(results_dir.glob("figures/compare/*.json")):
+    files = {path.name: path for folder in reversed(folders) for path in folder.glob("figures/compare/*.json")}
+    for _, path in sorted(files.items()):
         name = f"compare/{path.stem}"
         try:
             record = read_record(path.with_suffix(""), PICTURE, name, "")

@@ -2,14 +2,21 @@
 
 import math
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
+from fwexp.driver.progress import print_line
+from fwexp.errors import ParameterError
+from fwexp.files.folders import exists
 from fwexp.papers.declarations import FIGURES, Figure
 
 GUESS, SMOKE_GUESS = 60.0, 3.0
 """Seconds of a run of which no stored run tells anything, where no figure is drawn of it, and of one of the smoke presets."""
+
+PUBLISHED_RUNS = Path(__file__).parents[3] / "results" / "runs.tar.xz"
+"""The archive of the published runs, in a checkout."""
 
 OVERHEAD = 1.6
 """What a run takes over the time of the solver, which is what it records: evaluation for the log, loading, compiling."""
@@ -80,17 +87,18 @@ class Durations:
         return like, similar
 
 
-def plan(results_dir, preset: str = "full", archived: Collection[str] = ()) -> list[Step]:
+def plan(results_dir, preset: str = "full", archived: Sequence = (), timed: Sequence = ()) -> list[Step]:
     """Return the steps to all figures and claims, in the order of the catalogue; a run that several share is in the first.
 
-    Runs of the keys in ``archived`` count as stored.
+    The runs ``archived`` count as stored. Times of missing runs are estimated from those stored and, where there is none like
+    them, from the runs ``timed``.
     """
     from fwexp import store
     from fwexp.run import sweep
     from fwexp.store.keys import key_of
 
-    runs = store.find_runs(results_dir)
-    durations, done = Durations(runs), {run.key for run in runs} | set(archived)
+    runs = [*store.find_runs(results_dir), *archived]
+    estimates, done = [Durations(runs), Durations(timed)], {run.key for run in runs}
     steps = []
     with sweep.hydra_loader():  # for all of them, so that each file is read once
         for name, figure in experiments():
@@ -98,11 +106,22 @@ def plan(results_dir, preset: str = "full", archived: Collection[str] = ()) -> l
             configs = [] if runs_nothing else sweep.expand([f"+experiment={name}"], preset=preset)
             missing = {key: config for key, config in zip(map(key_of, configs), configs) if key not in done}
             done |= set(missing)
-            times = [durations.of(config) for config in missing.values()]
+            times = [next(filter(None, (known.of(config) for known in estimates)), None) for config in missing.values()]
             guess = SMOKE_GUESS if preset == "smoke" else figure.seconds if figure else GUESS
             seconds = sum(guess if time is None else time for time in times)
             steps.append(Step(name, figure, configs, list(missing.values()), seconds, times.count(None)))
     return steps
+
+
+def published_runs() -> list:
+    """Return the published runs, for their times; none outside of a checkout, or if their archive is damaged."""
+    from fwexp.store import archive
+
+    try:
+        return archive.runs(PUBLISHED_RUNS) if exists(PUBLISHED_RUNS) else []
+    except ParameterError as error:
+        print_line(f"no times of published runs: {error}")
+        return []
 
 
 def experiments() -> Iterator[tuple[str, Figure | None]]:
