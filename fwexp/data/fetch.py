@@ -3,8 +3,11 @@
 import contextlib
 import gzip
 import os
+import queue
 import shutil
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,6 +17,7 @@ from fwexp.errors import DataError, MissingPackage, needing
 from fwexp.files.atomic import clean, hidden, set_aside
 from fwexp.files.folders import none_left_empty
 
+PATIENCE = 3600.0  # seconds for a file; the largest one has 15 MB
 LEAST_CAP = 2**20  # bytes that any download may have, where twice its size is less
 
 
@@ -58,7 +62,8 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
                 with Path(output).open("wb") as opened:
                     http(url, _Capped(opened, most), None)
 
-            name = pooch.retrieve(file.url, known_hash=None, fname=target.name, path=folder, downloader=download)
+            retrieve = partial(pooch.retrieve, file.url, known_hash=None, fname=target.name, path=folder, downloader=download)
+            name = _within(PATIENCE, retrieve)
             _drop_lines(Path(name), file.skip)
             _pack(Path(name))
             try:
@@ -77,6 +82,29 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
         cause = getattr(error.args[0], "reason", error) if error.args else error
         raise DataError(f"cannot get {file.url} into {target}: {' '.join(str(cause).split())}") from error
     return target
+
+
+def _within(seconds: float, work: Callable[[], str]) -> str:
+    """Return what a function returns; if it takes longer, raise OSError and leave it to a thread that ends with the process.
+
+    Limits of the HTTP library are on single reads, so a server that sends a byte now and then keeps to them for ever.
+    """
+    outcomes: queue.SimpleQueue = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            outcomes.put((work(), None))
+        except BaseException as error:
+            outcomes.put(("", error))
+
+    threading.Thread(target=run, daemon=True, name="download").start()
+    try:
+        found, error = outcomes.get(timeout=seconds)
+    except queue.Empty:
+        raise OSError(f"it takes more than {seconds:g} seconds") from None
+    if error is not None:
+        raise error
+    return found
 
 
 class _Capped:

@@ -22,11 +22,14 @@ from fwexp import store
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed
 from fwexp.files import folders
+from fwexp.methods import check_aliases
 from fwexp.run import hydra_internals, launching, runner, sweep, work
 from fwexp.run.config import SWEEP_KEYS, canonical, conf_dir, execution_settings, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.run.hydra_loader import started_by_us
+from fwexp.store.keys import GROUPS
 
+OTHER_GROUPS = ("engine", "experiment", "hydra")  # besides those of a run
 FULL_ERROR = "HYDRA_FULL_ERROR"
 TAKE_VALUES = ("-c", "--cfg", "-p", "--package", "-cp", "--config-path", "-cn", "--config-name", "-cd", "--config-dir")
 RERUN = "--experimental-re"  # Hydra's flags may be cut short.
@@ -43,6 +46,7 @@ def main(arguments: list[str]) -> int:
     version.setbase("1.3")
     try:
         arguments = [_plain_text(argument) for argument in arguments]
+        _check_folders(arguments)
         with _as_a_command():
             _start(arguments, remember) if hydra_internals.are_available() else _start_publicly(arguments, remember)
         return _run(*composed[0]) if composed else 0
@@ -54,6 +58,20 @@ def main(arguments: list[str]) -> int:
         raise
     except SystemExit as end:  # of --help and the like; 1 of a --package that there is not
         return 2 if end.code else 0
+
+
+def _check_folders(arguments: Sequence[str]) -> None:
+    """Check the YAML files in folders that the user names, because Hydra expands their aliases before anything is looked at."""
+    named = [
+        *_values(arguments, "-cd", "--config-dir", "-cp", "--config-path"),
+        *re.findall(r"file://([^,\]\'\"]+)", " ".join(arguments)),
+    ]
+    for folder in map(Path, named):
+        for path in itertools.chain(
+            folder.glob("*.yaml"), *(folder.glob(f"{group}/**/*.yaml") for group in (*GROUPS, *OTHER_GROUPS))
+        ):
+            with contextlib.suppress(OSError):  # Hydra reads only what is chosen
+                check_aliases(path)
 
 
 def _start(arguments: list[str], remember: Callable) -> None:
