@@ -8,9 +8,10 @@ from pathlib import Path
 from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import OptionError, ParameterError
 from fwexp.run.config import PRESETS
+from fwexp.store.keys import STALE
 
 USAGE = """\
-usage: fwexp claims [PAPER] [--run | --archive FILE] [--strict] [--preset full|smoke]
+usage: fwexp claims [PAPER] [--run | --archive FILE] [--stale] [--strict] [--preset full|smoke]
                     [results_dir=DIR] [data_dir=DIR] [published=DIR] [out=DIR]
 
 Check the papers' claims against stored runs. Prints one line per claim: the verdict, its place in the paper, and the reason if it
@@ -23,16 +24,19 @@ is not `holds`. The verdicts are
   undecided       runs are missing
 
   PAPER             B13, G16, L or R (icml2013, icml2016, lecture, review), or one claim such as B13-1 (default: all)
-  --run             run missing runs first
+  --run             run missing runs first, and repeat those that another version of the code made
+  --stale           take runs that another version of the code made; otherwise a claim that needs one is undecided
   --strict          exit with 1 if a verdict differs from the published one
   --preset smoke    use the short runs of `fwexp figure --preset smoke`, which are too short for most criteria
-  --archive FILE    decide from the runs in a file of `fwexp publish --archive`, without a store
+  --archive FILE    decide from the runs in a file of `fwexp publish --archive`, without a store; any version of
+                    the code may have made them
 
 Writes DIR/claims/<paper>.json: statements, places, criteria, numbers, verdicts at other thresholds where we chose the threshold,
 and the keys of the runs. published=DIR is the folder that --strict compares with (default: results/published). out=DIR is another
 folder for the verdicts, if the store may not be written.
 """
-ACCEPTED = {"switches": ("--run", "--strict"), "flags": {"--preset": PRESETS, "--archive": ()}, "keys": ("published", "out")}
+SWITCHES = ("--run", "--stale", "--strict")
+ACCEPTED = {"switches": SWITCHES, "flags": {"--preset": PRESETS, "--archive": ()}, "keys": ("published", "out")}
 WIDTH = 110
 
 
@@ -60,6 +64,8 @@ def main(given: Arguments) -> int:
     preset = flags.get("--preset", "full")
     if "--run" in flags and "--archive" in flags:
         raise OptionError("fwexp claims takes either --run or --archive, because claims are decided from the archive alone")
+    if "--stale" in flags and "--archive" in flags:
+        raise OptionError("fwexp claims takes --stale only for a store: the runs in an archive are of any version of the code")
     from fwexp import store
     from fwexp.papers.claims.registry import of_paper
     from fwexp.papers.claims.verdict_records import check_all, check_writable, run_missing, save, summary
@@ -74,11 +80,11 @@ def main(given: Arguments) -> int:
         from fwexp.errors import RunsFailed
 
         try:
-            run_missing(claims.values(), results_dir, keys.get("data_dir"), preset)
+            run_missing(claims.values(), results_dir, keys.get("data_dir"), preset, force="--stale" not in flags and STALE)
         except RunsFailed as error:  # check the claims whose runs succeeded
             failed = error
     archive = Path(flags["--archive"]) if "--archive" in flags else None
-    records = check_all(claims, results_dir, preset, archive=archive)
+    records = check_all(claims, results_dir, preset, archive=archive, stale="--stale" in flags)
     for record in records.values():
         print(line(record))
     print(summary(records))

@@ -14,8 +14,8 @@ from fwexp.methods import methods
 from fwexp.run.config import names
 
 USAGE = """\
-usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP] [--format text|csv|latex]
-                     [--config-dir DIR] [results_dir=DIR] [out=DIR]
+usage: fwexp compare SIDE SIDE [SIDE ...] [--dataset NAME] [--lam LAM,LAM] [--gaps GAP,GAP] [--stale]
+                     [--format text|csv|latex] [--config-dir DIR] [results_dir=DIR] [out=DIR]
 
 Compare stored runs of methods: passes and time to given duality gaps, with 95 % intervals over seeds and tests, on all problems
 of which every side has runs. Runs nothing. A SIDE is
@@ -27,6 +27,8 @@ of which every side has runs. Runs nothing. A SIDE is
   --dataset NAME    only this data set
   --lam LAM,LAM     only these lam, numbers or 1/n
   --gaps GAP,GAP    duality gaps to reach (default: up to three for each problem; every side reaches at least one)
+  --stale           include runs that another version of the code made, which are left out otherwise. Folders are compared as they
+                    are
   --format FORMAT   text (default), csv with all digits, or latex with the package booktabs; csv and latex send other lines
                     to standard error
   --config-dir DIR  your folder with methods in DIR/solver, as for fwexp run
@@ -43,7 +45,7 @@ FILTERS = ("--dataset", "--lam", "--gaps")  # flags that the names of files cont
 FLAGS = dict.fromkeys((*FILTERS, "--config-dir"), ()) | {"--format": FORMATS}
 
 
-@command("fwexp compare", USAGE, words=math.inf, offers=methods, flags=FLAGS, keys=("out",), in_words=":/[")
+@command("fwexp compare", USAGE, words=math.inf, offers=methods, switches=("--stale",), flags=FLAGS, keys=("out",), in_words=":/[")
 def main(given: Arguments) -> int:
     """Run ``fwexp compare`` with the arguments after ``compare``.
 
@@ -83,7 +85,7 @@ def main(given: Arguments) -> int:
     stem = out / "figures" / "compare" / label("-".join([*words, *chosen]))
     for path in (stem, _of_ranks(stem)):
         figure_files.check_writable(path, figure_files.PICTURE)
-    results = comparison.load(sides, results_dir, **filters)
+    results = comparison.load(sides, results_dir, "--stale" in flags, **filters)
     if results.empty and "dataset" in filters and filters["dataset"] not in (known := names("dataset")):
         raise ParameterError(unknown("dataset", filters["dataset"], known))
     rows_of = comparison.by_side(sides, results)

@@ -124,7 +124,7 @@ def conclude(results_dir: Path, preset: str) -> None:
     from fwexp.papers.claims.verdict_records import save, summary
     from fwexp.papers.report.build import build, lacking
 
-    records = check_all(all_claims(), results_dir, preset)
+    records = check_all(all_claims(), results_dir, preset, stale=True)
     for path in save(records, results_dir, preset):
         print(path)
     print(summary(records))

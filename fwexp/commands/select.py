@@ -6,11 +6,15 @@ import csv
 import functools
 import itertools
 import sys
+from collections.abc import Mapping
 
+from fwexp import store
 from fwexp.commands.arguments import Arguments, command
 from fwexp.driver.progress import print_line
 from fwexp.files import folders
 from fwexp.run.config import quote
+from fwexp.store.keys import STALE
+from fwexp.store.stored_run import StoredRun
 
 USAGE = """\
 usage: fwexp select KEY=VALUE[,VALUE ...] ... [--refit] [--oracle] [--format text|csv|latex]
@@ -18,7 +22,8 @@ usage: fwexp select KEY=VALUE[,VALUE ...] ... [--refit] [--oracle] [--format tex
 
 Choose lam, or another option with several values, by validation. Runs a sweep on part of the training set, as fwexp run -m does,
 and prints the value with the lowest error on the rest of the training set: for each seed, and by the mean over seeds. The test
-error is shown for picked values only. Stored runs are not repeated.
+error is shown for picked values only. Stored runs are not repeated, unless another version of the code made them; force=false takes
+these, too.
 
   dataset.validation=0.2      share of the training examples to set aside (default: 0.2)
   dataset.validation_seed=0   seed that chooses these examples; 0,1,2 for several choices. Independent of the seed of the runs
@@ -59,19 +64,19 @@ def main(given: Arguments) -> int:
     RunsFailed
         A run failed.
     """
-    from fwexp import store
     from fwexp.papers import selection
     from fwexp.run import sweep
 
     _, flags, keys = given
     if not any(key.lstrip("+") == SHARE for key in keys):
         keys[SHARE] = "0.2"
+    keys.setdefault("force", STALE)
     overrides = [f"{key}={quote(value) if key in folders.FOLDER_KEYS else value}" for key, value in keys.items()]
     with sweep.planned(overrides) as (configs, where, run):
         selection.check(configs)
         configs = run(configs)
         selection.check(configs)  # again, without those that skip_invalid left out
-        stored = functools.partial(store.stored, where["results_dir"])
+        stored = functools.partial(_stored, where)
         found = selection.select(configs, stored)
         if "--refit" in flags:
             again = {one.data: one.refitted() for one in found}
@@ -83,6 +88,12 @@ def main(given: Arguments) -> int:
     for sentence in (sentence for one in found for sentence in one.sentences(oracle)):
         (print if form == "text" else print_line)(sentence)
     return 0
+
+
+def _stored(where: Mapping, config: Mapping) -> StoredRun | None:
+    """Return the run of a configuration, unless another version of the code made it since the sweep."""
+    run = store.stored(where["results_dir"], config)
+    return run if run is not None and not (where["force"] and run.stale) else None
 
 
 def _print(rows: list[tuple[str, ...]], form: str) -> None:

@@ -13,12 +13,15 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
 from fwexp.methods import ALIASES, flat_options, methods, of_results, read_method, stated
 from fwexp.papers.claims.runs import first
+from fwexp.papers.origin import facts, reservations
 from fwexp.papers.significance import LEAST, median_interval
 from fwexp.problem_names import problem_names
+from fwexp.store.stored_run import StoredRun
 
 GAPS = (0.1, 0.01, 0.001)
 FLOOR = 1e-12  # of levels, relative to the start
@@ -112,17 +115,29 @@ def _as_flag(value: str):
     return {"true": True, "false": False}.get(value, value)
 
 
-def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
-    """Return the stored runs of `TASKS` that the sides name, as `comparable` does, with a column ``store``."""
+def load(sides: Sequence[Side], results_dir, stale: bool = False, **filters) -> pd.DataFrame:
+    """Return the stored runs of `TASKS` that the sides name, as `comparable` does, with a column ``store``.
+
+    Runs by another version of the code are left out, and a line names their solvers. They are kept if ``stale`` asks for them, or
+    the sides are stores; then a line names solvers whose runs differ in their code.
+    """
     from fwexp import store
 
     folders = dict.fromkeys(str(side.store) for side in sides if side.store is not None) or [str(results_dir)]
     runs = [(folder, run) for folder in folders for run in store.find_runs(folder, include={"damaged"}, **filters)]
     whole = [(folder, run) for folder, run in runs if run.status != "damaged"]
-    duals = [run.record.get("dual") for _, run in whole]
-    heads = [run.columns() | {"store": folder} for folder, run in whole]
-    heads = comparable(pd.DataFrame(heads).assign(dual=np.array(duals, dtype=float)), TASKS)
-    meant = set().union(*(side.rows(heads).index for side in sides)) if len(heads) else ()
+    heads, meant = _heads(whole, sides)
+    others = {k for k in meant if whole[k][1].stale}
+    if stale or any(side.store is not None for side in sides):
+        for folder in folders:
+            for note in reservations(facts(whole[k][1]) for k in others if whole[k][0] == folder):
+                print_line(f"{folder}: {note}")
+    elif others:
+        solvers = ", ".join(sorted({whole[k][1].config["solver"]["name"] for k in others}))
+        by_others = f"{len(others)} runs of {solvers} that another version of the code made"
+        print_line(f"left out: {by_others}; --stale includes them, and fwexp run with force=stale repeats them")
+        whole = [(folder, run) for folder, run in whole if not run.stale]
+        heads, meant = _heads(whole, sides)
     read = [whole[k] for k in sorted(meant)] + [(folder, run) for folder, run in runs if run.status == "damaged"]
     frames = [store.read_results([run for other, run in read if other == name], TRACED).assign(store=name) for name in folders]
     results = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
@@ -131,6 +146,13 @@ def load(sides: Sequence[Side], results_dir, **filters) -> pd.DataFrame:
     which, shown = pd.factorize(_runs_of(results))
     heads = heads.set_index(_runs_of(heads)).loc[shown]
     return results.assign(**{name: heads[name].to_numpy()[which] for name in ("method", "problem", "highest")})
+
+
+def _heads(runs: Sequence[tuple[str, StoredRun]], sides: Sequence[Side]) -> tuple[pd.DataFrame, set[int]]:
+    """Return a row for each run that can be compared, and the numbers of the runs that the sides mean."""
+    duals = np.array([run.record.get("dual") for _, run in runs], dtype=float)
+    heads = comparable(pd.DataFrame([run.columns() | {"store": folder} for folder, run in runs]).assign(dual=duals), TASKS)
+    return heads, set().union(*(side.rows(heads).index for side in sides)) if len(heads) else set()
 
 
 def _runs_of(results: pd.DataFrame) -> pd.Series:

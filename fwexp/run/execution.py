@@ -93,7 +93,7 @@ def execute_in(
         where = {
             "results_dir": str(results_dir),
             "data_dir": data_dir and str(data_dir),
-            "force": force,
+            "force": force or STALE,  # what is due is not what another version of the code stores meanwhile
             "checkpoint": checkpoint,
             "n_jobs": n_jobs,
             **place,
@@ -127,8 +127,11 @@ def _announce(stored: Mapping[str, StoredRun | None], due: Mapping[str, Todo], f
     """Print how many runs there are to do, given runs by key; ``failed`` ones failed before and are left alone."""
     kept = [run for key, run in stored.items() if run is not None and key not in due]
     stale = sum(run.stale for run in kept)
+    again = sum(stored[key] is not None and stored[key].stale for key in due)
     others = f" ({stale} of them by another version of the code; force={STALE} redoes those)" if stale else ""
-    print_line(f"{len(stored)} runs: {len(kept)} stored{others}, {len(due)} to run" + f", {failed} failed before" * bool(failed))
+    redone = f" ({again} of them again, which another version of the code made)" if again else ""
+    line = f"{len(stored)} runs: {len(kept)} stored{others}, {len(due)} to run{redone}"
+    print_line(line + f", {failed} failed before" * bool(failed))
 
 
 def _name(todo: Sequence[Todo], configs: Mapping[str, Mapping], given: Mapping[str, str] | None) -> None:

@@ -118,13 +118,15 @@ def _status(done) -> str:
 
 
 def _in_store(run: Todo, results_dir) -> str:
-    """Return ``done``, ``failed``, ``lost`` (its process died), ``claimed`` (another process makes it) or ``due``."""
-    stored = store.stored(results_dir, run.config)
-    if stored is not None and (run.before is None or stored.record != run.before.record):
-        return "done"
-    failure = store.failure(results_dir, run.config)
-    if failure is not None and (run.failure is None or failure.record != run.failure.record):
-        return "failed"
+    """Return ``done``, ``failed``, ``lost`` (its process died), ``claimed`` (another process makes it) or ``due``.
+
+    What another version of the code stores meanwhile is not the run.
+    """
+    pairs = (("done", store.stored, run.before), ("failed", store.failure, run.failure))
+    for status, look, before in pairs:
+        now = look(results_dir, run.config)
+        if now is not None and (before is None or now.record != before.record) and not now.stale:
+            return status
     final = store.run_dir(results_dir, run.config)
     return "lost" if locks.is_orphaned(final) else "claimed" if locks.is_claimed(final) else "due"
 

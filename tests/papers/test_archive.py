@@ -45,6 +45,30 @@ def test_verdicts_follow_from_the_archive_alone(results_dir, archived, tmp_path)
     assert {record["verdict"] for record in undecided.values()} == {"undecided"}
 
 
+def test_runs_of_other_code_decide_only_if_asked_for_or_in_an_archive(results_dir, tmp_path, capsys):
+    """And ``--run`` repeats them."""
+    older = tmp_path / "older"
+    shutil.copytree(results_dir, older)
+    run = store.find_runs(older)[0]
+    records.write(run.path / RECORD, run.record | {"sources": run.record["sources"] | {"sha256": "0" * 64}})
+    by_id = {record["id"]: record for record in check_all(CLAIMS, older).values()}
+    touched = {id for id, record in by_id.items() if run.key in record["runs"]}
+    assert {id for id, record in by_id.items() if record["verdict"] == "undecided"} == touched
+    assert touched
+    for id in touched:
+        assert "1 of" in by_id[id]["why"]
+        assert by_id[id]["why"].endswith("made by another version of the code; --run repeats them, --stale takes them")
+    taken = check_all(CLAIMS, older, stale=True)
+    assert {record["verdict"] for record in taken.values()} == {"holds"}
+    assert {id for id, r in taken.items() if "solvers whose runs another version of the code made" in r["numbers"]} == touched
+    archive.write(store.find_runs(older), tmp_path / "runs.tar.xz")
+    assert {r["verdict"] for r in check_all(CLAIMS, older, archive=tmp_path / "runs.tar.xz").values()} == {"holds"}
+    capsys.readouterr()
+    assert main(["claims", sorted(touched)[0], "--run", f"results_dir={older}"]) == 0
+    assert "1 to run (1 of them again, which another version of the code made)" in capsys.readouterr().err
+    assert not store.find_runs(older, key=run.key)[0].stale
+
+
 @pytest.mark.slow
 def test_published_verdicts_follow_from_the_archive_beside_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -120,12 +120,16 @@ def test_what_is_open_stands_apart():
         (["B14"], f"unknown paper or claim 'B14' (did you mean 'B13-4'?); accepted: {', '.join(NAMES)}"),
         (["B13-99"], "unknown paper or claim 'B13-99'"),
         (["B13", "G16"], "takes at most 1 name, got B13 G16"),
-        (["--what"], "unknown flag of fwexp claims '--what'; accepted: --archive, --preset, --run, --strict"),
+        (["--what"], "unknown flag of fwexp claims '--what'; accepted: --archive, --preset, --run, --stale, --strict"),
         (["--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
         (["seed=0"], "unknown key of fwexp claims 'seed'"),
         (["results_dir="], "results_dir must not be empty"),
         (["L", "--archive", "nowhere.tar.xz"], "archive must be a file that fwexp publish --archive wrote, got nowhere.tar.xz"),
         (["L", "--run", "--archive", "nowhere.tar.xz"], "fwexp claims takes either --run or --archive, because claims are decided"),
+        (
+            ["L", "--stale", "--archive", "nowhere.tar.xz"],
+            "fwexp claims takes --stale only for a store: the runs in an archive are",
+        ),
         (["L", "--strict", "published=nowhere"], "--strict needs published verdicts, found none in nowhere/claims/lecture.json"),
     ],
 )

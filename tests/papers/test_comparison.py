@@ -14,8 +14,9 @@ from fwexp.papers import comparison, comparison_text, paired_tests
 from fwexp.papers.comparison import Side, by_seed, by_side, compare, parse
 from fwexp.plots import profiles, rank_diagram
 from fwexp.problem_names import problem_names
+from fwexp.run import catalogues
 from fwexp.run.config import canonical
-from fwexp.store import traces
+from fwexp.store import staleness, traces
 from tests.plots.synthetic_results import concat, make_run
 from tests.run.conftest import make_result  # noqa: F401 (a fixture)
 
@@ -486,4 +487,21 @@ def test_solvers_of_packages_that_are_gone_are_compared(tmp_path, make_result): 
         config = canonical({"dataset": {"name": "digits"}, "solver": {"name": "bcfw"}, "lam": 0.01})
         store.save(make_result(level=gap), config | {"solver": {"name": name}}, tmp_path)
     sides = [parse(name, tmp_path) for name in ("bcfw", "theirs")]
-    assert list(compare(sides, comparison.load(sides, tmp_path), (0.1,))["side"]) == ["bcfw", "theirs"]
+    assert list(compare(sides, comparison.load(sides, tmp_path, stale=True), (0.1,))["side"]) == ["bcfw", "theirs"]
+
+
+def test_runs_of_other_code_are_left_out_and_named_unless_asked_for(tmp_path, make_result, capsys):  # noqa: F811
+    for name, seed, level in (("bcfw", 0, 0.5), ("bcfw", 1, 0.25), ("ssg", 0, 0.3)):
+        config = canonical({"dataset": {"name": "digits"}, "solver": {"name": name}, "lam": 0.01, "seed": seed})
+        made_by = staleness.made_by(catalogues.modules(config)) | ({"sha256": "0" * 64} if seed else {})
+        store.save(make_result(level=level), config, tmp_path, made_by=made_by)
+    sides = [parse(name, tmp_path) for name in ("bcfw", "ssg")]
+    assert set(comparison.load(sides, tmp_path)["seed"]) == {0}
+    said = "left out: 1 runs of bcfw that another version of the code made; --stale includes them, and fwexp run with force=stale"
+    assert capsys.readouterr().err == f"{said} repeats them\n"
+    assert set(comparison.load(sides[1:], tmp_path)["solver"]) == {"ssg"}
+    assert capsys.readouterr().err == ""  # of sides that are not compared nothing is said
+    assert set(comparison.load(sides, tmp_path, stale=True)["seed"]) == {0, 1}
+    assert capsys.readouterr().err == f"{tmp_path}: runs of bcfw were made by another version of the code\n"
+    assert set(comparison.load([parse(str(tmp_path))], tmp_path)["seed"]) == {0, 1}
+    assert main(["compare", "bcfw", "ssg", "--stale", f"results_dir={tmp_path}"]) == 0

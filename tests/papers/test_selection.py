@@ -7,10 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fwexp import store
 from fwexp.cli import COMMANDS, main
 from fwexp.errors import OptionError, RunsFailed
 from fwexp.papers import selection
 from fwexp.run.config import canonical
+from fwexp.store import records
 from fwexp.store.keys import key_of
 
 LAMS = (0.1, 0.01, 0.001)
@@ -186,6 +188,20 @@ def test_combinations_that_do_not_fit_are_left_out_and_counted(words, reason, tm
     (line,) = (line for line in captured.err.splitlines() if line.startswith("skipped "))
     assert line.startswith(f"skipped 2 of 4 combinations, which do not fit: {reason}")
     assert len(captured.out.splitlines()) == 1 + 2
+
+
+def test_runs_of_other_code_are_made_again_unless_force_is_false(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["select", "dataset=digits", "solver=ssg", "lam=1,0.1", "max_passes=1"]
+    assert main(words) == 0
+    run = store.find_runs()[0]
+    records.write(run.path / "run.json", run.record | {"sources": run.record["sources"] | {"sha256": "0" * 64}})
+    capsys.readouterr()
+    assert main([*words, "force=false"]) == 0
+    assert "2 stored (1 of them by another version of the code; force=stale redoes those), 0 to run" in capsys.readouterr().err
+    assert main(words) == 0
+    assert "1 stored, 1 to run (1 of them again, which another version of the code made)" in capsys.readouterr().err
+    assert not store.find_runs(stale=True)
 
 
 def test_a_choice_of_which_one_fits_is_none(tmp_path, monkeypatch, capsys):

@@ -26,7 +26,7 @@ from fwexp.papers.claims import check as check_claim
 from fwexp.papers.claims.verdict import Finding
 from fwexp.papers.declarations import Preset
 from fwexp.papers.origin import facts, reservations
-from fwexp.run import deaths, launching, relay, runner, work
+from fwexp.run import deaths, launching, relay, runner, sweep, work
 from fwexp.run.config import canonical
 from fwexp.store import commit, paths
 from fwexp.store import run_store as runs
@@ -276,6 +276,37 @@ def test_a_lost_run_is_not_done_because_one_of_other_data_is_stored(tmp_path, nu
 
     assert work.counts(finish([numbers.config], launch, results)) == (0, 0)
     assert launches == [1, 1]
+
+
+def test_what_another_version_of_the_code_stores_meanwhile_is_not_the_run(tmp_path, numbers, monkeypatch):
+    results, launches = tmp_path / "results", []
+    other = {"modules": [], "sha256": "0" * 64}
+
+    def launch(todo, folder):
+        launches.append(len(todo))
+        if len(launches) > 1:
+            return [done(runner.run(numbers.config, results, numbers.folder, force="stale", verbose=False))]
+        with monkeypatch.context() as patch:  # another process, which has other sources
+            patch.setattr(runner.staleness, "made_by", lambda modules: other)
+            runner.run(numbers.config, results, numbers.folder, verbose=False)
+        return [done(runner.Outcome("claimed"))]
+
+    assert work.counts(finish([numbers.config], launch, results)) == (0, 0)
+    assert launches == [1, 1]
+    assert not store.find_runs(results)[0].stale
+
+
+def test_workers_of_a_sweep_do_not_take_what_another_version_stored_meanwhile(tmp_path, numbers, monkeypatch):
+    """Between the look at the store and the run."""
+    results, wheres = tmp_path / "results", []
+
+    def launch(todo, config, folder):
+        wheres.append(relay.read(folder)["where"])
+        return [done(runner.Outcome("max_passes"))]
+
+    monkeypatch.setattr(launching, "launch", launch)
+    sweep.execute([numbers.config], results_dir=results, data_dir=numbers.folder)
+    assert wheres[0]["force"] == "stale"
 
 
 @pytest.mark.parametrize("alone", [True, False])

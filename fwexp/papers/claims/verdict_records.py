@@ -31,8 +31,10 @@ def needed(claim: Claim, preset: str = "full") -> dict[str, dict]:
     return {key_of(config): config for need in claim.needs for config in _configs_of(need, preset)}
 
 
-def check(claim: Claim, results_dir="results", preset: str = "full", results=None, stored=None) -> dict:
+def check(claim: Claim, results_dir="results", preset: str = "full", results=None, stored=None, stale: bool = False) -> dict:
     """Return what stored runs say of a claim; nothing is run. Without `results`, and the keys of what is stored, these are read.
+
+    Runs by another version of the code decide nothing, unless ``stale`` asks for them; then ``numbers`` name their solvers.
 
     Returns
     -------
@@ -70,7 +72,13 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
         results = results[results["key"].isin(wanted)]
     if wanted and results["key"].nunique() < len(wanted):
         return record | {"why": f"{len(wanted) - results['key'].nunique()} of {len(wanted)} runs are damaged"}
+    others = results[results["stale"].astype(bool)] if wanted and "stale" in results else ()
+    if len(others) and not stale:
+        some = f"{others['key'].nunique()} of {len(wanted)} runs were made by another version of the code"
+        return record | {"why": f"{some}; --run repeats them, --stale takes them"}
     decided = decide(claim, results)
+    if len(others):
+        decided["numbers"] |= {"solvers whose runs another version of the code made": ", ".join(sorted(set(others["solver"])))}
     if other := sorted(set(results.loc[results["data"] == "other", "dataset"])) if wanted and "data" in results else []:
         decided["numbers"] |= {"data that are not the published ones": ", ".join(other)}
     if lost := sorted(set(results.loc[results["lost"].notna(), "solver"])) if wanted and "lost" in results else []:
@@ -108,18 +116,24 @@ def _at(found: Finding | None, claim: Claim, given: tuple, thresholds: Mapping[s
 
 
 def check_all(
-    claims: Mapping[str, Claim], results_dir="results", preset: str = "full", results=None, archive: Path | None = None
+    claims: Mapping[str, Claim],
+    results_dir="results",
+    preset: str = "full",
+    results=None,
+    archive: Path | None = None,
+    stale: bool = False,
 ) -> dict[str, dict]:
     """Return the records of several claims, by id; each run is read once, or is among `results` of the whole store.
 
-    With an archive, as `fwexp.store.archive` writes it, runs are those in it, and no store is read.
+    With an archive, as `fwexp.store.archive` writes it, runs are those in it, and no store is read. Its runs are a record of the
+    code that made them, which is not compared with the present code. ``stale`` is that of `check`.
     """
     from fwexp import store
 
     if archive is not None:
         from fwexp.store.archive import read as read_archive
 
-        results = read_archive(archive)
+        results = read_archive(archive).drop(columns="stale")
     wanted = {key: config for claim in claims.values() for key, config in needed(claim, preset).items()}
     if results is None:
         results = store.load_results(results_dir, key=sorted(wanted))
@@ -127,7 +141,7 @@ def check_all(
     stored = _stored(wanted, results_dir) if archive is None else set(results["key"])
     results = results.assign(**text.astype(object))  # rows are taken faster than of strings
     order = counted(list(claims), "claims checked")
-    return {id: check(claims[id], results_dir, preset, results, stored) for id in order}
+    return {id: check(claims[id], results_dir, preset, results, stored, stale) for id in order}
 
 
 def _stored(wanted: Mapping[str, dict], results_dir) -> set[str]:
@@ -137,8 +151,10 @@ def _stored(wanted: Mapping[str, dict], results_dir) -> set[str]:
     return {key for key, config in wanted.items() if store.stored(results_dir, config) is not None}
 
 
-def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, preset: str = "full") -> None:
-    """Make the missing runs of claims.
+def run_missing(
+    claims: Iterable[Claim], results_dir="results", data_dir=None, preset: str = "full", force: bool | str = False
+) -> None:
+    """Make the missing runs of claims; ``force`` is that of `fwexp.run.sweep.execute`.
 
     Raises
     ------
@@ -148,7 +164,7 @@ def run_missing(claims: Iterable[Claim], results_dir="results", data_dir=None, p
     from fwexp.run import sweep
 
     wanted = {key: config for claim in claims for key, config in needed(claim, preset).items()}
-    sweep.execute(list(wanted.values()), results_dir=results_dir, data_dir=data_dir)
+    sweep.execute(list(wanted.values()), results_dir=results_dir, data_dir=data_dir, force=force)
 
 
 def claims_path(folder, paper: str, preset: str = "full") -> Path:

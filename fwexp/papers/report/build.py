@@ -62,7 +62,7 @@ def build(results_dir="results", out=None) -> Path:
     places = dict.fromkeys((out, results_dir))
     figures = [*drawn(*places), *compared(*places)]
     results = store.load_results(results_dir)
-    records = check_all(all_claims(), results_dir, results=results)
+    records = check_all(all_claims(), results_dir, results=results, stale=True)
     save(records, out)
     stored = store.find_runs(results_dir, include=("partial", "failed", "damaged"))
     runs = of_runs.of_each_key(run for run in stored if run.is_placed)
