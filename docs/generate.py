@@ -7,7 +7,7 @@ import figure_pages
 import pictures
 import reference
 
-from fwexp.files.owned import replacing_folder
+from fwexp.files.owned import readable, replacing_folder
 from fwexp.plugins import STRUCTURED
 from fwexp.solvers import SOLVERS
 from fwexp.solvers.table import table
@@ -21,7 +21,7 @@ def pages(source: Path) -> None:
 
 def write(source: Path, folder: Path) -> None:
     """Write all of them into ``folder``."""
-    figure_pages.pages(source.parent / "results" / "published", folder / "figures")
+    figure_pages.pages(readable(source.parent / "results" / "published"), folder / "figures")
     pictures.draw(source, folder / "tutorials")
     reference.pages(source, folder)
     for name, lines in {"families.txt": [table()], "methods.txt": _methods()}.items():  # parts of pages

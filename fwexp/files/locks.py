@@ -55,15 +55,10 @@ class Claim:
         return _content(self._path) == self._content
 
     def release(self) -> None:
-        """Release the claim, if it is there; claims that it took over are removed first, so that they never count again."""
+        """Release the claim, if it is there."""
         self._done.set()
-        if not self._is_ours():
-            return
-        older = [path for path in _claims(self._path) if _number(path) < _number(self._path)]
-        for path in [*older, self._path]:
-            with contextlib.suppress(OSError):
-                if stat.S_ISREG(path.lstat().st_mode):  # Others wrote links, folders and pipes.
-                    path.unlink()
+        if self._is_ours():
+            _unlink(self._path)
 
 
 def acquire_claim(final: Path) -> Claim | None:
@@ -83,9 +78,12 @@ def acquire_claim(final: Path) -> Claim | None:
         raise OSError(error.errno, error.strerror, str(final.parent)) from error
     finally:
         complete.unlink(missing_ok=True)
-    if any(other != path and not _is_stale(other) for other in _claims(path)):  # made since we looked: one of us has to give up
+    others = [other for other in _claims(path) if other != path]
+    if any(_number(other) > _number(path) or not _is_stale(other) for other in others):  # made since we looked: one has to give up
         path.unlink(missing_ok=True)
         return None
+    for other in others:  # taken over, so that they never count again, and do not pile up where process after process is killed
+        _unlink(other)
     return Claim(path, content)
 
 
@@ -147,6 +145,12 @@ def _link(complete: Path, path: Path) -> None:
     except OSError:  # no hard links here
         with path.open("x", encoding="utf-8") as file:
             file.write(complete.read_text(encoding="utf-8"))
+
+
+def _unlink(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        if stat.S_ISREG(path.lstat().st_mode):  # Others wrote links, folders and pipes.
+            path.unlink()
 
 
 def _names(folder: Path) -> list[str]:

@@ -158,7 +158,7 @@ def replacing_folder(folder: Path, kind: str) -> Iterator[Path]:
     """
     folder = Path(os.path.realpath(folder))
     check_folder(folder, kind)
-    before = folder.with_name(f".{folder.name}.before")
+    before = _before(folder)
     with _alone(folder, folder):
         atomic.clean(folder.parent)
         _put_back(before, folder, kind)
@@ -182,6 +182,12 @@ def replacing_folder(folder: Path, kind: str) -> Iterator[Path]:
             atomic.discard(temporary)
 
 
+def readable(folder: Path) -> Path:
+    """Return where to read a folder that `replacing_folder` writes: the old one, if a writer was killed just before the new one."""
+    before = _before(Path(os.path.realpath(folder)))
+    return before if folders.is_folder(before) and not folders.exists(folder) else folder
+
+
 def remove_folders(folders: Iterable[Path]) -> int:
     """Remove folders that `replacing_folder` wrote; `ParameterError` if there is anything else in one of them."""
     folders = [folder for folder in folders if os.path.lexists(folder)]
@@ -201,6 +207,10 @@ def _alone(folder: Path, what: Path) -> Iterator[None]:
         if not mine:
             raise ParameterError(f"{folder} is being written by another process; repeat the command when that has ended")
         yield
+
+
+def _before(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.before")
 
 
 def _remove_empty(folder: Path) -> None:

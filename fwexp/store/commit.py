@@ -100,13 +100,26 @@ def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping, may_sto
             atomic.flush(folder)
             if not (claim.is_held() and _record(folder) == before and may_store()):
                 raise TakenOver(f"another process stored the run in {folder}, or makes it")
-            hidden[-1].replace(folder / RECORD)
+            _put_record(hidden[-1], folder / RECORD, is_first=not before)
             atomic.flush(folder)
         finally:
             named = _sums(_record(folder))
             for path in [folder / file["name"] for file in new.values() if file["name"] not in named] + hidden:
                 path.unlink(missing_ok=True)
         _clean(folder)
+
+
+def _put_record(hidden: Path, path: Path, is_first: bool) -> None:
+    """Name the new record; a first one never replaces another one, however late it comes after the last look."""
+    if is_first:
+        try:
+            os.link(hidden, path)
+            return
+        except FileExistsError as error:
+            raise TakenOver(f"another process stored the run in {path.parent}") from error
+        except OSError:  # there are no hard links here
+            pass
+    hidden.replace(path)
 
 
 def tidy(folder: Path) -> None:

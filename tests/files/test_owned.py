@@ -44,6 +44,7 @@ def test_a_kill_at_any_instant_leaves_the_old_folder_or_the_new_one(tmp_path):
         replace(folder, "old")
         killed = killed_at(event, lambda folder=folder: replace(folder, "new"))
         missing += not folder.exists()
+        assert contents(owned.readable(folder)) in (old, new), event
         given_up(folder)
         assert contents(folder) in (old, new), event
         assert list(folder.parent.iterdir()) == [folder]

@@ -436,3 +436,31 @@ def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
     assert work.counts(finish([numbers.config], launch_twice, results)) == (0, 0)
     assert "waiting for 1 runs" in capsys.readouterr().err
     assert store.is_stored(results, numbers.config)
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_first_run_that_is_stored_after_the_last_look_stays(tmp_path, config, make_result, monkeypatch, links):
+    """The writer was paused just before its run gets its record, which must not replace that of its successor."""
+    other = store.save(make_result(level=1), config, tmp_path / "other")
+    final = store.run_dir(tmp_path, config)
+
+    def store_other():
+        for path in other.iterdir():
+            shutil.copy(path, final / f"{path.name}.copy")
+            (final / f"{path.name}.copy").replace(final / path.name)
+        return True
+
+    def save(level):
+        monkeypatch.setattr(commit, "commit", lambda *given: real(*given[:3], store_other))
+        return store.save(make_result(level=level), config, tmp_path)
+
+    real = commit.commit
+    if links:
+        with pytest.raises(commit.TakenOver):
+            save(2)
+        assert store.read_run(final).record["primal"] == 1
+    else:
+        monkeypatch.setattr(commit.os, "link", lambda *_: (_ for _ in ()).throw(PermissionError("no links here")))
+        save(2)
+        assert store.read_run(final).record["primal"] == 2
+    assert store.read_run(final).status == "max_passes"

@@ -69,6 +69,29 @@ def test_the_claim_of_a_dead_process_is_taken_over(final):
     assert list(final.parent.iterdir()) == []
 
 
+def test_claims_of_killed_processes_do_not_pile_up(final):
+    for number in (0, 1, 2):
+        put(final, number, GONE)
+    claim = locks.acquire_claim(final)
+    assert [path.name for path in final.parent.iterdir()] == [f".{final.name}.claim-3"]
+    assert claim.is_held()
+    claim.release()
+
+
+def test_a_claim_below_one_that_was_made_meanwhile_is_given_up(final, monkeypatch):
+    """Its holder took over the claim that this process had found, removed it, and has died since."""
+    link = locks._link
+
+    def late(complete, path):
+        put(final, 5, GONE)
+        link(complete, path)
+
+    put(final, 0, GONE)
+    monkeypatch.setattr(locks, "_link", late)
+    assert locks.acquire_claim(final) is None
+    assert not final.with_name(f".{final.name}.claim-1").exists()
+
+
 @pytest.mark.parametrize("owner", ["0123456789ab-1-1 elsewhere", "", "nonsense", "é", f"{processes._machine()}-x-1"])
 @pytest.mark.parametrize("hours", [-9, 0, 9])
 def test_a_claim_from_elsewhere_is_taken_over_when_nobody_touches_it(final, monkeypatch, owner, hours):
