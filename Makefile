@@ -151,31 +151,31 @@ docs: $(INSTALLED_DEV)
 	$(BIN)/python docs/build.py $(ARGS)
 
 bench: $(INSTALLED_DEV)
-	$(BIN)/python -m fwexp.bench.svm $(ARGS)
+	$(BIN)/python -m benchmarks.svm $(ARGS)
 
 bench-growth: $(INSTALLED_DEV)
-	$(BIN)/python -m fwexp.bench.growth $(ARGS)
+	$(BIN)/python -m benchmarks.growth $(ARGS)
 
 bench-rule: $(INSTALLED_DEV)
-	$(BIN)/python -m fwexp.bench.rule $(ARGS)
+	$(BIN)/python -m benchmarks.rule $(ARGS)
 
 bench-few: $(INSTALLED_DEV)
-	$(BIN)/python -m fwexp.bench.few $(ARGS)
+	$(BIN)/python -m benchmarks.few $(ARGS)
 
 bench-crf: $(INSTALLED_DEV)
-	$(BIN)/python -m fwexp.bench.log_loss $(ARGS)
+	$(BIN)/python -m benchmarks.log_loss $(ARGS)
 
 bench-multiclass: $(INSTALLED_DEV)
-	$(BIN)/python -m fwexp.bench.unseen $(ARGS)
+	$(BIN)/python -m benchmarks.unseen $(ARGS)
 
 bench-scale: $(INSTALLED_DEV)
-	$(BIN)/python -m fwexp.bench.scale $(ARGS)
+	$(BIN)/python -m benchmarks.scale $(ARGS)
 
 bench-peers: $(INSTALLED_DEV)
-	$(BIN)/python -m fwexp.commands.peers $(ARGS)
+	$(BIN)/python -m benchmarks.peers.compare $(ARGS)
 
 bench-tagger: $(INSTALLED_DEV)
-	$(BIN)/python -m fwexp.commands.tagger $(ARGS)
+	$(BIN)/python -m benchmarks.peers.tagger $(ARGS)
 
 # Whole folders go if they have the mark of the tool that made them, others as far as their record or the names of files tell.
 clean:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import growth, history, rule, scale
+from benchmarks.peers import compare
 from fwexp import store
-from fwexp.bench import growth, history, rule, scale
 from fwexp.cli import COMMANDS, main
-from fwexp.commands import peers
 from fwexp.data.dataset import DataFile
 from fwexp.data.fetch import fetch
 from fwexp.errors import exit_code
@@ -257,7 +257,7 @@ def built(tmp_path, monkeypatch):
 def recorded(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["svm", "--record"])
     monkeypatch.setattr(history, "FILE", tmp_path / "history.csv")
-    from fwexp.bench import svm
+    from benchmarks import svm
 
     return svm.main()
 
@@ -275,17 +275,20 @@ def measured(module, **files):
 # By what the Makefile starts: the file that is in the way, and what is to reject it.
 TARGETS = {
     "docs/build.py": ("_build/html/thesis.html", built),
-    "fwexp.bench.svm": ("history.csv", recorded),
-    "fwexp.bench.growth": ("growth.png", measured(growth, TABLE="growth.csv", PICTURE="growth.png")),
-    "fwexp.bench.rule": ("rule.csv", measured(rule, TABLE="rule.csv")),
-    "fwexp.bench.scale": ("scale.png", measured(scale, TABLE="scale.csv", COSTS="costs.csv")),
-    "fwexp.commands.peers": ("R/peers/dlib.md", lambda tmp_path, _: peers.main(["--only", "dlib", f"results_dir={tmp_path}/R"])),
+    "benchmarks.svm": ("history.csv", recorded),
+    "benchmarks.growth": ("growth.png", measured(growth, TABLE="growth.csv", PICTURE="growth.png")),
+    "benchmarks.rule": ("rule.csv", measured(rule, TABLE="rule.csv")),
+    "benchmarks.scale": ("scale.png", measured(scale, TABLE="scale.csv", COSTS="costs.csv")),
+    "benchmarks.peers.compare": (
+        "R/peers/dlib.md",
+        lambda tmp_path, _: compare.main(["--only", "dlib", f"results_dir={tmp_path}/R"]),
+    ),
 }
 WRITES_NOTHING = {
-    "fwexp.bench.few",
-    "fwexp.bench.log_loss",
-    "fwexp.bench.unseen",
-    "fwexp.commands.tagger",
+    "benchmarks.few",
+    "benchmarks.log_loss",
+    "benchmarks.unseen",
+    "benchmarks.peers.tagger",
     "pytest",
     "tests.faults",
 }  # outside of folders for temporary files
@@ -421,11 +424,11 @@ CHANGES = {
     "fwexp/data/digits.py": "the data set in the package, when it is drawn again",
     "fwexp/data/alignment/eflomal.py": "in a temporary folder",
     "fwexp/jit/disk_cache.py": "files of the user's cache, by name and kind",
-    "fwexp/papers/peers/generated_texts.py": "in a temporary folder",
+    "benchmarks/peers/generated_texts.py": "in a temporary folder",
     "fwexp/papers/report/build.py": "in the new folder of `replacing_folder`",
     "fwexp/papers/reproduce/publish.py": "in the new folder of `replacing_folder`",
-    "fwexp/bench/history.py": "appends to a table whose columns are checked",
-    "fwexp/bench/yardstick.py": "in a temporary folder",
+    "benchmarks/history.py": "appends to a table whose columns are checked",
+    "benchmarks/yardstick.py": "in a temporary folder",
     "docs/conf.py": "in the new folder of `replacing_folder`",
     "docs/generate.py": "in the new folder of `replacing_folder`",
     "docs/figure_pages.py": "in the folder that docs/generate.py passes, which is new",
@@ -464,7 +467,7 @@ def changes_files(call: ast.Call) -> bool:
 
 
 def test_modules_that_remove_or_replace_files_are_known():
-    sources = [path for folder in ("fwexp", "plots", "experiments", "docs") for path in (ROOT / folder).rglob("*.py")]
+    sources = [path for folder in ("fwexp", "plots", "experiments", "docs", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
     found = set()
     for path in sources:
         calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]

@@ -85,7 +85,7 @@ def test_papers_and_what_stands_above_alone_import_experiments_and_plots():
     """Experiments and plots are not where import-linter looks for ``fwexp.experiments`` and ``fwexp.plots``."""
     tops = ("fwexp.experiments", "fwexp.plots")
     importers = {module for module in modules("fwexp") for name in imports(module) if name.startswith(tops)}
-    assert {".".join(module.split(".")[:2]) for module in importers} <= {"fwexp.papers", "fwexp.commands", "fwexp.bench"}
+    assert {".".join(module.split(".")[:2]) for module in importers} <= {"fwexp.papers", "fwexp.commands"}
 
 
 def test_plots_import_plots_errors_and_names_of_methods_and_problems_only():
@@ -99,7 +99,7 @@ def test_plots_import_plots_errors_and_names_of_methods_and_problems_only():
 
 def test_nobody_goes_round_the_layers_by_the_package_itself():
     """``import fwexp`` gives everything, ``fwexp.solve`` included: that is for what stands above all that it gives."""
-    above = ("fwexp.bench", "fwexp.cli", "fwexp.commands", "fwexp.papers")
+    above = ("fwexp.cli", "fwexp.commands", "fwexp.papers")
     for folder in ("fwexp", "plots"):
         for module in modules(folder):
             if module not in ("fwexp", "fwexp.tasks.result_files") and not module.startswith(above):  # the latter wants the version

@@ -27,7 +27,7 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 
 # Where the folders of the checkout lie in an installed package.
 INSTALLED_AS = {"fwexp": "fwexp", "conf": "fwexp/conf", "experiments": "fwexp/experiments", "plots": "fwexp/plots"}
-FOLDERS = ["fwexp", "conf", "docs", "experiments", "results", "plots", "tests", "tools"]
+FOLDERS = ["fwexp", "benchmarks", "conf", "docs", "experiments", "results", "plots", "tests", "tools"]
 FILES = [
     "pyproject.toml",
     "Makefile",
@@ -95,8 +95,8 @@ def test_import_is_light(module, light):
 
 
 def test_every_import_is_a_declared_dependency():
-    # Ourselves, twice; fwexp.data.digits.make_npz, a tool; what make bench compares with if it is there.
-    not_needed = {"fwexp", "hydra_plugins", "sklearn", "copt", "sqlalchemy"}
+    # Ourselves, twice; fwexp.data.digits.make_npz, a tool.
+    not_needed = {"fwexp", "hydra_plugins", "sklearn", "sqlalchemy"}
     extras = PYPROJECT["project"]["optional-dependencies"]
     needed = PYPROJECT["project"]["dependencies"] + extras["experiments"]  # test_core.py is about those alone
     lists = needed, *(extras[name] for name in ("images", "report", "parallel", "submitit", "estimators", "dask", "optuna"))
@@ -108,7 +108,6 @@ def test_every_import_is_a_declared_dependency():
         "run": always | parallel | submitit | dask | optuna,
         "estimators": always | estimators,
         "distributed": always | dask,
-        "bench": always | dask,
     }
     provided = packages_distributions()
     for folder in INSTALLED_AS:

@@ -23,7 +23,7 @@ INSTEAD = {
     "of account": "important",
 }
 BANNED = re.compile(rf"\b({'|'.join(INSTEAD)})\b", re.IGNORECASE)
-FOLDERS = ["fwexp", "experiments", "plots", "docs", "conf", "results", "tests"]
+FOLDERS = ["fwexp", "benchmarks", "experiments", "plots", "docs", "conf", "results", "tests"]
 MADE = ("docs/_build", "docs/generated", "results/published", "results/runs", "results/figures", "results/report")
 FILES = [path for folder in FOLDERS for kind in ("py", "md", "yaml") for path in (ROOT / folder).rglob(f"*.{kind}")]
 FILES += [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from fwexp.bench.svm import NEWCOMER
+from benchmarks.svm import NEWCOMER
 from fwexp.files import locks
 from fwexp.jit import compilation, disk_cache, kernel_cache
 

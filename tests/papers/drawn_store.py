@@ -7,6 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
+from benchmarks.peers import peer_table as peers
 from fwexp.experiments import FIGURES
 from fwexp.files import owned
 from fwexp.papers import figure_files as files
@@ -14,7 +15,6 @@ from fwexp.papers import origin
 from fwexp.papers.claims import of_paper
 from fwexp.papers.figure_pipeline import save_figure
 from fwexp.papers.origin import Origin
-from fwexp.papers.peers import peer_table as peers
 from fwexp.papers.reproduce import departures, publish
 from fwexp.run import sweep
 from fwexp.store.provenance import provenance

@@ -27,7 +27,6 @@ from fwexp.papers.declarations import FIGURES, PAPERS, papers_by_id
 from fwexp.papers.figure_files import PICTURE, TABLE, paths, read_file, read_record, sealed
 from fwexp.papers.figure_pipeline import configs_of
 from fwexp.papers.origin import commit_of
-from fwexp.papers.peers.contests import CONTESTS
 from fwexp.papers.report.figures import Drawn, drawn
 from fwexp.papers.reproduce import departures
 from fwexp.papers.reproduce.published_faults import (
@@ -35,6 +34,7 @@ from fwexp.papers.reproduce.published_faults import (
     DIGITS,
     DROPPED,
     KEPT,
+    PEERS,
     PEERS_PART,
     commits_of_drawings,
     commits_of_runs,
@@ -170,14 +170,14 @@ def check_target(target: Path, folder: Path) -> None:
 def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
     """Return the contents of the files of the comparisons with other tools, by name."""
     compared = {}
-    for name in CONTESTS:
+    for name in PEERS:
         stem = results_dir / PEERS_PART / name
         if any(path.exists() for path in paths(stem, TABLE)):
             try:
                 record = read_record(stem, TABLE, f"peers/{name}", "")
                 contents = {suffix: read_file(stem, suffix, record) for suffix in TABLE[:-1]}
             except Damaged as error:
-                again = f"python -m fwexp.commands.peers --only {name}"
+                again = f"python -m benchmarks.peers.compare --only {name}"
                 print_line(f"comparison with {name} is damaged: {error}; measure it again with {again}")
             else:
                 compared[name] = contents, {entry: record[entry] for entry in KEPT}
@@ -338,7 +338,7 @@ def gallery(folder: Path) -> str:
         if here := read(folder / "claims" / f"{name}.json"):
             lines.append(f"| {paper.title} | {len(here)} | {tally(here)}: [claims/{name}.json](claims/{name}.json) |")
             records |= here
-    if compared := [path.stem for name in CONTESTS if (path := folder / PEERS_PART / f"{name}.md").is_file()]:
+    if compared := [path.stem for name in PEERS if (path := folder / PEERS_PART / f"{name}.md").is_file()]:
         lines += ["", "Compared with other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]
     for name, figure in sorted(FIGURES.items()):
         record = read_json(folder / "figures" / f"{name}.json")

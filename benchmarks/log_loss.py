@@ -1,0 +1,192 @@
+"""Log-loss next to CRFsuite and scikit-learn, with equal features and objectives: ``make bench-crf``, a table.
+
+Times are processor times on one core, to a relative suboptimality of 1 % and of 0.1 %. Ours end with its certificate, whose
+evaluations count; those of other tools, which have none, are taken with hindsight, from our bound on the optimum: CRFsuite's at
+the iteration that comes so close, scikit-learn's with the loosest tolerance that suffices. Compilation and the time to hand over
+the data do not count. CRFsuite has all features of our model ("possible states and transitions"), unless the table says otherwise.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+import fwexp
+from benchmarks.peers import tools
+from benchmarks.peers.peer_table import in_columns
+from fwexp.errors import exit_code
+
+GAPS = (1e-2, 1e-3)
+ERROR = 0.041  # on CoNLL-2000
+TOLERANCES = 10.0 ** np.arange(0.0, -8.0, -0.5)
+# CRFsuite drops features whose values add up to less than minfreq, which is 0 by default.
+SAME = {"feature.possible_states": True, "feature.possible_transitions": True, "feature.minfreq": -1e30}
+HEAD = ("problem", "tool", *(f"CPU s to {100 * gap:g} %" for gap in GAPS), "at the end", "test error")
+
+
+def cells(problem: str, tool: str, times, end: str = "", error: float = np.nan) -> tuple:
+    """Return a row of the table."""
+    shown = ["-" if not np.isfinite(seconds) else f"{seconds:.3g}" for seconds in times]
+    return problem, tool, *shown, end, "-" if np.isnan(error) else f"{error:.4f}"
+
+
+def reached(seconds: list[float], values: list[float]) -> list[float]:
+    """Return when a falling value first was at most each of `GAPS`, infinity if it never was."""
+    return [next((s for s, value in zip(seconds, values) if value <= gap), np.inf) for gap in GAPS]
+
+
+def ours(problem, lam: float, test=None, solver: str = "auto") -> tuple[list[float], object, float]:
+    """Train until the gap is certified; return the seconds to each of `GAPS`, the result, and the test error."""
+    fwexp.solve(problem, solver, lam=lam, objective="log", max_passes=2, gap_tol=0)  # compiles
+    seconds, gaps, start = [], [], time.process_time()
+
+    def note(row) -> bool:
+        seconds.append(time.process_time() - start)
+        gaps.append(row["gap"] / row["primal"])
+        return gaps[-1] <= GAPS[-1]
+
+    result = fwexp.solve(problem, solver, lam=lam, objective="log", max_passes=1e5, gap_tol=0, callback=note)
+    error = np.nan if test is None else fwexp.evaluate(test, result.w).error
+    return reached(seconds, gaps), result, error
+
+
+def crfsuite(train: tools.Sequences, test: tools.Sequences, c2: float, iterations: int, **parameters):
+    """Train with L-BFGS; return the seconds and the objective at all iterations, the seconds in all, and the test error."""
+    pycrfsuite = tools.module("pycrfsuite")
+
+    class Watched(pycrfsuite.Trainer):
+        def message(self, text):
+            if text.startswith("Loss: "):
+                seen.append((time.process_time() - start, float(text[6:]) / len(train.items)))
+
+    trainer = Watched(algorithm="lbfgs", params={"c2": c2, "max_iterations": iterations} | parameters, verbose=False)
+    for items, labels in zip(train.items, train.labels, strict=True):
+        trainer.append(items, [str(label) for label in labels])
+    seen, start = [], time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        model = str(Path(folder) / "model")
+        trainer.train(model)
+        total, tagger = time.process_time() - start, pycrfsuite.Tagger()
+        tagger.open(model)
+        error = test.error([[int(tag) for tag in tagger.tag(items)] for items in test.items])
+        tagger.close()
+    return *map(list, zip(*seen)), total, error
+
+
+def sequences(name: str, train, test, c2: float, runs: list[tuple[int, dict]]) -> Iterator[tuple]:
+    """Yield the rows of a problem on chains: ours, and CRFsuite's with so many iterations and parameters each."""
+    times, result, error = ours(train, 2.0 * c2 / train.n, test)
+    yield cells(name, "fwexp auto", times, f"certified {result.gap / result.primal:.1e}", error)
+    items = tools.Sequences.of(train), tools.Sequences.of(test)
+    for iterations, parameters in runs:
+        seconds, values, total, error = crfsuite(*items, c2, iterations, **parameters)
+        above = [value / result.dual - 1.0 for value in values]
+        tool = f"CRFsuite, {len(values)} iterations" + ("" if parameters else ", its own features")
+        yield cells(name, tool, reached(seconds, above), f"{above[-1]:.1e} above after {total:.3g} s", error)
+
+
+def conll(data_dir=None) -> Iterator[tuple]:
+    """Yield the rows of CoNLL-2000."""
+    train, test = fwexp.load_dataset("conll2000", data_dir=data_dir)
+    yield from sequences("CoNLL-2000, lam = 2/n", train, test, 1.0, [(100, SAME), (50, {}), (70, {}), (100, {})])
+    for objective in ("log", "softmax_margin"):
+        rows: list = []
+
+        def is_there(row, rows=rows) -> bool:
+            rows.append(row)
+            return row["test_error"] <= ERROR
+
+        how = {"lam": 2.0 / train.n, "objective": objective, "gap_tol": 0, "schedule": 0.25}
+        fwexp.solve(train, max_passes=15, test=test, callback=is_there, **how)
+        last = rows[-1]
+        end = f"error {ERROR} after {last['passes']:.3g} passes, {last['time']:.3g} s"
+        yield cells("CoNLL-2000, lam = 2/n", f"fwexp auto, {objective}", (np.nan, np.nan), end, last["test_error"])
+
+
+def ocr(data_dir=None) -> Iterator[tuple]:
+    """Yield the rows of OCR."""
+    train, test = fwexp.load_dataset("ocr", data_dir=data_dir)
+    yield from sequences("OCR, lam = 1/n", train, test, 0.5, [(400, SAME)])
+
+
+def long_sequence(data_dir=None, length: int = 1000, K: int = 300, p: int = 500) -> Iterator[tuple]:
+    """Yield the rows of one sequence with many labels and dense features."""
+    rng = np.random.default_rng(0)
+    follow, means, parts = rng.dirichlet(np.full(K, 0.02), size=K), rng.normal(size=(K, p)), []
+    for _ in range(2):
+        y = np.zeros(length, dtype=np.int64)
+        for t in range(1, length):
+            y[t] = rng.choice(K, p=follow[y[t - 1]])
+        y[:K] = rng.permutation(K)  # CRFsuite knows only labels that occur in training.
+        parts.append(fwexp.chain_problem([means[y] + 3.0 * rng.normal(size=(length, p))], [y], K, loss="errors"))
+    yield from sequences(f"one sequence: T={length}, K={K}, p={p}", *parts, 1.0, [(100, SAME)])
+
+
+def classes(data_dir=None) -> Iterator[tuple]:
+    """Yield the rows of multinomial and of binary logistic regression."""
+    X, y = tools.module("sklearn.datasets").load_digits(return_X_y=True)
+    letters, _ = fwexp.load_dataset("ocr", data_dir=data_dir)
+    words = tools.bags_of_words(5_000, 20_000)
+    problems = (
+        ("digits", X / 16.0, y, 1.0 / len(y)),
+        ("letters of OCR", tools.inputs(letters), letters.labels, 1e-3),
+        ("bags of words", *words, 1.0 / len(words[1])),
+        ("bags of words, two kinds", words[0], words[1] % 2, 1.0 / len(words[1])),
+    )
+    for name, inputs, labels, lam in problems:
+        problem, binary = fwexp.multiclass_problem(inputs, labels), int(np.max(labels)) == 1
+        name = f"{name}: n={problem.n}, d={problem.d}, lam={lam:.2g}"
+        times, result, _ = ours(problem, lam)
+        yield cells(name, "fwexp auto", times, f"certified {result.gap / result.primal:.1e}")
+        # u = w_1 - w_0, where ours are w_1 = -w_0 = u/2: ||w||^2 = ||u||^2/2.
+        C = (2.0 if binary else 1.0) / (lam * problem.n)
+        for solver in ("lbfgs", *["liblinear"] * binary):
+            times, tol = scikit_learn(problem, lam, inputs, labels, C, solver, result.dual)
+            yield cells(name, f"LogisticRegression, {solver}", times, f"tol={tol:.0e}")
+
+
+def scikit_learn(problem, lam: float, X, y, C: float, solver: str, bound: float) -> tuple[list[float], float]:
+    """Return the seconds to each of `GAPS`, each with the loosest tolerance that reaches it, and the last tolerance."""
+    seconds, gaps = [], []
+    for tol in TOLERANCES:
+        model = tools.module("sklearn.linear_model").LogisticRegression(
+            C=C, fit_intercept=False, tol=tol, solver=solver, max_iter=10_000
+        )
+        with tools.module("threadpoolctl").threadpool_limits(1):
+            seconds.append(tools.timed(lambda model=model: model.fit(X, y))[0])
+        coef = np.vstack([-model.coef_, model.coef_]) / 2.0 if len(model.coef_) == 1 else model.coef_
+        value = fwexp.evaluate(problem, np.ascontiguousarray(coef.T).ravel(), objective="log")
+        gaps.append((0.5 * lam * value.norm_sq + value.hinge) / bound - 1.0)
+        if gaps[-1] <= GAPS[-1]:
+            break
+    return reached(seconds, gaps), tol
+
+
+PROBLEMS: dict[str, Callable] = {"conll": conll, "ocr": ocr, "long": long_sequence, "classes": classes}
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Compare the log-loss with CRFsuite and scikit-learn.")
+    parser.add_argument("problems", nargs="*", metavar="problem", help=f"of {', '.join(PROBLEMS)}")
+    given = parser.parse_args().problems or list(PROBLEMS)
+    if unknown := set(given) - set(PROBLEMS):
+        parser.error(f"problem must be one of {', '.join(PROBLEMS)}, got {', '.join(sorted(unknown))}")
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    rows = []
+    for name in given:
+        for row in PROBLEMS[name]():
+            print(*row, sep=" | ", file=sys.stderr, flush=True)
+            rows.append(row)
+    print(in_columns(HEAD, rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code("crf", main))

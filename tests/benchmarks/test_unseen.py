@@ -1,0 +1,41 @@
+"""``make bench-multiclass``: the cases, and that both tools minimise one objective; how long it takes is no matter."""
+
+import numpy as np
+import pytest
+
+from benchmarks import unseen
+
+
+def test_cases_are_as_stated():
+    cases = [unseen.case(seed) for seed in range(60)]
+    assert cases == [unseen.case(seed) for seed in range(60)]
+    assert {case.kind for case in cases[::2]} == {case.kind for case in cases[1::2]} == set(unseen.KINDS)
+    for case in cases:
+        assert 1_000 <= case.n <= 50_000
+        assert 50 <= case.p <= (unseen.WIDEST if case.kind == "dense" else 100_000)
+        assert 2 <= case.K <= 200
+        assert min(0.01, 0.1 / case.n) <= case.lam <= max(0.01, 0.1 / case.n)
+
+
+def test_seeds_without_one_of_the_half_are_refused(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["unseen", "--seeds", "0", "1", "--half", "test"])
+    with pytest.raises(SystemExit, match="2"):
+        unseen.main()
+    assert "--seeds must include an odd one for --half test, got 0 1\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", unseen.KINDS)
+@pytest.mark.parametrize("K", [2, 3])
+def test_both_tools_reach_the_targets(kind, K):
+    pytest.importorskip("sklearn")
+    case = unseen.Case(kind, n=60, p=50, K=K, lam=0.05)
+    X, y = unseen.data_of(case, 0)
+    assert X.shape == (60, 50)
+    assert set(y) == set(range(K))
+    rows = unseen.measure(case, 0, rounds=1)
+    assert [row["target"] for row in rows] == list(unseen.TARGETS)
+    for row in rows:
+        assert 0.0 < row["ours"] < np.inf
+        assert row["ratio"] == pytest.approx(row["ours"] / row["theirs"])
+    mean, median = unseen.overall(rows + rows, 1e-2)
+    assert mean.median == pytest.approx(median.median) == pytest.approx(rows[0]["ratio"])
