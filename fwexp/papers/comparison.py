@@ -23,7 +23,6 @@ from fwexp.papers.significance import LEAST, median_interval
 from fwexp.problem_names import problem_names
 from fwexp.store.stored_run import StoredRun
 
-GAPS = (0.1, 0.01, 0.001)
 FLOOR = 1e-12  # of levels, relative to the start
 MEASURES = {"gap": "gap {:g}", "primal": "primal within {:g}"}
 """Texts for levels of certified gaps, and of primals above the best dual known."""
@@ -204,12 +203,6 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
     return costs_of(by_seed(by_side(sides, results), gaps))
 
 
-def by_problem(results: pd.DataFrame, gaps: Sequence[float] = GAPS) -> pd.DataFrame:
-    """Return the costs, as `compare` does, of all methods on each problem that two or more methods have runs of."""
-    parts = [dict(list(rows.groupby("method"))) for _, rows in results.groupby("problem")] if len(results) else []
-    return costs_of(_joined(by_seed(sides, gaps) for sides in parts if len(sides) > 1))
-
-
 def advances(results: pd.DataFrame, method: str, over: str, cost: str) -> pd.DataFrame:
     """Return how many times less a method costs than another, to the least gap that all runs of both certify.
 
@@ -325,11 +318,6 @@ def costs_of(seeds: pd.DataFrame) -> pd.DataFrame:
             row |= {cost: np.median(values), f"{cost}_low": low, f"{cost}_high": high}
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    frames = [frame for frame in frames if len(frame)]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=SEED_COLUMNS)
 
 
 def _runs(rows: pd.DataFrame) -> dict[str, list[Run]]:

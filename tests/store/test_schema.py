@@ -64,7 +64,6 @@ def data_step(results_dir):
     runs = [run for run in store.find_runs(results_dir, include=("partial", "failed", "damaged")) if run.is_placed]
     results = store.load_results(results_dir)
     comparable = comparison.comparable(results)
-    comparison.by_problem(comparable)
     tables = of_runs.tables(runs, of_runs.with_suboptimality(results, comparable), {}, [])
     return {name: of_runs.script(name, content).encode() for name, content in tables.items() if len(f"{name}.js") <= 255}
 

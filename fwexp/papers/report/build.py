@@ -70,17 +70,11 @@ def build(results_dir="results", out=None) -> Path:
     comparable = comparison.comparable(results)
     contents = {
         "index": overview.index(of_papers, records, comparable, runs),
-        "explorer": {},
-        "compare": overview.compare(comparable),
         "runs": {},
         "run": {},
-        "inventory": overview.inventory(of_papers),
-        "words": overview.words(),
-        "environment": overview.environment(),
     }
     claims = {id: record | {"page": pages.page_of(record)} for id, record in records.items()}
     data = of_runs.tables(runs, of_runs.with_suboptimality(results, comparable), claims, figures)
-    data["runs"]["first"] = overview.first_methods()
     print_line("writing the pages")
     with owned.replacing_folder(out / "report", KIND) as folder:
         for name, content in {**contents, **of_papers}.items():

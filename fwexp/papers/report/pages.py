@@ -16,14 +16,9 @@ from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn
 
 TITLES = {
     "index": "Frank-Wolfe methods for structural SVMs, run here",
-    "explorer": "Explorer",
-    "compare": "Methods compared",
     "runs": "Runs",
     OTHERS: "Other figures",
     YOURS: "Your figures",
-    "inventory": "Inventory",
-    "words": "Glossary",
-    "environment": "Environment",
     "run": "A run",
 }
 """Titles of the pages that belong to no paper."""
@@ -57,10 +52,7 @@ def _chosen(record: Mapping, threshold: str) -> str:
 def render(here: str, pages: Mapping[str, Mapping], /, **content: object) -> str:
     """Return a page, with links to all; `pages` are the pages of figures, by name."""
     template = environment().get_template(f"{here}.html" if here in TITLES and here not in pages else "paper.html")
-    named = {name: TITLES[name] for name in TITLES if name not in ("index", "run", OTHERS, YOURS)}
-    named["compare"] = "Compare"
-    figures = {name: name if name in PAPERS else name.capitalize() for name in pages}
-    links = {"index": "Overview", **dict(list(named.items())[:3]), **figures, **dict(list(named.items())[3:])}
+    links = {"index": "Overview", **{name: name if name in PAPERS else name.capitalize() for name in pages}, "runs": TITLES["runs"]}
     return template.render(title=title_of(here), navigation=links, here=here, **content)
 
 

@@ -67,8 +67,8 @@ def tables(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping],
         facts = (columns["dataset"], places[run.key], task_of(run.config) if run.config else "", run.method or columns["solver"])
         used = [using[what].get(run.key, []) for what in USED]
         rows.append([key, run.status, *facts, columns.get("lam_spec", ""), columns.get("seed"), *numbers, options[run.key], *used])
-        environment = environments.setdefault(_environment(run.record), len(environments))
-        of_datasets[columns["dataset"]][key] = _details(run) | {"environment": environment, "traces": traces.get(run.key, {})}
+        number_of = environments.setdefault(environment(run.record), len(environments))
+        of_datasets[columns["dataset"]][key] = _details(run) | {"environment": number_of, "traces": traces.get(run.key, {})}
     variants = {variant for of_run in traces.values() for variant in of_run} | {row[CELLS.index("method")] for row in rows}
     rows.sort(key=lambda row: [str(row[CELLS.index(name)]) for name in ("place", "task", "lam", "method", "seed", "key")])
     index = {
@@ -159,7 +159,7 @@ def _yaml(config) -> str:
     return yaml.dump(config, Dumper=dumper, sort_keys=False, allow_unicode=True) if config else ""
 
 
-def _environment(record: Mapping) -> str:
+def environment(record: Mapping) -> str:
     """Return the commit, the versions and the machine of a run in one line."""
     made = record.get("provenance") or {}
     versions = {"Python": made.get("python"), **(made.get("versions") or {})}
