@@ -1,6 +1,6 @@
 """Figures and claims of "Block-Coordinate Frank-Wolfe Optimization for Structural SVMs" (ICML 2013)."""
 
-from fwexp.papers.declarations import STAND_IN, Advance, Paper
+from fwexp.papers.declarations import STAND_IN, Paper
 
 PAPER = Paper.declared(
     id="B13",
@@ -9,7 +9,6 @@ PAPER = Paper.declared(
     authors="Simon Lacoste-Julien, Martin Jaggi, Mark Schmidt, Patrick Pletscher",
     year=2013,
     url="https://proceedings.mlr.press/v28/lacoste-julien13.html",
-    advance=Advance("bcfw", "fw", "passes", "icml2013/fig1"),
     budget="Ten runs of each stochastic method (caption of figure 1). The text names neither passes nor time.",
     data={
         "ocr": "the paper's data; d = 4082 follows from its features, where section 6, paragraph 1, prints 4028",

@@ -1,6 +1,6 @@
 """Figures and claims of "Minding the Gaps for Block Frank-Wolfe Optimization of Structured SVMs" (ICML 2016)."""
 
-from fwexp.papers.declarations import STAND_IN, Advance, Paper
+from fwexp.papers.declarations import STAND_IN, Paper
 
 PAPER = Paper.declared(
     id="G16",
@@ -9,7 +9,6 @@ PAPER = Paper.declared(
     authors="Anton Osokin, Jean-Baptiste Alayrac, Isabella Lukasewitz, Puneet K. Dokania, Simon Lacoste-Julien",
     year=2016,
     url="https://proceedings.mlr.press/v48/osokin16.html",
-    advance=Advance("bcpfw_gap_cache", "bcfw", "passes", "icml2016/fig5"),
     budget="Five runs of each method (section 5.1, paragraph 2); 31 values of lam, and paths to an accuracy of 0.1 (section 5.2, "
     "paragraph 1). The text at hand, which lacks the appendix, names neither passes nor time.",
     data={

@@ -7,9 +7,9 @@ from fwexp.commands.arguments import Arguments, command
 USAGE = """\
 usage: fwexp report [results_dir=DIR] [out=DIR]
 
-Write the HTML report to DIR/report/: findings, all drawn figures and tables, the papers' claims, a table of all runs, and a page
-per run. Open DIR/report/index.html; it needs no network. Figures that are not drawn in DIR are shown
-from DIR/published. Runs nothing: fwexp figure NAME and fwexp claims --run do. Needs plotly and jinja2 (the extra report).
+Write the HTML report to DIR/report/: all drawn figures and tables, the papers' claims, a table of all runs, and a page
+per run. Open DIR/report/index.html; it needs no network. Figures that are not drawn in DIR are shown from DIR/published. Runs
+nothing: fwexp figure NAME and fwexp claims --run do. Needs plotly and jinja2 (the extra report).
 out=DIR is another folder for the report and the verdicts, if the store may not be written; figures drawn there are shown, too.
 """
 

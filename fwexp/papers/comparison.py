@@ -203,35 +203,6 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
     return costs_of(by_seed(by_side(sides, results), gaps))
 
 
-def advances(results: pd.DataFrame, method: str, over: str, cost: str) -> pd.DataFrame:
-    """Return how many times less a method costs than another, to the least gap that all runs of both certify.
-
-    Parameters
-    ----------
-    results : DataFrame
-        As `comparable` returns it.
-    method, over : str
-        The two methods.
-    cost : {"passes", "time"}
-        The cost: passes or seconds.
-
-    Returns
-    -------
-    DataFrame
-        One row per problem that has runs of both: ``problem``, ``gap``, ``factor``. Where a gap is certified at the start the
-        method costs nothing, and the problem is left out.
-    """
-    rows, sides = [], {name: _runs(results[results["method"] == name]) for name in (method, over)} if len(results) else {}
-    for problem in sorted(set.intersection(*map(set, sides.values()))) if sides else ():
-        runs = {name: of_side[problem] for name, of_side in sides.items()}
-        measure = _measure(runs.values())
-        gap = max(np.nanmin(run.measured[measure], initial=np.inf) for side in runs.values() for run in side)
-        own, other = (np.median([first(run.at[cost], run.measured[measure], gap) for run in runs[name]]) for name in (method, over))
-        if own > 0 and np.isfinite(own + other):
-            rows.append((problem, gap, other / own))
-    return pd.DataFrame(rows, columns=["problem", "gap", "factor"])
-
-
 class Run(NamedTuple):
     """A run of a side: where it was in passes and time, and its two measures, none of which rises."""
 

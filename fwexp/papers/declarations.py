@@ -39,26 +39,6 @@ class Kind(StrEnum):
     """No paper has it."""
 
 
-@dataclass(frozen=True)
-class Advance:
-    """What a paper is read for, as stored runs measure it: its method gets to a gap at less cost than an earlier one.
-
-    Attributes
-    ----------
-    method, over : str
-        The two methods, by their names in ``conf/solver``.
-    cost : {"passes", "time"}
-        The cost: oracle calls / n, or solver seconds.
-    figure : str
-        The figure that shows both.
-    """
-
-    method: str
-    over: str
-    cost: str
-    figure: str
-
-
 _DECLARED: dict[type, dict[str, object]] = {}
 """Papers and figures of this package by name, as the modules below ``experiments/`` declare them."""
 
@@ -88,8 +68,6 @@ class Paper(Declared):
     title, authors, url : str
     year : int
         0 where it has none.
-    advance : Advance, optional
-        Comes first in the report, with the measured numbers.
     budget : str
         Seeds, passes and time that the paper states for its experiments, with the place of each.
     data : mapping
@@ -104,7 +82,6 @@ class Paper(Declared):
     authors: str = ""
     year: int = 0
     url: str = ""
-    advance: Advance | None = None
     budget: str = ""
     data: Mapping[str, str] = field(default_factory=dict)
     choices: tuple[str, ...] = ()

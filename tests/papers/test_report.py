@@ -1,4 +1,5 @@
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -17,8 +18,7 @@ from fwexp.papers.claims import VERDICTS, all_claims
 from fwexp.papers.figure_pipeline import save_figure
 from fwexp.papers.origin import Origin
 from fwexp.papers.report import build as building
-from fwexp.papers.report import figures, overview, pages
-from fwexp.papers.report import run_pages as runs
+from fwexp.papers.report import charts, figures, overview, pages, run_pages
 from fwexp.plots import style
 from fwexp.plots.curves import Chart, Panel
 from fwexp.plots.icml2016 import DATA_SETTINGS
@@ -31,7 +31,7 @@ from tests.plots.synthetic_results import concat, make_results, make_run
 pytestmark = pytest.mark.slow  # pages of all claims are built
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
-TOOLS = {"index", "runs", "run"}
+TOOLS = {"index", "runs"}
 
 NAMES = ("quickstart", "icml2016/fig8", "review/fig1")
 VOID = {"meta", "link", "img", "input", "br"}
@@ -87,18 +87,13 @@ def report(store):
 
 @pytest.fixture(scope="module")
 def parsed(report):
-    return {path.stem: Page(path.read_text()) for path in report.glob("*.html")}
+    return {path.relative_to(report).with_suffix("").as_posix(): Page(path.read_text()) for path in report.rglob("*.html")}
 
 
-def data_of(report):
-    """Return the contents of the files of data, by name."""
-    calls = [path.read_text() for path in (report / "data").glob("*.js")]
-    return dict(json.loads(f"[{re.fullmatch(r'report.take.(.*).;', call.strip())[1]}]") for call in calls)
-
-
-@pytest.fixture(scope="module")
-def data(report):
-    return data_of(report)
+def charted(path):
+    """Return the data and the layout of the charts of a page, by id."""
+    found = re.findall(r'Plotly\.newPlot\(\s*"(.*?)",\s*(\[.*?\]),\s*(\{.*?\}),\s*\{"displaylogo"', path.read_text(), re.DOTALL)
+    return {id: (json.loads(data), json.loads(layout)) for id, data, layout in found}
 
 
 def interrupted(run):
@@ -108,32 +103,32 @@ def interrupted(run):
 
 
 def test_there_is_a_page_for_each_paper_and_one_for_the_rest(parsed):
-    assert set(parsed) == TOOLS | {"icml2013", "icml2016", "lecture", "review", "others", "yours"}
+    top = {name for name in parsed if "/" not in name}
+    assert top == TOOLS | {"icml2013", "icml2016", "lecture", "review", "others", "yours"}
+    assert len(parsed) == len(top) + 3  # a page per run
 
 
 def test_nothing_is_asked_of_the_network_and_no_link_is_broken(report, parsed):
     for name, page in parsed.items():
         ids = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
         assert len(ids) == sum("id" in attributes for _, attributes in page.elements)
+        here = (report / f"{name}.html").parent
         for _, attributes in page.elements:
             for target in (attributes.get("href"), attributes.get("src")):
                 if not target or target == "data:,":
                     continue
                 assert "//" not in target
                 file, _, anchor = target.partition("#")
-                assert (report / (file or f"{name}.html")).is_file(), target
-                other = parsed[file.removesuffix(".html")] if anchor and file else page
-                if file == "runs.html":
-                    continue  # what they show
-                assert not anchor or any(attributes.get("id") == anchor for _, attributes in other.elements), target
-    assert not re.search(r"https?:|//[a-z]", (report / "report.css").read_text())
-    script = "".join(path.read_text() for path in report.glob("*.js") if path.name != "plotly.min.js")
-    assert not re.search(r"https?:|fetch\(|XMLHttp", script)
-    assert '"sendChartToCloud"' in script.partition("modeBarButtonsToRemove")[2]
-    plotly = (report / "plotly.min.js").read_text()
-    assert 'name:"sendChartToCloud"' in plotly  # else it has another name now
-    assert 'minorloglabels: "complete"' in script  # no ticks 2 5 2 5
-    assert 'minorloglabels:{valType:"enumerated",values:["small digits","complete"' in plotly
+                path = (here / file).resolve() if file else report / f"{name}.html"
+                assert path.is_file(), target
+                if path.name == "runs.html" or not anchor:
+                    continue  # what the table shows
+                other = parsed[path.relative_to(report.resolve()).with_suffix("").as_posix()]
+                assert any(attributes.get("id") == anchor for _, attributes in other.elements), target
+    for path in (report / "report.css", report / "runs.js"):
+        assert not re.search(r"https?:|fetch\(|XMLHttp|url\(", path.read_text())
+    assert "sendChartToCloud" in charts.CONFIG["modeBarButtonsToRemove"]
+    assert 'name:"sendChartToCloud"' in (report / "plotly.min.js").read_text()  # else it has another name now
 
 
 def test_every_figure_and_every_claim_is_there(parsed):
@@ -154,36 +149,44 @@ def test_pictures_have_words_and_stand_in_without_scripts(parsed):
 
 
 def test_curves_are_the_numbers_of_the_csv(store, report):
-    content = json.loads(re.search(r'id="data-review-fig1">(.*?)</script>', (report / "review.html").read_text())[1])
+    ((data, layout),) = charted(report / "review.html").values()
     frame = pd.read_csv(store / "figures/review/fig1.csv")
-    shown = {(panel["key"], curve["name"]): curve for panel in content["panels"] for curve in panel["curves"]}
-    assert set(shown) == set(zip(frame["panel"], frame["variant"], strict=True))
-    for (panel, variant), curve in shown.items():
-        rows = frame[(frame["panel"] == panel) & (frame["variant"] == variant)].sort_values("x")
-        for name in ("x", "median", "best", "worst", "passes", "calls", "seconds"):
-            assert curve[name] == pytest.approx(rows[name].tolist(), rel=1e-4)
-    assert {method["label"] for method in content["methods"]} == {style.line(name).label for name in frame["variant"]}
-    assert all(panel["title"].startswith(f"({panel['key']}) triangle") for panel in content["panels"])
+    lines = {(trace["xaxis"][1:], trace["legendgroup"]): trace for trace in data if "fill" not in trace}
+    panels = list(dict.fromkeys(frame["panel"].astype(str)))
+    numbers = {panel: "" if k == 0 else str(k + 1) for k, panel in enumerate(panels)}
+    assert len(lines) == len(frame.groupby(["panel", "variant"]))
+    for (panel, variant), rows in frame.groupby(["panel", "variant"]):
+        rows, line = rows.sort_values("x"), lines[numbers[str(panel)], variant]
+        assert line["name"] == style.line(variant).label
+        for name, column in (("x", "x"), ("y", "median")):
+            assert line[name] == pytest.approx(rows[column].tolist(), rel=1e-4)
+    assert [each["text"].startswith(f"<b>({key}) triangle") for key, each in zip(panels, layout["annotations"], strict=True)]
+    values, across = layout["updatemenus"]
+    assert [button["label"] for button in values["buttons"]] == ["values as drawn", "values logarithmic", "values linear"]
+    assert [button["label"] for button in across["buttons"]][:2] == ["axis as drawn", "against passes"]
+    for button in across["buttons"]:
+        moved = button["args"][0]["x"]
+        assert [len(x) for x in moved] == [len(trace["x"]) for trace in data]
 
 
-def test_curves_count_the_runs_that_ended_badly(tmp_path):
+def test_curves_count_the_runs_that_ended_badly():
     bad, cut = make_run("bcfw", seed=1, status="diverged"), make_run("bcfw", seed=2, status="time_limit")
     bad.loc[bad["passes"] > 20, ["primal", "gap"]] = np.nan
     chart = Chart([Panel("a", "", "ocr", 0.01, measure="gap")])
     frame = chart.data(concat(make_run("bcfw"), bad, cut, make_run("fw")))
-    figure_files.write(tmp_path / "fig", {".csv": frame.to_csv(index=False).encode()}, {})
-    found = figures.Drawn(FIGURES.find("quickstart"), tmp_path / "fig", "full", json.loads((tmp_path / "fig.json").read_text()))
-    (panel,) = pages._finite(figures.curves(found))["panels"]
-    counts = {curve["name"]: tuple(curve[name] for name in ("runs", "diverged", "stopped")) for curve in panel["curves"]}
-    assert counts == {"bcfw": (3, 1, 1), "fw": (1, 0, 0)}
-    (curve,) = (curve for curve in panel["curves"] if curve["name"] == "bcfw")
-    assert curve["worst"][-1] is None  # the page draws it at the top of the axis
-    assert curve["best"][-1] is not None
+    page = charts.of_figure("x", frame, {"a": {"y": ["log", 1e-3, 7.0]}})
+    data = json.loads(re.search(r'"x",\s*(\[.*?\]),\s*\{"margin', page, re.DOTALL)[1])
+    band, line, other = data
+    assert "BCFW, 1 of 3 diverged, 1 of 3 stopped early" in line["hovertemplate"]
+    assert (band["legendgroup"], other["name"]) == ("bcfw", "FW")
+    assert max(band["y"]) == 7.0  # where a run diverged its band goes to the top
 
 
 def test_a_path_runs_to_smaller_lam(report):
-    content = json.loads(re.search(r'id="data-icml2016-fig8">(.*?)</script>', (report / "icml2016.html").read_text())[1])
-    assert all(panel["x"][0] == "log" and panel["x"][1] > panel["x"][2] for panel in content["panels"])
+    _, layout = charted(report / "icml2016.html")["chart-icml2016-fig8"]
+    axes = [axis for name, axis in layout.items() if name.startswith("xaxis")]
+    assert axes
+    assert all(axis["type"] == "log" and axis["range"][0] > axis["range"][1] for axis in axes)
 
 
 def test_pages_can_be_used_by_key_and_by_voice(parsed):
@@ -204,13 +207,10 @@ def test_equal_stores_give_equal_reports(report):
 
 def test_colours_have_contrast(report):
     css = (report / "report.css").read_text()
-    light, dark = (dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", css, re.DOTALL))
-    for colors in (light, dark):
-        for front in ("ink", "dim", "link"):
-            for back in ("page", "shade"):
-                assert contrast(colors[front], colors[back]) >= 4.5, (front, back)
-        for k in range(len(VERDICTS)):
-            assert contrast(colors[f"v{k}"], colors[f"v{k}b"]) >= 4.5, k
+    pairs = re.findall(r"\{ color: (#\w{6}); background: (#\w{6}); \}", css)
+    assert len(pairs) == len(VERDICTS) + 1
+    for front, back in [*pairs, ("#55585f", "#ffffff"), ("#0a4fb3", "#f5f6f8")]:
+        assert contrast(front, back) >= 4.5, (front, back)
 
 
 def contrast(one, other):
@@ -226,9 +226,9 @@ def contrast(one, other):
 def test_text_of_configurations_and_data_is_escaped(tmp_path):
     config = {"dataset": {"name": EVIL}, "solver": {"name": EVIL}, "lam": EVIL, "seed": 0}
     run = StoredRun(tmp_path, EVIL, EVIL, config, {"passes": 1.0})
-    page = runs.script(EVIL, runs.tables([run], pd.DataFrame(), {}, []))
-    assert json.loads(re.fullmatch(r"report.take\((.*)\);\n", page)[1].partition(", ")[0]) == EVIL  # scripts make texts of it
-    page = ""
+    (row,) = run_pages.pages([run], pd.DataFrame(), {}, [])
+    page = pages.render("run.html", EVIL, {}, run=row) + pages.render("runs.html", EVIL, {}, runs=[row])
+    page += pages.render("index.html", EVIL, {}, **overview.index({}, [row]))
     record = dict.fromkeys(("id", "statement", "place", "criterion", "why"), EVIL) | {
         "verdict": "fails",
         "runs": [EVIL],
@@ -240,10 +240,12 @@ def test_text_of_configurations_and_data_is_escaped(tmp_path):
         "claim", record | {"numbers": {EVIL: EVIL}, "sensitivity": {EVIL: {EVIL: {"verdict": "fails", "parts": {EVIL: False}}}}}
     )
     page += pages.part("texts", EVIL, [EVIL], [[EVIL]])
-    page += pages.part("content", {"id": "x", "title": EVIL, "described": EVIL, "table": None, "curves": {"a": EVIL}})
-    assert page.count("alert") > 15
+    page += pages.part("content", {"id": "x", "title": EVIL, "described": EVIL, "table": None, "chart": ""})
+    frame = Chart([Panel("a", EVIL, "ocr", 0.01, measure="gap")]).data(concat(make_run("bcfw"), make_run("fw")))
+    page += charts.of_figure("x", frame, {"a": {"title": EVIL}})
+    assert page.count("alert") > 20
     assert 'alert("' not in page
-    assert "<b>" not in page
+    assert EVIL.partition("&")[2] not in page.replace("<b>(a)", "")
 
 
 def test_a_table_is_a_table(tmp_path):
@@ -251,16 +253,14 @@ def test_a_table_is_a_table(tmp_path):
     stem = tmp_path / "table1"
     figure_files.write(stem, {".md": b"| a | b\\|c |\n| --- | ---: |\n| <1 | \\*2 |\n\n**Some** words.\n"}, {})
     found = figures.Drawn(figure, stem, "full", json.loads(stem.with_suffix(".json").read_text()))
-    page = Page(pages.part("content", {"title": "T", "curves": None, "table": pages._markdown(found)}))
+    page = Page(pages.part("content", {"title": "T", "chart": None, "table": pages._markdown(found)}))
     assert page.words.split() == ["ab|c", "<1*2", "Some", "words."]
     assert [tag for tag, _ in page.elements].count("th") == 2
 
 
 def test_numbers_that_json_lacks_are_null():
-    curves = pages._finite({"x": [np.inf, np.nan, 1 / 3]})
-    assert '{"x":[null,null,0.33333]}</script>' in pages.part(
-        "content", {"id": "x", "title": "T", "described": "D", "table": None, "curves": curves}
-    )
+    assert charts.finite({"x": [np.inf, np.nan, 1 / 3]}) == {"x": [None, None, 0.33333]}
+    assert '"y":[null,1.0]' in charts.chart("x", [{"y": [math.inf, 1.0]}], {}, [])
 
 
 def test_what_is_not_drawn_here_is_shown_as_it_was_published(store, tmp_path):
@@ -272,15 +272,13 @@ def test_what_is_not_drawn_here_is_shown_as_it_was_published(store, tmp_path):
     assert (found["review/fig1"].preset, found["review/fig1"].has_curves) == ("full", True)
     shown = pages.paper("icml2013", [found["icml2013/fig1"], found["icml2013/table1"]], {})
     for figure in shown["figures"]:
-        assert figure["curves"] is None
+        assert figure["chart"] is None
         assert all((tmp_path / "report" / f"{figure['file']}{suffix}").resolve().is_file() for suffix in figure["suffixes"])
-    page = Page(pages.render("icml2013", {"icml2013": shown}, **shown))
+    page = Page(pages.render("paper.html", "T", {"icml2013": shown}, **shown))
     assert page.words.count("As published with the code, from all of its runs; this store has not drawn it.") == 2
-    review = pages.paper("review", [found["review/fig1"]], {})
-    first = overview.index({"icml2013": shown, "review": review}, {}, load_results(tmp_path), [])
-    words = Page(pages.render("index", {"icml2013": shown, "review": review}, **first)).words
-    assert "1 of 3 figures drawn" in words
-    assert "2 figures are shown as published with the code" in words
+    first = pages.render("index.html", "T", {}, **overview.index({"icml2013": shown}, []))
+    assert "2 of 2 figures are drawn" in Page(first).words
+    assert first.count(">published</span>") == 2
     (tmp_path / "published/figures/icml2013/fig1.png").write_bytes(b"")
     assert next(each for each in figures.drawn(tmp_path) if each.figure.name == "icml2013/fig1").stem is None
 
@@ -355,51 +353,33 @@ def test_a_claim_shows_the_sentence_the_criterion_and_the_thresholds():
     assert "factor1.5 holds, 2 (chosen) fails" in page.words
 
 
-def test_open_claims_stand_apart_from_those_that_do_not_hold():
+def test_claims_that_are_contradicted_stand_apart_from_those_that_hold_in_part():
     verdicts = {"R-1": "fails", "R-2": "not reached", "R-3": "undecided", "R-4": "holds in part", "R-6": "holds"}
     records = {id: {"id": id, "paper": "R", "verdict": v, "statement": "S.", "why": "", "runs": []} for id, v in verdicts.items()}
-    page = pages.render("index", {}, **overview.index({}, records, pd.DataFrame(), []))
-    fallen, still_open = page.partition('id="fallen"')[2].partition('id="figures"')[0].split('id="open"')
-    assert re.findall("#(R-.)", fallen) == ["R-1", "R-4"]
-    assert re.findall("#(R-.)", still_open) == ["R-2", "R-3"]
+    papers = {"review": {"figures": [], "claims": list(records.values()), "yours": False}}
+    page = pages.render("index.html", "T", papers, **overview.index(papers, []))
+    contradicted, in_part = page.partition("These runs contradict a claim")[2].split("Claims of which some statements hold")
+    assert re.findall("#(R-.)", contradicted) == ["R-1"]
+    assert re.findall("#(R-.)", in_part) == ["R-4"]
 
 
-def test_findings_are_measured():
-    """The smallest gap that both certify, and how many passes each took to it."""
-    gaps = {"fw": (1.0, 0.8, 0.5), "bcfw": (1.0, 0.5, 0.1)}
-    passes = {"fw": (0.0, 10.0, 30.0), "bcfw": (0.0, 2.0, 8.0)}
-    runs = concat(*(make_run(name, 0.01).iloc[:3].assign(primal=gaps[name], dual=0.0, passes=passes[name]) for name in gaps))
-    found = overview.findings(comparison.comparable(runs), {})
-    assert [(finding["method"], finding["problems"]) for finding in found] == [("BCFW", 1), ("BCPFW + gap + cache", 0), ("auto", 0)]
-    assert (found[0]["factor"], found[0]["unit"], found[0]["better"]) == ("15", "fewer passes", 1)
-    slower = comparison.comparable(runs.assign(passes=runs["passes"].where(runs["solver"] != "bcfw", 40 * runs["passes"])))
-    assert (overview.findings(slower, {})[0]["factor"], overview.findings(slower, {})[0]["unit"]) == ("2.7", "more passes")
-    page = pages.render("index", {}, **overview.index({}, {}, comparison.comparable(runs), []))
-    assert "15&times;<span> fewer passes" in page
-    assert page.count('<p class="number none">Not measured yet') == 2  # in smaller letters than a number
-    assert "<code>fwexp figure icml2016/fig5</code>" in page
-
-
-def test_each_run_is_in_the_table_and_has_its_trace(store, data):
-    index = data["runs"]
-    rows = [dict(zip(index["cells"], row, strict=True)) for row in index["rows"]]
-    assert [(row["method"], row["seed"], row["place"]) for row in rows] == [
-        ("bcfw", 0, "digits"),
-        ("bcfw", 1, "digits"),
-        ("fw", 0, "digits"),
-    ]
+def test_each_run_is_in_the_table_and_has_a_page_with_its_trace(store, report, parsed):
     results = load_results(store)
-    for row in rows:
-        run, trace = data["data-digits"][row["key"]], results[results["key"].str.startswith(row["key"])]
-        last = trace[trace["iterate"] == "last"]
-        shown = run["traces"][row["method"]]
-        assert [shown[name][-1] for name in ("passes", "primal", "gap")] == pytest.approx(
-            list(last[["passes", "primal", "gap"]].iloc[-1]), 1e-3
-        )
-        assert all(len(values) == len(shown["passes"]) <= runs.POINTS for values in shown.values())
-        assert run["n"] == pytest.approx(last["oracle_calls"].iloc[-1] / last["passes"].iloc[-1])
-        assert index["environments"][run["environment"]].startswith("commit ")
-        assert "name: digits" in run["config"]
+    keys = re.findall(r'<a href="runs/(.*?)\.html">', (report / "runs.html").read_text())
+    assert sorted(keys) == sorted(key[: run_pages.DIGITS] for key in results["key"].unique())
+    assert "digitsBCFW: 2, FW: 1" in parsed["index"].words.replace("\n", "")
+    for key in keys:
+        trace = results[results["key"].str.startswith(key) & (results["iterate"] == "last")]
+        ((data, _),) = charted(report / f"runs/{key}.html").values()
+        gap = next(line for line in data if line["name"].startswith("duality gap, ") and "wavg" not in line["name"])
+        assert [gap["x"][-1], gap["y"][-1]] == pytest.approx(list(trace[["passes", "gap"]].iloc[-1]), 1e-3)
+        assert len(gap["x"]) <= run_pages.POINTS
+        assert next(line["visible"] for line in data if line["name"].startswith("primal objective")) == "legendonly"
+        words = parsed[f"runs/{key}"].words
+        assert "with\n" not in words
+        assert "commit " in words
+        assert "name: digits" in words
+        assert f"fwexp ls key={key}" in words
 
 
 def test_a_run_names_what_uses_it_and_tells_itself_from_those_alike(tmp_path):
@@ -410,31 +390,29 @@ def test_a_run_names_what_uses_it_and_tells_itself_from_those_alike(tmp_path):
     ]
     stored.append(StoredRun(tmp_path, "c" * 64, "damaged", {}, {}, "cut", ("digits", "bcfw")))
     claim = {"runs": ["a" * 64], "page": "review", "verdict": "holds", "statement": "S."}
-    index = runs.tables(stored, pd.DataFrame(), {"R-1": claim}, [])["runs"]
-    rows = {row["key"][0]: row for row in (dict(zip(index["cells"], row, strict=True)) for row in index["rows"])}
+    rows = {row["key"][0]: row for row in run_pages.pages(stored, pd.DataFrame(), {"R-1": claim}, [])}
     assert [rows[key]["options"] for key in "abc"] == ["max_passes=1", "max_passes=2", ""]
-    assert [rows[key]["claims"] for key in "abc"] == [["R-1"], [], []]
+    assert [[claim["id"] for claim in rows[key]["claims"]] for key in "abc"] == [["R-1"], [], []]
     assert (rows["a"]["gap"], rows["c"]["status"]) == (None, "damaged")
 
 
-def test_a_repetition_that_did_not_finish_leaves_the_run_as_it_was(store, data, tmp_path, monkeypatch):
+def test_a_repetition_that_did_not_finish_leaves_the_run_as_it_was(store, report, tmp_path, monkeypatch):
     monkeypatch.setattr(building, "all_claims", dict)
     shutil.copytree(store / "runs", tmp_path / "runs")
     run = find_runs(tmp_path)[0]
+    building.build(tmp_path)
+    page = tmp_path / "report/runs" / f"{run.key[: run_pages.DIGITS]}.html"
+    before = page.read_text()
     interrupted(run)
     save_failure(ValueError("too bad"), run.config, tmp_path)
-    assert len(find_runs(tmp_path, include=("partial", "failed"))) == len(data["runs"]["rows"]) + 2
+    assert len(find_runs(tmp_path, include=("partial", "failed"))) == 5
     building.build(tmp_path)
-    again = data_of(tmp_path / "report")
-    assert again["runs"]["rows"] == data["runs"]["rows"]
-    assert again["data-digits"] == data["data-digits"]
+    assert page.read_text() == before
     shutil.rmtree(run.path)
     building.build(tmp_path)
-    again = data_of(tmp_path / "report")
-    statuses = {row[0]: row[1] for row in again["runs"]["rows"]}
-    assert len(again["runs"]["rows"]) == len(statuses) == len(data["runs"]["rows"])
-    assert statuses[run.key[: runs.DIGITS]] == "interrupted"
-    assert again["data-digits"][run.key[: runs.DIGITS]]["error"] is None
+    assert len([*page.parent.iterdir()]) == 3
+    assert "interrupted: Ctrl-C" in page.read_text()
+    assert "too bad" not in page.read_text()
 
 
 def test_runs_on_changed_data_are_on_another_problem(tmp_path):
@@ -449,8 +427,7 @@ def test_runs_on_changed_data_are_on_another_problem(tmp_path):
         )
         for seed, digest in enumerate("ab")
     ]
-    index = runs.tables(stored, pd.DataFrame(), {}, [])["runs"]
-    places = {row[index["cells"].index("place")] for row in index["rows"]}
+    places = {row["place"] for row in run_pages.pages(stored, pd.DataFrame(), {}, [])}
     assert places == {f"digits, data {run.content}" for run in stored}
     heads = pd.DataFrame([run.columns() for run in stored]).assign(dual=[1.0, 2.0])
     assert comparison.comparable(heads)["highest"].tolist() == [1.0, 2.0]
@@ -470,29 +447,16 @@ if BROWSER:  # elsewhere the pages are read, not run
         done = subprocess.run([*command, "--dump-dom", f"file://{report}/{link}"], capture_output=True, text=True, timeout=60)
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
-    def test_pages_with_scripts_show_what_their_links_say(report, data):
-        key = data["runs"]["rows"][0][0]
+    def test_pages_with_scripts_show_what_their_links_say(report):
+        key = next((report / "runs").iterdir()).stem
         for link, shown in {
-            "runs.html#method=bcfw&sort=-gap": ["2 of 3 runs.", 'aria-sort="descending"'],
-            f"run.html#{key}": ["BCFW on digits</h1>", "above its minimum", f"fwexp ls key={key}", "duality gap against passes"],
-            "run.html#nothing": ["No run has the key nothing"],
-            "review.html": ["(a) triangle", "Horizontal axis"],
+            "runs.html#bcfw": ["2 of 3 runs."],
+            f"runs/{key}.html": ["above its minimum", "plot-container"],
+            "review.html": ["(a) triangle", "against passes"],
         }.items():
             page, complaints = seen(report, link)
             assert complaints == []
             assert [words for words in shown if words not in page] == []
-
-    def test_a_run_without_a_trace_has_a_page(store, tmp_path, monkeypatch):
-        monkeypatch.setattr(building, "all_claims", dict)
-        shutil.copytree(store / "runs", tmp_path / "runs")
-        for run in find_runs(tmp_path):
-            interrupted(run)
-            shutil.rmtree(run.path)
-        building.build(tmp_path)
-        page, complaints = seen(tmp_path / "report", f"run.html#{run.key[:12]}")
-        assert complaints == []
-        assert "interrupted: Ctrl-C" in page
-        assert "<h2>Trace</h2>" not in page
 
 
 def test_a_figure_says_what_holds_on_its_own_data():

@@ -18,6 +18,7 @@ from fwexp import store
 from fwexp.cli import main
 from fwexp.papers import comparison, figure_files
 from fwexp.papers.report import build as building
+from fwexp.papers.report import pages
 from fwexp.papers.report import run_pages as of_runs
 from fwexp.store import commit, paths, records, schema, stored_run
 from fwexp.store.keys import key_of
@@ -60,12 +61,12 @@ def forged(tmp_path, config, make_result):
 
 
 def data_step(results_dir):
-    """Do what a report does with runs, and return the files of data."""
+    """Do what a report does with runs, and return its pages."""
     runs = [run for run in store.find_runs(results_dir, include=("partial", "failed", "damaged")) if run.is_placed]
     results = store.load_results(results_dir)
     comparable = comparison.comparable(results)
-    tables = of_runs.tables(runs, of_runs.with_suboptimality(results, comparable), {}, [])
-    return {name: of_runs.script(name, content).encode() for name, content in tables.items() if len(f"{name}.js") <= 255}
+    found = of_runs.pages(runs, of_runs.with_suboptimality(results, comparable), {}, [])
+    return [pages.render("run.html", "T", {}, run=page) for page in found] + [pages.render("runs.html", "T", {}, runs=found)]
 
 
 def check(results_dir, capsys, left_out=True):
@@ -78,7 +79,7 @@ def check(results_dir, capsys, left_out=True):
         data = data_step(results_dir)
     lines = [str(warning.message) for warning in found]
     assert all(line.isprintable() and len(line) < 1000 for line in lines)
-    assert len(data) >= 2
+    assert len(data) >= 2  # a page of a run, and the table
     if left_out:
         assert len(listed) == 3
         assert sum("damaged" in line for line in listed) == 1
@@ -161,7 +162,7 @@ PLANTED = {
 def test_stray_files_and_links_are_left_out(forged, capsys, plant):
     results_dir, _ = forged(lambda record: None)
     plant(results_dir / "runs")
-    assert len(check(results_dir, capsys, left_out=False)["runs"]) > 100
+    assert sum(map(len, check(results_dir, capsys, left_out=False))) > 1000
 
 
 JSON = st.recursive(
@@ -260,6 +261,6 @@ def test_foreign_files_of_figures_are_left_out_with_one_line(tmp_path, capsys, m
     monkeypatch.setattr(building, "all_claims", dict)
     monkeypatch.setattr("plotly.offline.get_plotlyjs", str)
     building.build(tmp_path)
-    (line,) = capsys.readouterr().err.splitlines()
+    _reading, line, _writing = capsys.readouterr().err.splitlines()
     assert line.startswith("figure quickstart is damaged: quickstart.")
     assert not list((tmp_path / "report" / "figures").glob("quickstart*"))

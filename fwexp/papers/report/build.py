@@ -51,8 +51,7 @@ def build(results_dir="results", out=None) -> Path:
 
     from fwexp import store
     from fwexp.papers import comparison
-    from fwexp.papers.report import overview, pages
-    from fwexp.papers.report import run_pages as of_runs
+    from fwexp.papers.report import overview, pages, run_pages
 
     results_dir = check_folder("results_dir", results_dir)
     out = check_folder("out", out or results_dir)
@@ -65,22 +64,19 @@ def build(results_dir="results", out=None) -> Path:
     records = check_all(all_claims(), results_dir, results=results, stale=True)
     save(records, out)
     stored = store.find_runs(results_dir, include=("partial", "failed", "damaged"))
-    runs = of_runs.of_each_key(run for run in stored if run.is_placed)
-    of_papers = {name: pages.paper(name, of_page, records) for name, of_page in _by_page(figures).items()}
-    comparable = comparison.comparable(results)
-    contents = {
-        "index": overview.index(of_papers, records, comparable, runs),
-        "runs": {},
-        "run": {},
-    }
-    claims = {id: record | {"page": pages.page_of(record)} for id, record in records.items()}
-    data = of_runs.tables(runs, of_runs.with_suboptimality(results, comparable), claims, figures)
+    runs = run_pages.of_each_key(run for run in stored if run.is_placed)
     print_line("writing the pages")
+    papers = {name: pages.paper(name, of_page, records) for name, of_page in _by_page(figures).items()}
+    claims = {id: record | {"page": pages.page_of(record)} for id, record in records.items()}
+    of_runs = run_pages.pages(runs, run_pages.with_suboptimality(results, comparison.comparable(results)), claims, figures)
     with owned.replacing_folder(out / "report", KIND) as folder:
-        for name, content in {**contents, **of_papers}.items():
-            _write(folder / f"{name}.html", pages.render(name, of_papers, **content))
-        for name, content in data.items():
-            _write(folder / "data" / f"{name}.js", of_runs.script(name, content))
+        contents = {"index": overview.index(papers, of_runs), "runs": {"runs": of_runs}, **papers}
+        for name, content in contents.items():
+            template = "paper.html" if name in papers else f"{name}.html"
+            _write(folder / f"{name}.html", pages.render(template, pages.title_of(name), papers, here=name, **content))
+        for run in of_runs:
+            title = f"{run['method']} on {run['place']}"
+            _write(folder / "runs" / f"{run['key']}.html", pages.render("run.html", title, papers, base="../", run=run))
         for figure in figures:
             _picture(figure, folder)
         for asset in files(__package__).iterdir():
@@ -99,7 +95,7 @@ def _by_page(figures: list[Drawn]) -> dict[str, list[Drawn]]:
 
 
 def _picture(pictured: Drawn, folder: Path) -> None:
-    """Write the pictures that pages show without scripts, and thumbnails; the store has the originals."""
+    """Write the small pictures of a figure; the store has the originals."""
     if pictured.stem and pictured.figure.suffixes == PICTURE:
         for name, content in pictured.small.items():
             path = folder / name / f"{pictured.id}.webp"

@@ -1,11 +1,11 @@
-"""The figures of the report: which files there are of each, small pictures, and its curves as the page draws them."""
+"""The figures of the report: which files there are of each, small pictures, and its chart."""
 
 import dataclasses
 import functools
 import io
 import itertools
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,8 +16,8 @@ from fwexp.errors import DataError
 from fwexp.files.folders import exists
 from fwexp.papers.declarations import FIGURES, PAPERS, Figure, is_ours
 from fwexp.papers.figure_files import PICTURE, paths, read_file, read_record
-from fwexp.plots import profiles, style
-from fwexp.plots.frames import AXES, MEASURES, POSITIONS, spread
+from fwexp.papers.report import charts
+from fwexp.plots import profiles
 from fwexp.store.records import Damaged
 
 OTHERS, YOURS = "others", "yours"
@@ -28,28 +28,6 @@ PUBLISHED = "published"
 
 WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels of small pictures, by folder
 MOST_PIXELS = 5e7  # of a picture: five times the pixels of one
-POINTS = 80  # of a curve on a page; its CSV has all
-COLUMNS = ("x", *POSITIONS, "median", "best", "worst")
-COUNTS = ("runs", "diverged", "stopped")
-READ_COLUMNS = {"panel", "variant", "measure", "axis", *COUNTS, *COLUMNS}
-DASHES = {"-": "solid"}
-SYMBOLS = {
-    "o": "circle",
-    "s": "square",
-    "^": "triangle-up",
-    "v": "triangle-down",
-    "<": "triangle-left",
-    ">": "triangle-right",
-    "D": "diamond",
-    "d": "diamond-tall",
-    "p": "pentagon",
-    "h": "hexagon",
-    "H": "hexagon2",
-    "8": "octagon",
-    "P": "cross",
-    "X": "x",
-    "*": "star",
-}
 
 
 @dataclass(frozen=True)
@@ -106,9 +84,11 @@ class Drawn:
         return {name: small_picture(content, width) for name, width in WIDTHS.items()}
 
     @functools.cached_property
-    def curves(self) -> dict | None:
-        """Its curves, where the page draws them."""
-        return curves(self) if self.has_curves else None
+    def chart(self) -> str | None:
+        """Its curves as HTML, where the page draws them."""
+        if not self.has_curves:
+            return None
+        return charts.of_figure(f"chart-{self.id}", pd.read_csv(io.BytesIO(self.read(".csv"))), self.record.get("axes") or {})
 
     def check(self) -> None:
         """Check that its files belong to a figure; the message of `Damaged` names a file that does not, and the reason."""
@@ -120,7 +100,7 @@ class Drawn:
                     with warnings.catch_warnings(action="ignore"):  # of a large picture
                         _ = self.small
                 elif suffix == ".csv":
-                    _ = pd.read_csv(io.BytesIO(self.read(suffix))), self.curves
+                    _ = pd.read_csv(io.BytesIO(self.read(suffix))), self.chart
                 else:
                     self.read(suffix).decode()
             except Exception as error:  # foreign files fail anywhere
@@ -201,56 +181,3 @@ def small_picture(content: bytes, width: int) -> bytes:
         picture = picture.resize((width, max(1, round(picture.height * width / picture.width))), Image.Resampling.LANCZOS)
     picture.save(small, format="WEBP", quality=82)
     return small.getvalue()
-
-
-def curves(pictured: Drawn) -> dict:
-    """Return the panels of a figure with all curves, from its CSV, as plain data."""
-    frame = pd.read_csv(
-        io.BytesIO(pictured.read(".csv")), dtype={"variant": str, "panel": str}, usecols=lambda name: name in READ_COLUMNS
-    )
-    axes = pictured.record.get("axes") or {}  # figures drawn before that was recorded have none: their scales are chosen here
-    panels = []
-    for key, panel in frame.groupby("panel", sort=False):
-        measure, axis, drawn = panel["measure"].iloc[0], panel["axis"].iloc[0], axes.get(key, {})
-        panels.append(
-            {
-                "key": key,
-                "title": f"({key}) {drawn.get('title', '')}".strip(),
-                "measure": MEASURES.get(measure, (measure,))[0],
-                "axis": AXES.get(axis, axis),
-                "x": drawn.get("x") or ["log" if panel["x"].min() > 0 else "linear", None, None],
-                "y": drawn.get("y") or [MEASURES.get(measure, ("", "linear"))[1], None, None],
-                "curves": _curves(panel),
-            }
-        )
-    return {"panels": panels, "methods": looks(frame["variant"])}
-
-
-def looks(variants: Iterable[str]) -> list[dict]:
-    """Return the looks of the lines of variants, in the order of legends."""
-    return [
-        {
-            "name": name,
-            "label": line.label,
-            "color": line.color,
-            "dash": _dash(line.dashes),
-            "symbol": SYMBOLS.get(line.marker, "circle"),
-        }
-        for name, line in style.lines(variants).items()
-    ]
-
-
-def _curves(panel) -> list[dict]:
-    rows = dict(list(panel.sort_values("x", kind="stable").groupby("variant", sort=False)))
-    return [_curve(variant, rows[variant]) for variant in style.in_table_order(rows)]
-
-
-def _curve(variant, rows) -> dict:
-    kept = spread(len(rows), POINTS)
-    columns = {name: rows[name].to_numpy(float)[kept].tolist() for name in COLUMNS if name in rows}
-    counts = {name: int(rows[name].max()) for name in COUNTS if name in rows}
-    return {"name": variant, **counts, **columns}
-
-
-def _dash(dashes) -> str:
-    return DASHES[dashes] if isinstance(dashes, str) else ",".join(f"{2 * length:g}px" for length in dashes[1])

@@ -1,7 +1,6 @@
 """Contents of the pages of the report, as plain values; ``templates/`` lays them out."""
 
 import functools
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,11 +14,10 @@ from fwexp.papers.origin import OF_CODE
 from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn
 
 TITLES = {
-    "index": "Frank-Wolfe methods for structural SVMs, run here",
+    "index": "Overview",
     "runs": "Runs",
     OTHERS: "Other figures",
     YOURS: "Your figures",
-    "run": "A run",
 }
 """Titles of the pages that belong to no paper."""
 
@@ -30,7 +28,6 @@ def environment() -> Environment:
     made = Environment(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
     made.globals |= {"verdicts": VERDICTS, "page_of": page_of, "chosen": _chosen, "told": told}
     return made
 
@@ -49,11 +46,10 @@ def _chosen(record: Mapping, threshold: str) -> str:
     return f"{claim.chosen[threshold]:g}" if claim and threshold in claim.chosen else ""
 
 
-def render(here: str, pages: Mapping[str, Mapping], /, **content: object) -> str:
-    """Return a page, with links to all; `pages` are the pages of figures, by name."""
-    template = environment().get_template(f"{here}.html" if here in TITLES and here not in pages else "paper.html")
-    links = {"index": "Overview", **{name: name if name in PAPERS else name.capitalize() for name in pages}, "runs": TITLES["runs"]}
-    return template.render(title=title_of(here), navigation=links, here=here, **content)
+def render(template: str, title: str, papers: Mapping[str, Mapping], /, here: str = "", base: str = "", **content: object) -> str:
+    """Return a page, with links to all: ``papers`` are the pages of figures by name, ``base`` is the way to them from this one."""
+    links = {"index": "Overview", **{name: title_of(name) for name in papers}, "runs": TITLES["runs"]}
+    return environment().get_template(template).render(title=title, navigation=links, here=here, base=base, **content)
 
 
 def title_of(name: str) -> str:
@@ -93,7 +89,7 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
         "file": f"../{'published/' * published}figures/{figure.name}{'-smoke' * (pictured.preset == 'smoke')}",
         "full": pictured.preset == "full",
         "described": str(pictured.record.get("description") or figure.title),
-        "curves": _finite(pictured.curves) if pictured.curves else None,
+        "chart": pictured.chart,
         "table": _markdown(pictured) if pictured.stem and figure.suffixes != PICTURE else None,
         "caption": figure.caption or figure.title,
         "paper": figure.paper,
@@ -174,17 +170,6 @@ def _state(pictured: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str
     else:
         answer = "Reproduced in part" if verdicts & {HOLDS, IN_PART} else "Not reproduced"
     return State(answer, ": ", own)
-
-
-def _finite(value):
-    """Return numbers for JSON, to five digits; None for those that are not finite."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float):
-        return float(f"{value:.5g}") if math.isfinite(value) else None
-    return value
 
 
 def _markdown(pictured: Drawn) -> dict:

@@ -1,9 +1,5 @@
-"""The stored runs as the pages read them: a table of all, and for each data set a file with the details of its runs.
+"""The stored runs: a table of all, and a page of each."""
 
-Pages that are opened from disk may not fetch, so all of it is JavaScript that calls ``report.take`` (``charts.js``).
-"""
-
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,23 +10,27 @@ import pandas as pd
 from fwexp.driver.trace import ERRORS, Status
 from fwexp.methods import variant_of
 from fwexp.papers.origin import commit_of
-from fwexp.papers.report.figures import Drawn, looks
+from fwexp.papers.report import charts
+from fwexp.papers.report.figures import Drawn
+from fwexp.plots import style
 from fwexp.plots.frames import FLOOR, spread
 from fwexp.problem_names import problem_names
 from fwexp.store.keys import task_of
 
 DIGITS = 12  # of a key
 POINTS = 40  # of a trace on a page; the store has all
-POSITIONS = ("passes", "time", "at_lam")
-MEASURES = ("gap", "suboptimality", "primal", "dual", *reversed(ERRORS), "gap_estimate", "cache_hits", "atoms")
-CELLS = ("key", "status", "dataset", "place", "task", "method", "lam", "seed", "passes", "time", "gap", "options")
-USED = ("claims", "figures")  # behind the cells of a run
+POSITIONS = {"passes": "passes", "time": "seconds", "at_lam": "lam"}
+MEASURES = {
+    "gap": "duality gap",
+    "suboptimality": "primal suboptimality",
+    "primal": "primal objective",
+    "dual": "dual objective",
+    **{name: name.replace("_", " ") for name in reversed(ERRORS)},
+    "gap_estimate": "gap, as the method estimates it",
+    "cache_hits": "share of steps answered by the cache",
+    "atoms": "stored labelings",
+}
 UNFINISHED = {"interrupted": 1, "failed": 2, "damaged": 3}  # order in which they stand for a key without a finished run
-
-
-def script(name: str, content) -> str:
-    """Return a file of data for a script tag."""
-    return f"report.take({json.dumps(name)}, {json.dumps(content, ensure_ascii=False, separators=(',', ':'), allow_nan=False)});\n"
 
 
 def of_each_key(runs: Iterable) -> list:
@@ -41,8 +41,8 @@ def of_each_key(runs: Iterable) -> list:
     return list(chosen.values())
 
 
-def tables(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping], figures: Sequence[Drawn]) -> dict[str, dict]:
-    """Return the content of the files of data, by name: ``runs``, and one for each data set.
+def pages(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping], figures: Sequence[Drawn]) -> list[dict]:
+    """Return the contents of the pages of runs, in the order of the table.
 
     Parameters
     ----------
@@ -54,33 +54,56 @@ def tables(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping],
         The records of claims by id, each with the ``page`` that shows it.
     figures : sequence of Drawn
     """
-    using = {
-        "claims": _using({id: record["runs"] for id, record in claims.items()}),
-        "figures": _using({figure.figure.name: figure.record.get("runs", ()) for figure in figures}),
-    }
-    places, traces, environments, rows = _places(runs), _traces(results), {}, []
+    of_claims = _using({id: record["runs"] for id, record in claims.items()})
+    of_figures = _using({figure.figure.name: figure.record.get("runs", ()) for figure in figures})
+    shown = {figure.figure.name: figure for figure in figures}
+    places, traces = _places(runs), _traces(results)
     options = _options(runs, places)
-    of_datasets: dict[str, dict] = defaultdict(dict)
+    found = []
     for run in runs:
         columns, key = run.columns(), run.key[:DIGITS]
-        numbers = [number(run.record.get(name)) for name in ("passes", "time", "gap")]
-        facts = (columns["dataset"], places[run.key], task_of(run.config) if run.config else "", run.method or columns["solver"])
-        used = [using[what].get(run.key, []) for what in USED]
-        rows.append([key, run.status, *facts, columns.get("lam_spec", ""), columns.get("seed"), *numbers, options[run.key], *used])
-        number_of = environments.setdefault(environment(run.record), len(environments))
-        of_datasets[columns["dataset"]][key] = _details(run) | {"environment": number_of, "traces": traces.get(run.key, {})}
-    variants = {variant for of_run in traces.values() for variant in of_run} | {row[CELLS.index("method")] for row in rows}
-    rows.sort(key=lambda row: [str(row[CELLS.index(name)]) for name in ("place", "task", "lam", "method", "seed", "key")])
-    index = {
-        "cells": [*CELLS, *USED],
-        "rows": rows,
-        "methods": looks(variants),
-        "environments": list(environments),
-        "claims": {id: [record["page"], record["verdict"], record["statement"]] for id, record in claims.items()},
-        "figures": {one.figure.name: [one.page, one.id, one.figure.title] for one in figures if one.stem},
-        "statuses": {str(status): status.sentence for status in Status},
+        trace = traces.get(run.key, {})
+        found.append(
+            {
+                "key": key,
+                "status": run.status,
+                "place": places[run.key],
+                "task": task_of(run.config) if run.config else "",
+                "method": style.line(run.method or columns["solver"]).label,
+                "lam": columns.get("lam_spec", ""),
+                "seed": columns.get("seed"),
+                **{name: number(run.record.get(name)) for name in ("passes", "time")},
+                **{name: number(run.record.get(name), 8) for name in ("primal", "dual", "gap")},
+                "options": options[run.key],
+                "claims": [claims[id] | {"id": id} for id in of_claims.get(run.key, ())],
+                "figures": [shown[name] for name in of_figures.get(run.key, ())],
+                "chart": charts.of_run(f"chart-{key}", trace, POSITIONS, MEASURES) if trace else "",
+                "sentence": run.record.get("reason") or _SENTENCES.get(run.status, ""),
+                "facts": _facts(run),
+                "config": _yaml(run.config),
+            }
+        )
+    return sorted(found, key=lambda page: [str(page[name]) for name in ("place", "task", "lam", "method", "seed", "key")])
+
+
+_SENTENCES = {str(status): status.sentence for status in Status}
+
+
+def _facts(run) -> dict[str, object]:
+    """Return what else is known of a run, by name."""
+    record = run.record
+    facts = {
+        "error": record.get("error"),
+        "damage": run.damage,
+        "lam": number(record.get("lam"), 8),
+        "oracle calls": record.get("oracle_calls"),
+        "made": record.get("created"),
+        "with": environment(record),
+        "code": "other than the code that wrote this report" if run.stale else "as it is here",
+        "data": run.data,
+        "lost with workers": run.lost,
     }
-    return {"runs": index} | {f"data-{name}": content for name, content in of_datasets.items()}
+    return {name: value for name, value in facts.items() if value not in (None, "")}
 
 
 def number(value, digits: int = 4):
@@ -132,24 +155,6 @@ def _traces(results: pd.DataFrame) -> dict[str, dict[str, dict]]:
         trace = {name: list(map(number, values)) for name, values in zip(columns, kept.T, strict=True) if np.isfinite(values).any()}
         found[key][variant_of(method[key], iterate)] = trace
     return found
-
-
-def _details(run) -> dict:
-    """Return the content of a run's page in addition to its row and its trace."""
-    record, calls, passes = run.record, run.record.get("oracle_calls"), run.record.get("passes")
-    numbers = {name: number(record.get(name), 8) for name in ("primal", "dual", "gap", "lam")}
-    words = {name: record.get(name) for name in ("reason", "iterate", "created", "error", "step", "oracle_calls")}
-    n = number(calls / passes, 15) if calls and passes else None
-    return {
-        **numbers,
-        **words,
-        "n": n,
-        "data": run.data,
-        "stale": run.stale,
-        "lost": run.lost,
-        "damage": run.damage,
-        "config": _yaml(run.config),
-    }
 
 
 def _yaml(config) -> str:
