@@ -85,7 +85,7 @@ def main(given: Arguments) -> int:
         except RunsFailed as error:  # check the claims whose runs succeeded
             failed = error
     archive = Path(flags["--archive"]) if "--archive" in flags else None
-    records = check_all(claims, results_dir, preset, archive=archive, stale="--stale" in flags)
+    records = check_all(claims, results_dir, preset, archive=archive, stale="--stale" in flags, verbose=True)
     for record in records.values():
         print(line(record))
     print(summary(records))

@@ -30,5 +30,5 @@ def main(given: Arguments) -> int:
     """
     from fwexp.papers.report.build import build
 
-    print(build(*given.folders))
+    print(build(*given.folders, verbose=True))
     return 0

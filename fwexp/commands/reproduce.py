@@ -124,14 +124,14 @@ def conclude(results_dir: Path, preset: str) -> None:
     from fwexp.papers.claims.verdict_records import save, summary
     from fwexp.papers.report.build import build, lacking
 
-    records = check_all(all_claims(), results_dir, preset, stale=True)
+    records = check_all(all_claims(), results_dir, preset, stale=True, verbose=True)
     for path in save(records, results_dir, preset):
         print(path)
     print(summary(records))
     if name := lacking():
         print_line(f"no report: {not_installed('it needs', name, 'report')}")
     else:
-        print(build(results_dir))
+        print(build(results_dir, verbose=True))
 
 
 def _parts():
@@ -162,7 +162,7 @@ def publish_main(given: Arguments) -> int:
     target = Path(given.flags["--archive"]) if "--archive" in given.flags else None
     if target:
         check_target(target, folder)
-    paths = publish(results_dir, folder, given.words)
+    paths = publish(results_dir, folder, given.words, verbose=True)
     print(f"{folder}: {len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.2f} MB")
     if target:
         keys = archive_runs(results_dir, target, given.words)

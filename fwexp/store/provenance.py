@@ -7,8 +7,10 @@ import os
 import platform
 import subprocess
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
+from fwexp import plugin_files, plugins
 from fwexp.jit.threads import num_threads
 
 PACKAGES = ("fwexp", "numpy", "scipy", "numba", "llvmlite", "pandas", "pyarrow", "hydra-core")
@@ -117,6 +119,33 @@ def git_state(root: Path) -> dict | None:
     if not top or not commit or Path(top).resolve() != root.resolve():
         return None
     return {"commit": commit, "dirty": bool(_git(root, "status", "--porcelain"))}
+
+
+@functools.cache
+def plugins_of(modules: tuple[str, ...]) -> dict[str, dict]:
+    """Return where code of the user came from: version and checkout of the packages and plugin files that have modules.
+
+    Packages have the version of the distribution whose entry points name them, plugin files have none.
+    """
+    points = [point for group in plugins.GROUPS.values() for point in metadata.entry_points(group=group)]
+    versions = {point.module.partition(".")[0]: point.dist.version for point in points if point.dist}
+    found = {}
+    for name in sorted({name.partition(".")[0] for name in modules} - {"fwexp"}):
+        spec = find_spec(name)
+        places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
+        path = next((Path(place).resolve() for place in places if place), None)
+        is_file = path is not None and name.startswith(plugin_files.PREFIX)
+        state = path and _state_around(path if is_file or path.is_dir() else path.parent)
+        found[path.name if is_file else name] = {"version": versions.get(name), "git": state}
+    return found
+
+
+def _state_around(path: Path) -> dict | None:
+    """Return the state of a file or folder in the checkout that it lies in; None if it is installed, or in no checkout."""
+    folder = path if path.is_dir() else path.parent
+    if {"site-packages", "dist-packages"}.intersection(path.parts) or not (commit := _git(folder, "rev-parse", "--verify", "HEAD")):
+        return None
+    return {"commit": commit, "dirty": bool(_git(folder, "status", "--porcelain", "--", str(path)))}
 
 
 def _git(root: Path, *arguments: str) -> str | None:

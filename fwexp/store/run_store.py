@@ -27,7 +27,7 @@ from fwexp.options import check_flag, check_path
 from fwexp.store import commit, paths, records, traces
 from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE
 from fwexp.store.keys import STALE, key_of
-from fwexp.store.provenance import provenance
+from fwexp.store.provenance import plugins_of, provenance
 from fwexp.store.records import Damaged
 from fwexp.store.stored_run import PATH_COLUMNS, RUN_COLUMNS, StoredRun, read, verified_trace
 
@@ -418,4 +418,5 @@ def _equal(name: str, columns: Mapping, value) -> bool:
 
 def _origin(made_by: Mapping | None) -> dict:
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return {"created": created, "sources": made_by, "provenance": provenance()}
+    own = plugins_of(tuple(made_by["modules"])) if made_by else {}
+    return {"created": created, "sources": made_by, "provenance": provenance() | ({"plugins": own} if own else {})}

@@ -165,6 +165,7 @@ def _is_choice(value) -> bool:
 NUMBER, COUNT, TEXT = _or_none(_number), _or_none(_count), _or_none(_text())
 GIT = _or_none(_has(commit=_text(), dirty=_is(bool)))
 VERSIONS = _or_none(_of(TEXT))
+PLUGINS = _or_none(_of(_has(version=TEXT, git=GIT)))
 RUN = {
     **dict.fromkeys(("primal", "dual", "gap"), NUMBER),
     "lam": _or_none(_count),
@@ -178,7 +179,7 @@ RUN = {
     "errors": _or_none(_of(NUMBER)),
     "paused": NUMBER,
     "sources": _or_none(_has(modules=_are_modules, sha256=_text())),
-    "provenance": _has(git=GIT, cpu=TEXT, python=TEXT, system=TEXT, versions=VERSIONS),
+    "provenance": _has(git=GIT, cpu=TEXT, python=TEXT, system=TEXT, versions=VERSIONS, plugins=PLUGINS),
 }
 CONFIG = {
     "dataset": _is_choice,

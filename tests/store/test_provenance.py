@@ -7,10 +7,15 @@ import sys
 import time
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from fwexp.store.provenance import _kernel_of_blas, blas, cpu_features, cpu_kind, git_state, provenance
+from fwexp import plugin_files, store
+from fwexp.papers.report.run_pages import _environment
+from fwexp.store import records, schema
+from fwexp.store.provenance import _kernel_of_blas, blas, cpu_features, cpu_kind, git_state, plugins_of, provenance
+from fwexp.store.staleness import made_by
 
 
 def git(folder, *arguments):
@@ -50,6 +55,45 @@ def test_a_checkout_around_the_package_is_not_its_source(checkout):
 
 def test_no_checkout(tmp_path):
     assert git_state(tmp_path) is None
+
+
+def test_packages_of_the_user_have_their_version_and_commit(checkout, tmp_path, monkeypatch):
+    package = tmp_path / "src" / "mine_of_tests"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "solver.py").write_text("A = 1\n")
+    installed = tmp_path / "site-packages" / "theirs_of_tests.py"
+    installed.parent.mkdir()
+    installed.touch()
+    git(checkout, "add", "src")
+    git(checkout, "commit", "-m", "two")
+    (tmp_path / "results").touch()  # no code of the package
+    point = metadata.EntryPoint("mine", "mine_of_tests.solver:Mine", "fwexp.solvers")
+    vars(point)["dist"] = SimpleNamespace(version="1.2")
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [point] if group == "fwexp.solvers" else [])
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.syspath_prepend(installed.parent)
+    names = ("fwexp.solvers.bcfw", "mine_of_tests.solver", "theirs_of_tests")
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, capture_output=True, text=True).stdout.strip()
+    state = {"commit": commit, "dirty": False}
+    expected = {"mine_of_tests": {"version": "1.2", "git": state}, "theirs_of_tests": {"version": None, "git": None}}
+    assert plugins_of.__wrapped__(names) == expected
+    (package / "solver.py").write_text("A = 2\n")
+    assert plugins_of.__wrapped__(names)["mine_of_tests"]["git"] == state | {"dirty": True}
+    assert plugins_of(("fwexp.solvers.bcfw",)) == {}
+
+
+def test_a_run_records_the_commit_of_a_plugin_file(checkout, make_result, config):
+    path = checkout / "my_solver.py"
+    path.write_text("A = 1\n")
+    with plugin_files.using([path]):
+        (module,) = plugin_files.modules()
+        folder = store.save(make_result(), config, checkout / "store", made_by=made_by([module.__name__]))
+    record = records.read(folder / "run.json")
+    schema.check_run(record, config)
+    state = {"commit": git_state(checkout)["commit"], "dirty": True}  # the file is not committed
+    assert record["provenance"]["plugins"] == {"my_solver.py": {"version": None, "git": state}}
+    assert f"my_solver.py  commit {state['commit']}-dirty" in _environment(record)
 
 
 def test_facts_are_plain_data():

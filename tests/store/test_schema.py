@@ -105,6 +105,7 @@ CRAFTED = {
     "passes": (("passes",), 10**30),
     "negative passes": (("passes",), -1),
     "text as git": (("provenance", "git"), "main"),
+    "text as a plugin": (("provenance", "plugins"), {"mine": "1.0"}),
     "an option": (("config", "solver", "step"), 10**300),
     "a nested option": (("config", "solver", "step"), NESTED),
     "a surrogate": (("config", "solver", "step"), "\udc80"),

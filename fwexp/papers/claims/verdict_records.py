@@ -122,11 +122,14 @@ def check_all(
     results=None,
     archive: Path | None = None,
     stale: bool = False,
+    *,
+    verbose: bool = False,
 ) -> dict[str, dict]:
     """Return the records of several claims, by id; each run is read once, or is among `results` of the whole store.
 
     With an archive, as `fwexp.store.archive` writes it, runs are those in it, and no store is read. Its runs are a record of the
-    code that made them, which is not compared with the present code. ``stale`` is that of `check`.
+    code that made them, which is not compared with the present code. ``stale`` is that of `check`. If verbose, progress is
+    printed to standard error, because some claims take minutes.
     """
     from fwexp import store
 
@@ -140,7 +143,7 @@ def check_all(
     text = results.select_dtypes(["object", "string"])
     stored = _stored(wanted, results_dir) if archive is None else set(results["key"])
     results = results.assign(**text.astype(object))  # rows are taken faster than of strings
-    order = counted(list(claims), "claims checked")
+    order = counted(list(claims), "claims checked") if verbose else claims
     return {id: check(claims[id], results_dir, preset, results, stored, stale) for id in order}
 
 

@@ -30,7 +30,7 @@ def check_writable(results_dir: Path) -> None:
     check_claims(all_claims(), results_dir)
 
 
-def build(results_dir="results", out=None) -> Path:
+def build(results_dir="results", out=None, *, verbose: bool = False) -> Path:
     """Write the report on a store and its verdicts to the folder ``out``, by default the store.
 
     Returns
@@ -57,15 +57,17 @@ def build(results_dir="results", out=None) -> Path:
     out = check_folder("out", out or results_dir)
     store.check_writable(out, "out")
     check_writable(out)
-    print_line("reading the figures and runs")
+    if verbose:
+        print_line("reading the figures and runs")
     places = dict.fromkeys((out, results_dir))
     figures = [*drawn(*places), *compared(*places)]
     results = store.load_results(results_dir)
-    records = check_all(all_claims(), results_dir, results=results, stale=True)
+    records = check_all(all_claims(), results_dir, results=results, stale=True, verbose=verbose)
     save(records, out)
     stored = store.find_runs(results_dir, include=("partial", "failed", "damaged"))
     runs = run_pages.of_each_key(run for run in stored if run.is_placed)
-    print_line("writing the pages")
+    if verbose:
+        print_line("writing the pages")
     papers = {name: pages.paper(name, of_page, records) for name, of_page in _by_page(figures).items()}
     claims = {id: record | {"page": pages.page_of(record)} for id, record in records.items()}
     of_runs = run_pages.pages(runs, run_pages.with_suboptimality(results, comparison.comparable(results)), claims, figures)

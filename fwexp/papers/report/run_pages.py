@@ -169,7 +169,8 @@ def environment(record: Mapping) -> str:
     made = record.get("provenance") or {}
     versions = {"Python": made.get("python"), **(made.get("versions") or {})}
     said = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
-    return "; ".join(filter(None, [f"commit {commit_of(made)}", said, made.get("cpu"), made.get("system")]))
+    own = [f"{name} {of.get('version') or ''} commit {commit_of(of)}" for name, of in (made.get("plugins") or {}).items()]
+    return "; ".join(filter(None, [f"commit {commit_of(made)}", *own, said, made.get("cpu"), made.get("system")]))
 
 
 def with_suboptimality(results: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:

@@ -60,7 +60,7 @@ def part_of(name: str) -> str:
     return name.partition("/")[0]
 
 
-def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list[Path]:
+def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = (), *, verbose: bool = False) -> list[Path]:
     """Write the published copies of a store, and replace earlier ones.
 
     Parameters
@@ -71,6 +71,8 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
         Where the copies go.
     chosen : sequence of str
         The `parts` to publish, with the verdicts on the claims of these papers; the others stay as they are. All by default.
+    verbose : bool
+        Whether to print progress to standard error.
 
     Returns
     -------
@@ -98,7 +100,7 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = ()) -> list
     if lacking or not (chosen or figures):
         of = f" of {', '.join(sorted(lacking))}" if lacking else ""
         raise OptionError(f"there is nothing to publish: no figure{of} in {results_dir} is drawn from the full runs")
-    records = check_all(claims, results_dir, stale=True)
+    records = check_all(claims, results_dir, stale=True, verbose=verbose)
     about = provenance(results_dir, figures, records, chosen)  # before new files make the checkout a changed one
     with owned.replacing_folder(folder, KIND) as temporary:
         before = _keep(folder, temporary, wanted) if chosen else None
