@@ -5,9 +5,10 @@ from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from fwexp.errors import ParameterError, shown
+from fwexp.errors import ParameterError, shown, warn
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.example_weights import check_weights, counted
 from fwexp.estimators.labels import check_counted, check_known, classes_of, names_of, numbers_of, weights_of
@@ -22,6 +23,7 @@ from fwexp.types import Lam
 VOID = (-100, -1, 255)  # of images and graphs, for nodes without a label
 PAIRWISE = ("potts", "full")
 SIDES = ((0, 1), (1, 0), (1, 1), (1, -1))  # of a pixel: how far the neighbour is down and to the right
+MOST_NODES, ROUNDING = 10_000, 1e-6  # of the check of constants: nodes, and the largest error
 FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge_features)"
 
 
@@ -93,7 +95,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
     graphs, as tuples (lists) of node features (V, p), edges (E, 2) from 0, and optionally edge features (E, q), which are 1
     otherwise. With ``pairwise="full"`` edges of images have a feature per direction: to the right, down, and with
     ``connectivity=8`` down to the right and down to the left. y is a list of arrays of labels, (H, W) or (V,). No constant
-    is added. Missing labels are rejected: None, NaN, masked entries and "", and if labels are 0, 1, ... also -1, -100 and 255.
+    is added: append a feature of ones to features that are >= 0, such as colours; otherwise no threshold of them is learned.
+    Missing labels are rejected: None, NaN, masked entries and "", and if labels are 0, 1, ... also -1, -100 and 255.
 
     Examples
     --------
@@ -186,6 +189,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         labels = _labels(y, graphs, self._used.ignore_label)
         weights = None if sample_weight is None or of_nodes is not None else check_weights(sample_weight, len(graphs))
         weights, graphs, labels = counted(weights, graphs, labels)
+        _warn_without_constant([features for features, *_ in graphs])
         graphs = _widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
         all_labels = [label for of_one in labels for label in of_one if label is not None]
         self.classes_ = classes_of(all_labels)
@@ -291,6 +295,17 @@ class GraphSVM(PartsScore, CertifiedSVM):
     def _restore(self, classes, num_features, pairwise, class_weight=None):
         self.classes_, self.n_features_in_, self.class_weight_ = classes, num_features, class_weight
         self._pairwise = pairwise
+
+
+def _warn_without_constant(features: list) -> None:
+    """Warn if no threshold of features can be learned: they are >= 0, and no combination of them is constant."""
+    if any(map(sp.issparse, features)) or min(rows.min(initial=0.0) for rows in features) < 0.0:
+        return
+    rows = np.concatenate(features)[:MOST_NODES]
+    ones = np.ones(len(rows))
+    if np.abs(rows @ np.linalg.lstsq(rows, ones)[0] - ones).max(initial=0.0) > ROUNDING:
+        reason = "GraphSVM adds none, and without one it learns no threshold of features that are all >= 0"
+        warn(f"X has no constant feature: {reason}; append a feature of ones to every node", UserWarning)
 
 
 def _is_graph(name: str, x) -> bool:

@@ -27,6 +27,16 @@ def data():
     return list(X), list(y)
 
 
+def test_colours_without_a_constant_are_warned_of(data):
+    X, y = data
+    colours = [np.clip(x[..., 0] / 2 + 0.4, 0, 1) for x in X]
+    with pytest.warns(UserWarning, match="^X has no constant feature: GraphSVM adds none, .* append a feature of ones"):
+        without = GraphSVM(lam=0.005, tol=0.05).fit(colours, y)
+    assert {label for found in without.predict(colours) for label in found.ravel()} == {"back"}
+    for other in ([np.dstack([x, np.ones(x.shape)]) for x in colours], [np.dstack([x, 1 - x]) for x in colours], X):
+        assert GraphSVM(lam=1e-3, tol=0.05).fit(other, y).score(other, y) > 0.85
+
+
 @pytest.fixture(scope="module")
 def fitted(data):
     return GraphSVM(lam=0.005).fit(*data)
@@ -213,7 +223,7 @@ def test_graphs_may_be_lists():
         assert model.predict([graph])[0].shape == (3,)
     with pytest.raises(ParameterError, match=r"^X\[0\] must be an array for an image, or a tuple for a graph, got a list"):
         GraphSVM().fit([[np.ones((3, 2)), [[0, 1], [1, 2], [2, 0]]]], [[0, 1, 1]])
-    assert GraphSVM().fit([[[[1.0], [0.0]], [[0.0], [1.0]]]], [[[1, 0], [0, 1]]]).coef_.shape == (2, 1)  # an image
+    assert GraphSVM().fit([[[[1.0], [-1.0]], [[-1.0], [1.0]]]], [[[1, 0], [0, 1]]]).coef_.shape == (2, 1)  # an image
 
 
 @pytest.mark.parametrize("pairwise", ["potts", "full"])
