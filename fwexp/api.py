@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import OptionError, ParameterError, shown
@@ -18,7 +17,7 @@ from fwexp.tasks import prediction
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
-from fwexp.types import Callback, Iterate, Lam, Metrics, ObjectiveName, Problem, Schedule
+from fwexp.types import ArrayLike, Callback, Iterate, Lam, Metrics, ObjectiveName, Problem, Schedule
 
 if TYPE_CHECKING:
     import scipy.sparse

@@ -166,6 +166,8 @@ def _dispatch(argv: list[str]) -> int:
         return completion.main(arguments, COMMANDS)
     if name not in COMMANDS:
         raise OptionError(unknown("command", name, COMMANDS))
+    if not __debug__:
+        raise OptionError("fwexp reads Python's assertions and docstrings: unset PYTHONOPTIMIZE, and leave out -O")
     from fwexp.jit.threads import num_threads
 
     num_threads()  # else a bad OMP_NUM_THREADS would be found in the middle of a run

@@ -2,9 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike as ArrayLike
+else:
+
+    class ArrayLike:
+        """A stand-in for numpy's union, whose members are private, so that signatures show its name."""
+
+        __module__ = "numpy.typing"
+
 
 AnyPath: TypeAlias = str | PathLike[str]
 Lam: TypeAlias = float | Literal["1/n"]

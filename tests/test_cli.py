@@ -230,15 +230,22 @@ def test_a_number_of_threads_that_is_none(fwexp, tmp_path, monkeypatch, line, va
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("line", ["run", "figure quickstart --dry-run"])
+@pytest.mark.parametrize("line", ["run", "figure quickstart --dry-run", "tag --model m.npz", "options bcfw", "claims"])
 def test_python_without_assertions(tmp_path, line):
-    """Hydra's parser advances in them."""
+    """Hydra's parser advances in them, and descriptions are docstrings."""
     script = f"import sys; from fwexp.cli import main; sys.exit(main({line.split()}))"
     options = {"cwd": tmp_path, "env": ENVIRONMENT | {"PYTHONOPTIMIZE": "2"}, "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, "-c", script], **options)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "unset PYTHONOPTIMIZE" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_estimators_without_docstrings(tmp_path):
+    script = "from fwexp.estimators import ChainSVM; print(ChainSVM(0.5))"
+    options = {"cwd": tmp_path, "env": ENVIRONMENT | {"PYTHONOPTIMIZE": "2"}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", script], **options)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ChainSVM(lam=0.5)\n", "")
 
 
 @pytest.mark.slow

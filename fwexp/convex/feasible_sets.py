@@ -17,13 +17,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fwexp.convex import euclidean_projections
 from fwexp.convex.atoms import Atom, single
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import check_integer, check_positive
 from fwexp.problems.arrays import as_array
+from fwexp.types import ArrayLike
 
 REAL = "fiub"  # kinds of numpy's numbers
 EPSILON = float(np.finfo(np.float64).eps)

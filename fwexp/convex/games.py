@@ -10,12 +10,12 @@ and a pair is as good as max_y' L(x, y') - min_x' L(x', y) is small: two linear 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fwexp.convex.feasible_sets import ConvexSet, vector
 from fwexp.convex.matrix import Matrix
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_number
+from fwexp.types import ArrayLike
 
 
 class Bilinear:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fwexp.convex.feasible_sets import ConvexSet
 from fwexp.convex.games import Bilinear
@@ -26,7 +25,7 @@ from fwexp.methods import ALIASES
 from fwexp.options import check_choice, check_function, check_positive, make_options
 from fwexp.plugins import CONVEX, SADDLE, takes_options
 from fwexp.solvers import of_kind
-from fwexp.types import Callback, Schedule
+from fwexp.types import ArrayLike, Callback, Schedule
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import EPSILON, ConvexSet, vector
 from fwexp.convex.matrix import Matrix
 from fwexp.errors import OptionError, ParameterError
 from fwexp.options import plain
-from fwexp.types import Weights
+from fwexp.types import ArrayLike, Weights
 
 EVERYWHERE = slice(None)
 SUMS = "LeastSquares, Logistic, LinearSum"  # that have a row for each term

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Self
 
-from numpy.typing import ArrayLike
+from fwexp.types import ArrayLike
 
 if TYPE_CHECKING:
 

@@ -8,7 +8,6 @@ from itertools import compress
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
@@ -30,6 +29,7 @@ from fwexp.options import check_integer, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.features import as_features
 from fwexp.tasks.path import largest_lam
+from fwexp.types import ArrayLike
 
 ROUNDING = 1e-12  # of mean scores, relative to the largest score
 START_GAP = 0.02  # of the weights 0 at the largest lam

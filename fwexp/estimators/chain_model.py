@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
@@ -37,7 +36,7 @@ from fwexp.problems.arrays import as_list, check_costs
 from fwexp.problems.chain import add_forbidden, chain_from_arrays, first_forbidden, with_costs, with_forbidden, with_position_weight
 from fwexp.problems.constraints import constrained
 from fwexp.templates import Template
-from fwexp.types import Loss, Weights
+from fwexp.types import ArrayLike, Loss, Weights
 
 VOID = (-100, -1)  # for positions without a label
 START, END, FROM, EDGE = "start", "end", "from", "edge"  # in names of weights, in tuples, which features by name are not
@@ -266,12 +265,13 @@ class ChainModel(PartsScore, ChainWeights, CertifiedSVM):
         self.class_weight_ = weights_of(self.class_weight, self.classes_, known, counts)
         problem, weights = self._from_arrays(rows, labels, ptr, sample_weight, z)
         if (found := first_forbidden(problem)) is not None:
-            place = int(problem.label_ptr[found[0]]) + found[1]
-            names, at = names_of(self.classes_), problem.labels[max(place - 1, 0) : place + 2]
-            raise ParameterError(
-                f"y must hold labels that constraints={shown(self.constraints)} allows, got {names[problem.labels[place]]!r} "
-                f"in {' '.join(str(names[k]) for k in at)}"
-            )
+            place = int(np.flatnonzero(is_known)[problem.label_ptr[found[0]] + found[1]])
+            i = int(np.searchsorted(ptr, place, side="right")) - 1
+            t = place - int(ptr[i])
+            near = " ".join(map(str, y[i][max(t - 1, 0) : t + 2]))
+            advice = "; IOB1, where chunks begin with I-, must be written as BIO" if self.constraints == "BIO" else ""
+            allowed = f"be allowed by constraints={shown(self.constraints)}"
+            raise ParameterError(f"y[{features.places[i]}][{t}] must {allowed}, got {y[i][t]!r} in {near}{advice}")
         return problem, weights
 
     def _problem_and_weights(self, X, y, sample_weight):
@@ -325,7 +325,7 @@ class ChainModel(PartsScore, ChainWeights, CertifiedSVM):
         else:
             raise ParameterError(f'features must be "auto" or a function of a sequence, got {shown(features)}')
         X = Inputs(x if isinstance(x, list) else _sequence(x) for x in X)
-        X.given = given
+        X.given, X.places = given, range(len(X))
         if wanted is None and isinstance(features, Template):
             wanted = features.transitions
         if wanted is not None and all(size_of(x) is not None for x in X):  # others reject the rest

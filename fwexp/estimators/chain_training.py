@@ -4,7 +4,6 @@ import math
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.chain_model import ChainModel, classes_in
@@ -12,6 +11,7 @@ from fwexp.estimators.estimator import as_seed
 from fwexp.estimators.example_weights import weighted
 from fwexp.estimators.sequence_weights import weights_at
 from fwexp.options import check_flag, check_number
+from fwexp.types import ArrayLike
 
 ROUNDING = 1e-12  # of sums of weights, relative
 PATIENCE = 5  # passes without fewer errors of validation, after which training stops early

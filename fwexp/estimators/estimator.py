@@ -11,7 +11,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, dataclass_transform
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -25,13 +24,13 @@ from fwexp.estimators.fitted_estimator import FittedEstimator
 from fwexp.estimators.inherited_docs import completed
 from fwexp.estimators.labels import classes_of_call
 from fwexp.options import check_positive, is_integer, plain
-from fwexp.problems.protocol import costly_oracle, counted_positions, exact_oracle
+from fwexp.problems.protocol import costly_oracle, counted_positions, exact_oracle, original
 from fwexp.problems.weighted import total_weight
 from fwexp.solvers import check_options, get_method
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
-from fwexp.types import Iterate, SetOfExamples
+from fwexp.types import ArrayLike, Iterate, SetOfExamples
 
 if TYPE_CHECKING:
     pass
@@ -55,6 +54,7 @@ UNCERTIFIED = (
     "check the model by its score on validation data"
 )
 CALLERS = ("sklearn.base", "sklearn.pipeline")  # modules of scikit-learn that keep an interrupted estimator
+LARGE_FEATURE = 100.0  # in absolute value
 LARGE_GAP_FACTOR = 10.0  # times tol: a gap at which more passes are not the remedy
 
 
@@ -173,14 +173,15 @@ class CertifiedSVM(FittedEstimator):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
+        cls._text = cls.__doc__
         dataclass(kw_only=True, eq=False, repr=False)(cls)
         signature = inspect.signature(cls.__init__)
         order = {"C": -1} | {name: k for k, name in enumerate(dict.fromkeys([*LAST_PARAMETERS, *CertifiedSVM.__annotations__]), 1)}
         parameters = sorted(signature.parameters.values(), key=lambda parameter: (parameter.kind, order.get(parameter.name, 0)))
         cls.__init__.__signature__ = signature.replace(parameters=parameters)
-        cls._text = cls.__doc__
         texts = [vars(base)["_text"] for base in cls.__mro__ if "_text" in vars(base)]
-        cls.__doc__ = completed(texts, parameters)
+        if None not in texts:  # as with PYTHONOPTIMIZE=2
+            cls.__doc__ = completed(texts, parameters)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled examples.
@@ -340,7 +341,7 @@ class CertifiedSVM(FittedEstimator):
         if not exact_oracle(problem):
             warn(UNCERTIFIED, ConvergenceWarning)
         elif self._too_far(result):
-            warn(self._not_converged(result), ConvergenceWarning)
+            warn(self._not_converged(result, largest_feature(problem)), ConvergenceWarning)
         if not self.warm_start:
             result.state = None  # which holds the training data
         self.result_ = result
@@ -384,12 +385,17 @@ class CertifiedSVM(FittedEstimator):
         """Return whether a run diverged, or ended with a gap above the tolerance."""
         return result.status == "diverged" or (result.status in ("max_passes", "stalled") and result.gap > self.tol)
 
-    def _not_converged(self, result: Result) -> str:
-        """Return the warning about a run that ended above the tolerance; far above, with a lam or C for the passes."""
+    def _not_converged(self, result: Result, largest: float) -> str:
+        """Return the warning about a run that ended above the tolerance; far above, with a lam or C for the passes.
+
+        If the ``largest`` feature is far above 1, the advice is to scale it: then the others hardly count, at any lam.
+        """
         passes = float(result.trace["passes"].iloc[-1])
         if result.status == "diverged":
             return f"training diverged: {result.reason}; scale the features, raise lam, or choose another solver"
         message = f"training stopped after {passes:g} pass{'es' * (passes != 1)} with gap {result.gap:.2g} > tol={self.tol:g}"
+        if largest > LARGE_FEATURE:
+            return f"{message}; scale the features of X to about 1: the largest one is {largest:.4g}"
         far = self.tol > 0.0 and result.gap > LARGE_GAP_FACTOR * self.tol  # gaps fall as 1 / (lam passes)
         if self.C is not None:  # lam is ignored
             example = f", for instance to C={self.C * self.tol / result.gap:.1g}" if far else ""
@@ -412,6 +418,12 @@ def _keeps_signals() -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def largest_feature(problem) -> float:
+    """Return the largest absolute value of the features of examples, 1 if they are not known or all 1."""
+    values = getattr(getattr(original(problem), "x", None), "values", None)
+    return 1.0 if values is None else float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
 def as_seed(random_state) -> int:

@@ -4,7 +4,6 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
@@ -14,7 +13,7 @@ from fwexp.estimators.example_weights import check_weights, counted
 from fwexp.estimators.learned_values import is_size
 from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem
-from fwexp.types import Lam, Weights
+from fwexp.types import ArrayLike, Lam, Weights
 
 LINKS = "arrays (R, C, p), one per example"
 

@@ -3,7 +3,6 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 
 from fwexp.errors import ParameterError, shown
@@ -12,7 +11,7 @@ from fwexp.estimators.carried_weights import Names, feature_rows
 from fwexp.estimators.examples import ExampleModel
 from fwexp.estimators.labels import check_among, example_labels, names_of, numbers_of, weights_of
 from fwexp.problems.multiclass import multiclass_problem
-from fwexp.types import Weights
+from fwexp.types import ArrayLike, Weights
 
 CONSTANT = "constant"  # in names of weights, in a tuple, which features by name are not
 

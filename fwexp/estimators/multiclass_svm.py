@@ -2,10 +2,8 @@
 
 from dataclasses import field
 
-from numpy.typing import ArrayLike
-
 from fwexp.estimators.multiclass_model import MulticlassModel
-from fwexp.types import Lam, Rescaling
+from fwexp.types import ArrayLike, Lam, Rescaling
 
 
 class MulticlassSVM(MulticlassModel):

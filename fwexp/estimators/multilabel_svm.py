@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base_classes import ClassifierMixin
@@ -22,7 +21,7 @@ from fwexp.problems.features import as_features
 from fwexp.problems.graphs import check_edges
 from fwexp.problems.python_oracles import read_only
 from fwexp.problems.segmentation import segmentation_from_arrays
-from fwexp.types import Lam
+from fwexp.types import ArrayLike, Lam
 
 
 class MultiLabelSVM(ClassifierMixin, ExampleModel):

@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
@@ -15,7 +14,7 @@ from fwexp.problems.arrays import as_list, as_sparse
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.python_labelings import equal_labelings, key_of, snapshot
 from fwexp.problems.python_oracles import read_only, short
-from fwexp.types import Lam, Weights
+from fwexp.types import ArrayLike, Lam, Weights
 
 # Methods that a model must have, each by one of these names; without a loss it has a separation oracle.
 METHODS = {

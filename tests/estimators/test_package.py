@@ -1,5 +1,8 @@
+import inspect
 import subprocess
 import sys
+
+from fwexp import estimators
 
 
 def test_without_scikit_learn_all_else_works_and_one_line_says_what_is_missing():
@@ -15,3 +18,10 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("fwexp.estimators needs scikit-learn, which is not installed: `pip install '.[estimators]'`")
+
+
+def test_signatures_show_public_names():
+    for name in estimators.__all__:
+        cls = getattr(estimators, name)
+        for function in (cls, *(value for key, value in inspect.getmembers(cls, inspect.isfunction) if not key.startswith("_"))):
+            assert "._" not in str(inspect.signature(function))
