@@ -139,13 +139,16 @@ LISTS = {
 }
 
 
-def unknown(kind: str, value: object, accepted: Iterable[str], others: Iterable[str] = ()) -> str:
-    """Return the message for a name that is not in ``accepted``, with the closest match there or in ``others`` as a suggestion."""
+def unknown(kind: str, value: object, accepted: Iterable[str], others: Iterable[str] = (), here: str = "") -> str:
+    """Return the message for a name that is not in ``accepted``.
+
+    It suggests the name that serves ``here`` if there is one, and otherwise the closest match in ``accepted`` or ``others``.
+    """
     names = sorted(accepted)
     text = value if isinstance(value, str) and len(value) <= _SHORT.maxstring else shown(value)
     longer = [name for name in names if text and name.startswith(text)]
     close = longer if len(longer) == 1 else difflib.get_close_matches(text, [*names, *others], n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    hint = f" (here it is {here})" if here else f" (did you mean {close[0]!r}?)" if close else ""
     return f"unknown {kind} {text!r}{hint}; accepted: {listed(names, kind, text)}"
 
 

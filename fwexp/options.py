@@ -194,6 +194,8 @@ ELSEWHERE = {
     "x0": ("warm_start",),
     "w0": ("warm_start",),
     "method": ("solver",),
+    "seed": ("random_state",),
+    "gap_tol": ("tol",),
 }
 
 
@@ -212,9 +214,14 @@ def check_names(owner: str, given: Mapping, accepted: Collection[str], others: C
     """
     for key in given:
         if key not in accepted:
-            serves = next((name for name in ELSEWHERE.get(key, ()) if name in accepted or name in others or " " in name), "")
-            message = unknown("option", key, list(accepted) or ["none"], () if serves else others)
-            raise OptionError(f"{owner}: {message}" + (f" (here it is {serves})" if serves else ""))
+            here = name_here(key, [*accepted, *others])
+            raise OptionError(f"{owner}: {unknown('option', key, list(accepted) or ['none'], others, here)}")
+
+
+def name_here(key: str, accepted: Collection[str]) -> str:
+    """Return the accepted name, or the advice, for a name that serves elsewhere; "" if there is none."""
+    names = key.lstrip("-"), f"--{key}", *ELSEWHERE.get(key.lstrip("-"), ())
+    return next((name for name in names if name != key and (name in accepted or " " in name)), "")
 
 
 def option(

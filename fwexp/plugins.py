@@ -244,7 +244,7 @@ def check_options_class(cls: type, taken: Collection[str] = ()) -> None:
         raise ParameterError(f"its Options must be a dataclass, got {shown(cls)}")
     for field in dataclasses.fields(cls):
         if field.name == "name" or field.name in taken:
-            raise ParameterError(f"its option {field.name!r} is called as something else that is given along with it")
+            raise ParameterError(f"its option {field.name!r} must have another name; calls and configurations use this one already")
 
 
 def warn_left_out(what: str, error: BaseException) -> None:

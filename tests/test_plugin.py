@@ -299,8 +299,8 @@ REASONS = {
     "solver 'auto'": "fwexp.solvers.auto has one of that name",
     "solver 'odd'": "UnsupportedValueType: Value 'object' is not a supported primitive type",
     "solver 'bare'": "missing 1 required positional argument: 'value'",
-    "solver 'clash'": "its option 'seed' is called as something else that is given along with it",
-    "dataset 'called'": "its option 'name' is called as something else that is given along with it",
+    "solver 'clash'": "its option 'seed' must have another name; calls and configurations use this one already",
+    "dataset 'called'": "its option 'name' must have another name; calls and configurations use this one already",
     "solver 'number'": "it is no subclass of fwexp.solvers.Solver",
     "solver 'absent'": "AttributeError: module 'sound' has no attribute 'absent'",
     "solver 'gone'": "ModuleNotFoundError: No module named 'no_such_module'",
@@ -398,7 +398,7 @@ def test_options_are_not_called_as_what_is_given_along_with_them():
         own = [name for name in inspect.signature(call).parameters if name != "options"]
         for name in own:
             options = dataclasses.make_dataclass("Options", [(name, int, 1)])
-            with pytest.raises(ParameterError, match=f"option '{name}' is called as something else"):
+            with pytest.raises(ParameterError, match=f"option '{name}' must have another name"):
                 plugins.check_options_class(options, plugins.taken(kind))
         assert len(own) > 5
 

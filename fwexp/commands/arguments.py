@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
+from fwexp.options import name_here
 
 
 class Arguments(NamedTuple):
@@ -117,11 +118,12 @@ def parse(
         elif key in switches:
             raise OptionError(f"{key} takes no value, got {arg!r}")
         elif arg.startswith("-"):
-            raise OptionError(unknown(f"flag of {name}", key, _all_names(switches, flags, keys)))
+            here = name_here(key, known or ())
+            raise OptionError(unknown(f"flag of {name}", key, _all_names(switches, flags, keys), here=here))
         elif not equals or (key not in (known or ()) and any(sign in key for sign in in_words)):
             given.words.append(arg)
         elif known is not None and key not in known and not key.startswith(tuple(name for name in known if name.endswith("."))):
-            raise OptionError(unknown(f"key of {name}", key, known))
+            raise OptionError(unknown(f"key of {name}", key, known, here=name_here(key, [*known, *flags, *switches])))
         elif not value:
             raise ParameterError(f"{key} must not be empty")
         elif isinstance(keys, Mapping) and keys.get(key) and value not in keys[key]:

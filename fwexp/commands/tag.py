@@ -2,12 +2,14 @@
 
 # ruff: noqa: T201
 
+import contextlib
 import dataclasses
 import json
 import os
+import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -29,7 +31,7 @@ usage: fwexp tag TRAIN [--test FILE] [--template FILE] [--save MODEL] [KEY=VALUE
 Train a tagger on labelled sentences, and label new ones. The first form trains a tagger to a certified gap and evaluates it on
 the test file. The second form reads sentences without labels from standard input and writes them with the predicted labels.
 
-  --test FILE      evaluate on these labelled sentences: token accuracy, and F1 of chunks if labels are O, B-... and I-...
+  --test FILE      evaluate on these labelled sentences: token accuracy, and F1 of chunks if labels are of BIO or BIOES
   --template FILE  features in the language of CRF++ (default: the first column at and around the token, pairs of neighbours,
                    and for each other column pairs and triples as well)
   --objective NAME hinge trains a ChainSVM (default); log and softmax_margin train a ChainCRF, with probabilities
@@ -153,7 +155,8 @@ def _train(train: Path, flags: dict, parameters: dict) -> None:
     if test and template and len(test[0][0][0]) != width:
         raise DataError(f"{paths['--test']}: {len(test[0][0][0])} columns next to the label, expected {width} as in {train}")
     start = time.perf_counter()
-    model.set_params(**{"verbose": int(sys.stderr.isatty())} | parameters).fit(X, y)
+    with _naming_lines(form, train):
+        model.set_params(**{"verbose": int(sys.stderr.isatty())} | parameters).fit(X, y)
     seconds = time.perf_counter() - start
     sizes = f"{_sizes(X, y)}, {len(model.classes_)} labels, {model.n_features_in_} features"
     print(f"train           {sizes}")
@@ -167,6 +170,25 @@ def _train(train: Path, flags: dict, parameters: dict) -> None:
         reading = {"format": form.name} | dataclasses.asdict(form)
         result_files.save(model.result_, paths["--save"], model._record() | {"reading": reading})
         print(f"model           {paths['--save']}")
+
+
+@contextlib.contextmanager
+def _naming_lines(form, path: Path) -> Iterator[None]:
+    """Raise an error about y[i] or y[i][t] as one about the sentence and the line of a file."""
+    try:
+        yield
+    except ParameterError as error:
+        place = re.match(r"y\[(\d+)\](?:\[(\d+)\])?", str(error))
+        if place is None:
+            raise
+        start, sentences = 1, int(place[1]) + 1
+        for found in form.sentences(path):
+            sentences -= bool(found.tokens)
+            if not sentences:
+                break
+            start += len(found.lines)
+        line = start + found.rows[int(place[2] or 0)]
+        raise DataError(f"{path}, line {line} (sentence {int(place[1]) + 1}): the label{str(error)[place.end() :]}") from error
 
 
 def _use(path: Path, flags: dict) -> None:

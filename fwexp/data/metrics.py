@@ -90,12 +90,12 @@ def chunk_scores(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
 
     A chunk begins at a tag ``B-TYPE``, and at an ``I-TYPE`` that does not continue one: at the start of a sentence, after
     ``O`` and after a tag of another type. It goes on as long as tags ``I-TYPE`` of the same type follow, and ends with
-    its sentence at the latest.
+    its sentence at the latest. In BIOES, ``S-TYPE`` is a chunk of one token, and ``E-TYPE`` is the last token of a chunk.
 
     Parameters
     ----------
     true, predicted : sequences of sequences of str
-        One tag per token of every sentence: ``O``, ``B-TYPE`` or ``I-TYPE``.
+        One tag per token of every sentence: ``O``, ``B-TYPE``, ``I-TYPE``, ``E-TYPE`` or ``S-TYPE``.
 
     Raises
     ------
@@ -205,23 +205,25 @@ def segmentation_scores(sizes: Sequence, inside: Sequence, predicted: Sequence) 
     return SegmentationScores(right / int(sum(np.sum(size) for size in sizes)), float(np.mean(overlaps)))
 
 
-def _kinds_and_types(name: str, tags: Iterable[str], known: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return by number of the tag whether it is ``I-TYPE``, and the number of its type, -1 for ``O``."""
-    inside, types = np.zeros(len(known), dtype=bool), np.full(len(known), -1)
+def _kinds_and_types(name: str, tags: Iterable[str], known: dict[str, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return by number of the tag whether it continues and whether it ends a chunk, and the number of its type, -1 for ``O``."""
+    inside, last = np.zeros((2, len(known)), dtype=bool)
+    types = np.full(len(known), -1)
     numbers: dict[str, int] = {}
     for tag, number in known.items():
         kind, _, of_type = str(tag).partition("-")
-        if kind in ("B", "I") and of_type:
-            inside[number], types[number] = kind == "I", numbers.setdefault(of_type, len(numbers))
+        if kind in ("B", "I", "E", "S") and of_type:
+            inside[number], last[number] = kind in "IE", kind in "ES"
+            types[number] = numbers.setdefault(of_type, len(numbers))
         elif tag != "O" and tag in tags:
-            raise ParameterError(f"{name} tags must be O, B-TYPE or I-TYPE, got {tag!r}")
-    return inside, types
+            raise ParameterError(f"{name} tags must be O, B-TYPE, I-TYPE, E-TYPE or S-TYPE, got {tag!r}")
+    return inside, last, types
 
 
-def _chunks(numbers: np.ndarray, first: np.ndarray, inside: np.ndarray, types: np.ndarray) -> np.ndarray:
+def _chunks(numbers: np.ndarray, first: np.ndarray, inside: np.ndarray, last: np.ndarray, types: np.ndarray) -> np.ndarray:
     """Return one integer per chunk, for its start, end and type; ``first`` marks starts of sentences."""
     of_type = types[numbers]
-    goes_on = inside[numbers] & ~first & (of_type == np.roll(of_type, 1)) & (of_type >= 0)
+    goes_on = inside[numbers] & ~first & ~np.roll(last[numbers], 1) & (of_type == np.roll(of_type, 1)) & (of_type >= 0)
     start = np.flatnonzero((of_type >= 0) & ~goes_on)
     end = np.flatnonzero((of_type >= 0) & ~np.roll(goes_on, -1))
     return (start * len(numbers) + end) * len(types) + of_type[start]

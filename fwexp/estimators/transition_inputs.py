@@ -1,6 +1,6 @@
 """Features of the transitions between the labels of a sequence: from users' inputs to rows for problems and kernels."""
 
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -17,18 +17,19 @@ ACCEPTED = "None, a list of names of features in X, or a function of a sequence"
 class Inputs(list):
     """Features of sequences.
 
-    The sequences themselves, as users pass them, are ``given``. The features of their transitions, from the second position on, are
-    ``edges``, or None if there are none.
+    The sequences themselves, as users pass them, are ``given``, and ``places`` are their numbers in X. The features of their
+    transitions, from the second position on, are ``edges``, or None if there are none.
     """
 
     given: list
+    places: Sequence[int]
     edges: list | None = None
 
     def at(self, places: Iterable[int]) -> "Inputs":
         """Return some of the sequences, with their transitions."""
         places = [int(i) for i in places]
         found = Inputs(self[i] for i in places)
-        found.given = [self.given[i] for i in places]
+        found.given, found.places = [self.given[i] for i in places], [self.places[i] for i in places]
         found.edges = None if self.edges is None else [self.edges[i] for i in places]
         return found
 

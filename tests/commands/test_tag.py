@@ -74,6 +74,13 @@ def test_train_and_label_columns(tag):
     assert labelled(tag, given="\n") == "\n"
 
 
+def test_chunks_of_bioes_are_counted(tag):
+    Path("bioes.txt").write_text("the B-NP\ndog E-NP\nbarks S-VP\n\nit S-NP\n")
+    code, out, err = tag("bioes.txt", "--test", "bioes.txt", "constraints=BIOES", "lam=0.01")
+    assert (code, err) == (0, "")
+    assert re.search(r"^chunk F1 +1\.0000$", out, re.MULTILINE)
+
+
 def test_objectives_train_taggers_of_their_kinds(tag):
     for objective in ("log", "softmax_margin"):
         code, _, err = tag("train.txt", "--objective", objective, "--save", "m.npz", "constraints=BIO")
@@ -243,6 +250,13 @@ SAVE = ("--save", "m.npz")
         (("train.txt", *SAVE, "random_state=-1", "early_stopping=true"), "random_state must be an integer >= 0"),
         (("train.txt", *SAVE, "verbose=False"), "verbose must be an integer, true or false, got 'False'"),
         (("train.txt", *SAVE, "lamb=1"), "unknown key of fwexp tag 'lamb'"),
+        (("train.txt", *SAVE, "objective=log"), "unknown key of fwexp tag 'objective' (here it is --objective); accepted: "),
+        (("train.txt", *SAVE, "seed=3"), "unknown key of fwexp tag 'seed' (here it is random_state); accepted: "),
+        (("train.txt", *SAVE, "--lam", "3"), "unknown flag of fwexp tag '--lam' (here it is lam); accepted: "),
+        (
+            ("iob1.txt", *SAVE, "constraints=BIO"),
+            "iob1.txt, line 6 (sentence 2): the label must be allowed by constraints='BIO', got 'I-X'",
+        ),
         (("train.txt", *SAVE, "solver=none"), "unknown solver"),
         (("train.txt", "--save", "train.txt"), "--save must be another file than those that are read, got 'train.txt'"),
         (("train.txt", "--template", "template", "--save", "./template"), "--save must be another file than those"),
@@ -259,6 +273,7 @@ SAVE = ("--save", "m.npz")
 def test_mistakes_are_one_line(tag, arguments, message):
     Path("two.txt").write_text("a b\n")
     Path("empty.txt").write_text("\n \n")
+    Path("iob1.txt").write_text("a B-X\nb I-X\n\n\na O\nb I-X\n")
     Path("latin.txt").write_bytes("a X\nü X\n".encode("latin-1"))
     before = {path.name: path.read_bytes() for path in Path().iterdir()}
     code, out, err = tag(*arguments)

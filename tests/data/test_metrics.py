@@ -95,6 +95,10 @@ def test_equals_conlleval(sentences):
         ("O O", "O O", (0, 0, 0)),
         ("O O", "B-NP O", (0, 1, 0)),
         ("B-NP O", "O O", (0, 0, 1)),
+        ("S-NP S-NP", "S-NP S-NP", (2, 2, 2)),  # of one token each
+        ("B-NP I-NP E-NP", "B-NP I-NP I-NP", (1, 1, 1)),
+        ("S-NP B-NP E-NP", "B-NP I-NP E-NP", (0, 1, 2)),
+        ("B-NP E-NP S-NP", "B-NP E-NP I-NP", (2, 2, 2)),  # I- after the end of a chunk begins another one
         ("B-NP-X I-NP-X", "B-NP I-NP-X", (0, 2, 1)),  # a type is all that follows the first hyphen
     ],
 )
@@ -113,11 +117,11 @@ def test_without_chunks_all_ratios_are_zero():
     assert (scores.accuracy, scores.precision, scores.recall, scores.f1) == (1, 0, 0, 0)
 
 
-@pytest.mark.parametrize("tag", ["NP", "B", "I-", "o", "", "E-NP", "O-NP"])
+@pytest.mark.parametrize("tag", ["NP", "B", "I-", "o", "", "E-", "L-NP", "O-NP"])
 def test_other_tags_are_refused(tag):
-    with pytest.raises(ParameterError, match=f"^true tags must be O, B-TYPE or I-TYPE, got '{tag}'$"):
+    with pytest.raises(ParameterError, match=f"^true tags must be O, B-TYPE, I-TYPE, E-TYPE or S-TYPE, got '{tag}'$"):
         chunk_f1([["O", tag]], [["O", "O"]])
-    with pytest.raises(ParameterError, match=f"^predicted tags must be O, B-TYPE or I-TYPE, got '{tag}'$"):
+    with pytest.raises(ParameterError, match=f"^predicted tags must be O, B-TYPE, I-TYPE, E-TYPE or S-TYPE, got '{tag}'$"):
         chunk_f1([["O", "O"]], [["O", tag]])
 
 

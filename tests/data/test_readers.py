@@ -9,6 +9,7 @@ import pytest
 
 import fwexp
 from fwexp.data import conll2000, read_columns, read_conllu, read_svmlight, read_template, resolve_data_dir
+from fwexp.data.readers.conllu import NAMES
 from fwexp.data.readers.file_problems import from_columns, from_npz, from_svmlight
 from fwexp.errors import DataError, ParameterError
 from fwexp.templates import default_template
@@ -308,6 +309,16 @@ def test_conllu_that_is_wrong(tmp_path, old, new, message):
         read_conllu(path)
     assert str(error.value).startswith(str(path))
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("label", ["UPOS", "XPOS", "HEAD", "DEPREL"])
+def test_words_without_a_label_in_conllu_are_named(tmp_path, label):
+    path, columns = tmp_path / "text.conllu", ["1", "a", "a", "DET", "DT", "_", "2", "det", "_", "_"]
+    rows = ["\t".join(columns), "", "# b", "\t".join("_" if text == columns[NAMES.index(label)] else text for text in columns)]
+    path.write_text("\n".join(rows) + "\n")
+    with pytest.raises(DataError, match=f"text.conllu, line 4: expected a label in the column {label}, got '_'"):
+        read_conllu(path, label)
+    assert read_conllu(path, "FEATS")[1] == [["_"], ["_"]]
 
 
 def test_columns_of_conllu_have_names(tmp_path):

@@ -125,7 +125,12 @@ def test_constraints_are_saved(chunks, tmp_path):
 @pytest.mark.parametrize(
     ("constraints", "y", "message"),
     [
-        ("BIO", [["O", "I-X", "O"]], "y must hold labels that constraints='BIO' allows, got 'I-X' in O I-X O"),
+        (
+            "BIO",
+            [["B-X", "I-X", "O"], [], ["O", "I-X", "O"]],
+            r"y\[2\]\[1\] must be allowed by constraints='BIO', got 'I-X' in O I-X O; IOB1, .* as BIO$",
+        ),
+        ([("a", "b")], [["a", "a", "b"]], r"y\[0\]\[2\] must be allowed by constraints=\[.*\], got 'b' in a b$"),
         ("BIO", [["O", "E-X", "O"]], "labels in y must be O or B-X, I-X with constraints='BIO', got 'E-X'"),
         ("BIOES", [[1, 2, 3]], "labels in y must be O or B-X, I-X, E-X, S-X with constraints='BIOES', got 1"),
         ("IOB1", [["O", "O", "O"]], "constraints must be None, BIO, BIOES or a list of pairs of labels, got 'IOB1'"),
@@ -136,7 +141,15 @@ def test_constraints_are_saved(chunks, tmp_path):
 )
 def test_bad_constraints_are_one_line(constraints, y, message):
     with pytest.raises(ParameterError, match=message):
-        ChainSVM(constraints=constraints).fit([["u", "v", "w"]], y)
+        ChainSVM(constraints=constraints).fit([["u", "v", "w"][: len(labels)] for labels in y], y)
+
+
+def test_forbidden_labels_are_named_as_in_y():
+    X, y = [["u", "v", "w", "v"]] * 12, [["B-X", "I-X", "O", "O"]] * 11 + [["B-X", "O", None, "I-X"]]
+    ChainSVM(constraints="BIO", ignore_label="O", max_passes=1, tol=1.0).fit(X, y)
+    y[-1] = [None, "B-X", "O", "I-X"]
+    with pytest.raises(ParameterError, match=r"^y\[11\]\[3\] must be allowed .*, got 'I-X' in O I-X; IOB1"):
+        ChainSVM(constraints="BIO", ignore_label=-1, early_stopping=True, random_state=1).fit(X, y)
 
 
 def test_runs_of_labelled_positions():

@@ -225,7 +225,7 @@ def test_wrong_values_are_refused(arguments, message):
 
 @pytest.mark.parametrize(("theirs", "ours"), [("tol", "eps"), ("alpha", "lam_min"), ("max_iter", "max_passes")])
 def test_names_of_other_software_lead_to_those_of_paths(theirs, ours):
-    with pytest.raises(OptionError, match=rf"unknown option '{theirs}'.*; .* \(here it is {ours}\)$"):
+    with pytest.raises(OptionError, match=rf"unknown option '{theirs}' \(here it is {ours}\); accepted: "):
         fwexp.regularization_path(tiny_chain()[1], lam_min=0.1, **{theirs: 0.1})
 
 

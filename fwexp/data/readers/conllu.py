@@ -11,6 +11,7 @@ from fwexp.options import check_path
 from fwexp.types import AnyPath
 
 NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+ALWAYS_GIVEN = ("UPOS", "XPOS", "HEAD", "DEPREL")  # of annotated words; elsewhere "_" says that a word has no such value
 
 
 def read_conllu(
@@ -39,7 +40,8 @@ def read_conllu(
     Raises
     ------
     ValueError
-        If the file cannot be read or is not CoNLL-U; the message names the line.
+        If the file cannot be read or is not CoNLL-U, or a label is ``_`` in UPOS, XPOS, HEAD or DEPREL, which means that it is
+        unknown; the message names the line.
 
     See Also
     --------
@@ -103,12 +105,16 @@ class Conllu:
 
     def read(self, path: Source) -> tuple[list, list | None]:
         """Return tokens and labels of all sentences."""
-        X, y = [], []
+        X, y, number = [], [], 1
         for found in self.sentences(path):
             if found.tokens:
                 X.append(self.inputs(found))
                 if self.label is not None:
                     y.append([intern(columns[NAMES.index(self.label)]) for columns in found.tokens])
+                    if self.label in ALWAYS_GIVEN and "_" in y[-1]:
+                        line = number + found.rows[y[-1].index("_")]
+                        raise DataError(f"{path}, line {line}: expected a label in the column {self.label}, got '_', which is none")
+            number += len(found.lines)
         if not X:
             raise DataError(f"{path}: no sequences")
         return X, None if self.label is None else y
