@@ -12,9 +12,11 @@ import pytest
 
 import fwexp
 from fwexp.cli import main
+from fwexp.commands.tag import PARAMETERS
 from fwexp.data import Template, read_columns, read_conllu, read_svmlight
 from fwexp.data.metrics import chunk_scores
 from fwexp.estimators import ChainCRF, ChainSVM
+from tests.small_problems import run_in_plain_python
 
 TRAIN = "the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n# # O\n\n-DOCSTART- X O\n\nit P B-NP\n"
 TEMPLATE = "U00:%x[0,0]\nU01:%x[0,1]\nU02:%x[-1,1]\nB\n"
@@ -95,6 +97,58 @@ def test_objectives_train_taggers_of_their_kinds(tag):
         code, _, err = tag(*arguments)
         assert code == 2
         assert message in err
+
+
+VALUES = {
+    "lam": "0.3",
+    "C": "3",
+    "loss": "share",
+    "solver": "fw",
+    "tol": "0.5",
+    "max_passes": "1",
+    "iterate": "last",
+    "min_count": "4",
+    "class_weight": "balanced",
+    "constraints": "BIO",
+    "early_stopping": "true",
+    "validation_fraction": "0.4",
+    "n_jobs": "1",
+    "random_state": "5",
+    "verbose": "0",
+}
+NEEDED = dict.fromkeys(("validation_fraction", "random_state"), ("early_stopping=true",))
+NEEDED["iterate"] = ("max_passes=2",)
+WITHOUT_EFFECT = {"n_jobs", "verbose"}  # on the tagger
+REFUSED = {"loss": "loss does not belong to --objective log", "class_weight": "class_weight must be None with objective="}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("objective", ["hinge", "log"])
+def test_parameters_act_or_are_refused(tag, monkeypatch, objective, name):
+    run_in_plain_python(monkeypatch)
+    rng = np.random.default_rng(0)
+    words = [rng.integers(4, size=rng.integers(2, 5)) for _ in range(10)]
+    text = "\n".join(
+        "".join(f"w{k} {'B-X' if k % 2 else 'I-X' if t and x[t - 1] % 2 else 'O'}\n" for t, k in enumerate(x)) for x in words
+    )
+    Path("words.txt").write_text(text)
+
+    def trained(*parameters):
+        code, _, err = tag("words.txt", "--objective", objective, "--save", "m.npz", "tol=1e-9", "max_passes=4", *parameters)
+        if code:
+            return code, err
+        result = fwexp.load("m.npz")
+        return result.w.tolist(), result.trace[["passes", "primal"]].to_numpy().tolist()
+
+    former, value = trained(*NEEDED.get(name, ())), {("log", "solver"): "lbfgs"}.get((objective, name), VALUES[name])
+    found = trained(*NEEDED.get(name, ()), f"{name}={value}")
+    if objective == "log" and name in REFUSED:
+        assert found[0] == 2
+        assert found[1].startswith(f"fwexp: {REFUSED[name]}")
+    else:
+        assert isinstance(found[0], list)
+        assert (found == former) == (name in WITHOUT_EFFECT)
 
 
 def test_templates_may_have_rules_of_transitions(tag):
