@@ -14,6 +14,7 @@ import pytest
 from fwexp import store
 from fwexp.files import locks
 from fwexp.run import deaths, sweep
+from fwexp.store import paths
 from tests.faults import COMMAND, PATIENCE, SOON, contents, left_by
 
 pytestmark = pytest.mark.slow  # each starts workers
@@ -27,11 +28,23 @@ SWEEP = ["dataset=digits", "solver=bcfw,ssg", "lam=0.1,0.01", "seed=0,1", "gap_t
 LASTS = ["dataset=digits", "solver=bcfw", "seed=0,1,2,3", "gap_tol=0", "schedule=100"]
 
 
-def start(results_dir, *words, environment=None, **options):
+STARTED = []
+
+
+@pytest.fixture(autouse=True)
+def ended():
+    """End the sweeps of a test that fails halfway."""
+    yield
+    while STARTED:
+        with STARTED.pop() as process, contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def start(results_dir, *words, command=COMMAND):
     """Start a sweep in a session of its own."""
-    command, environment = [*COMMAND, *words, f"results_dir={results_dir}"], os.environ | (environment or {})
-    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "start_new_session": True} | options
-    return subprocess.Popen(command, env=environment, **options)
+    command, options = [*command, *words, f"results_dir={results_dir}"], {"text": True, "start_new_session": True}
+    STARTED.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **options))
+    return STARTED[-1]
 
 
 def done(process) -> list[str]:
@@ -114,10 +127,15 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path, lasting, launcher):
 def test_a_run_that_kills_its_workers_fails_and_the_others_do_not(tmp_path, lasting, launcher):
     words, wanted = lasting
     key = next(iter(wanted))
-    process, gone = start(tmp_path, *words, *LAUNCHERS[launcher]), []
+    # Without savings, because the death of a run that was saved does not count.
+    process, gone = start(tmp_path, *words, "checkpoint=null", *LAUNCHERS[launcher]), []
     for _ in range(deaths.DEATHS):
-        gone.append(in_work(tmp_path, key, gone)[1])
-        os.kill(gone[-1], signal.SIGKILL)
+        claim, worker = in_work(tmp_path, key, gone)
+        note = claim.with_name(f".{key}{paths.BEGUN}")
+        gone.append(worker)
+        while not note.exists() or note.stat().st_size < len(gone):
+            time.sleep(0.01)
+        os.kill(worker, signal.SIGKILL)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, errors
     assert errors.splitlines()[-1] == "fwexp: 1 of 4 runs failed; repeat the command to try them again"
@@ -196,10 +214,9 @@ def test_workers_of_other_hosts_share_nothing_but_the_store(tmp_path, cluster, l
     while not cluster.exists() and time.monotonic() < end:
         time.sleep(0.1)
     chosen = ["hydra/launcher=dask", f"hydra.launcher.scheduler_file={cluster}", "hydra.launcher.resources={GPU: 1}"]
-    command = [sys.executable, "-c", script, *words, *chosen, f"results_dir={tmp_path / 'results'}"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True)
+    process = start(tmp_path / "results", *words, *chosen, command=[sys.executable, "-c", script])
     claim, worker = in_work(tmp_path / "results")
-    assert claim.read_text().endswith(" elsewhere")
+    assert claim.read_text().partition("\t")[0].endswith(" elsewhere")
     assert not locks.is_orphaned(claim.with_name(claim.name[1:].partition(".")[0]))
     os.kill(worker, signal.SIGKILL)
     check_done_once([line for line in done(process) if " in another process" not in line], tmp_path / "results", wanted)
