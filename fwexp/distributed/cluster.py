@@ -1,10 +1,11 @@
 """A Dask cluster: started here, or one that is there, found by the address of its scheduler or by a file that names it."""
 
+import asyncio
 import json
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -12,6 +13,8 @@ from types import MappingProxyType
 import dask
 from dask.utils import parse_bytes
 from distributed import Client, LocalCluster
+from distributed.comm import connect
+from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
 from fwexp.driver.progress import print_line
@@ -96,10 +99,27 @@ def _found(owner: str, address: str | None, scheduler_file: str | None) -> Clien
     """Connect to a cluster that is there."""
     what, given = ("address", address) if scheduler_file is None else ("scheduler_file", scheduler_file)
     try:
-        return Client(address or _address(scheduler_file), timeout=SECONDS)
+        address = address or _address(scheduler_file)
+        with ThreadPoolExecutor(1) as thread:  # a notebook has an event loop of its own
+            thread.submit(asyncio.run, _greet(address)).result()
+        return Client(address, timeout=SECONDS)
     except (OSError, ValueError) as error:
         kind = "that of a Dask scheduler" if scheduler_file is None else "a file that a running Dask scheduler has written"
         raise ParameterError(f"{owner}.{what} must be {kind}, got {shown(given)}: {error}") from error
+
+
+async def _greet(address: str) -> None:
+    """Raise an OSError if no Dask answers: `Client` waits for silent ports for ever, and takes any other answer for a size."""
+    try:
+        async with asyncio.timeout(SECONDS):
+            comm = await connect(address, timeout=SECONDS, **Security().get_connection_args("client"))
+            await comm.close()
+    except TimeoutError as error:
+        raise OSError(f"it did not answer within {SECONDS} s") from error
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # A MemoryError, for instance.
+        raise OSError("something else listens there") from error
 
 
 class Watch:
