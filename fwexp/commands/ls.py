@@ -11,8 +11,9 @@ USAGE = """\
 usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [--stale] [results_dir=DIR]
 
 List stored runs: finished, interrupted, failed and damaged ones, with their validation error (after dataset.validation=0.2), the
-work lost with workers of a cluster, and the options in which the runs differ. KEY is one of dataset, split, solver, method (a name
-in conf/solver), lam, seed, status, key (its first characters suffice), max_passes, gap_tol, or an option such as solver.sampling.
+scheme that engine=dask chose, the work lost with workers of a cluster, and the options in which the runs differ. KEY is one of
+dataset, split, solver, method (a name in conf/solver), lam, seed, status, key (its first characters suffice), max_passes, gap_tol,
+or an option such as solver.sampling.
 
   --stale    list only runs made by a different version of the code, which are marked stale; `fwexp run` and `fwexp figure`
              repeat them with force=stale
@@ -36,6 +37,7 @@ def main(given: Arguments) -> int:
         "validation error": [_error(run) for run in runs],
         "sources": ["stale" if run.stale else "-" for run in runs],
         "data": ["other" if run.data == "other" else "-" for run in runs],
+        "scheme": [run.scheme or "-" for run in runs],
         "lost": [run.lost or "-" for run in runs],
         "options": [text or "-" for text in differing([run.config for run in runs])],
     }

@@ -107,11 +107,15 @@ class RunSaver:
     def __init__(self, checkpoint: Checkpoint | None, iteration: Iteration, others: Mapping) -> None:
         self._checkpoint, self._iteration, self._others = checkpoint, iteration, others
         self._saves = checkpoint is not None and iteration.state is not None
+        self._kind = type(iteration).__name__  # A measured time can choose it, so that another process may choose another one.
 
     def restore(self) -> bool:
         """Restore the saved run; return whether there was one."""
         saved = self._checkpoint.load() if self._checkpoint is not None else None
         if saved is None:
+            return False
+        if saved["kind"] != self._kind:
+            print_line(f"this run begins anew: it was saved as {saved['kind'].lower()}, and is now run as {self._kind.lower()}")
             return False
         self._iteration.restore(saved["iteration"])
         for name, part in self._others.items():
@@ -122,7 +126,7 @@ class RunSaver:
         """Save the run, if that is possible."""
         if self._saves:
             states = {name: part.state for name, part in self._others.items()}
-            self._checkpoint.save({"iteration": self._iteration.saved(), **states})
+            self._checkpoint.save({"kind": self._kind, "iteration": self._iteration.saved(), **states})
 
     def save_if_due(self) -> None:
         """Save the run if it is time for that."""

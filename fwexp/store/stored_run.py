@@ -90,6 +90,12 @@ class StoredRun:
         return lost_words(self.record.get("lost") or {}) or None
 
     @property
+    def scheme(self) -> str | None:
+        """The scheme by which it was spread over workers, be it given or chosen; None if it was not."""
+        options = self.record.get("options") if self.config.get("engine") else None
+        return options.get("scheme") if isinstance(options, Mapping) else None
+
+    @property
     def errors(self) -> dict[str, float]:
         """Errors of its weights by the columns of a trace: those that were logged."""
         return self.record.get("errors") or {}

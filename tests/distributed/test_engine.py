@@ -3,11 +3,14 @@
 import contextlib
 import json
 import logging
+import math
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from fwexp import distributed, store
 from fwexp.cli import main
 from fwexp.distributed.cluster import Watch, connected
 from fwexp.distributed.engine import spread
+from fwexp.driver import loop
 from fwexp.errors import ParameterError, WorkersLost
 from fwexp.papers.origin import facts, reservations
 from tests.faults import PATIENCE, children
@@ -42,6 +46,23 @@ def test_runs_are_stored_as_any_other(tmp_path, capsys):
     assert main([*arguments, "engine=dask", "engine.scheme=local"]) == 0  # by two processes
     first, second = (trace for _, trace in fwexp.load_results(results_dir=tmp_path).groupby("key"))
     assert first["dual"].tolist() == second["dual"].tolist()
+
+
+def test_a_run_begins_anew_where_the_clock_chooses_the_other_scheme(tmp_path, monkeypatch, capsys):
+    words = ["dataset=digits", "lam=0.1", "gap_tol=0", "max_passes=4", "engine=dask", f"results_dir={tmp_path}"]
+    with LocalCluster(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+        words.append(f"engine.address={cluster.scheduler_address}")
+        monkeypatch.setattr(distributed.shards, "COSTLY", 0.0)
+        with monkeypatch.context() as patched:
+            patched.setattr(loop, "interruptible", lambda _: contextlib.nullcontext(lambda: True))
+            assert main(["run", *words]) == 130
+        monkeypatch.setattr(distributed.shards, "COSTLY", math.inf)
+        assert main(["run", *words]) == 0
+    line = "this run begins anew: it was saved as oracles, and is now run as local"
+    assert [each for each in capsys.readouterr().err.splitlines() if "anew" in each] == [line]
+    assert main(["ls", f"results_dir={tmp_path}"]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert (head.split()[-1], row.split()[-1]) == ("scheme", "local")
 
 
 @pytest.mark.slow
@@ -253,6 +274,28 @@ def test_a_wrong_address_is_one_line_and_leaves_nothing(tmp_path, monkeypatch, c
     (line,) = capsys.readouterr().err.splitlines()
     assert ".address must be that of a Dask scheduler, got 'tcp://127.0.0.1:1': " in line
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+@pytest.mark.parametrize("owner", ["engine", "hydra.launcher"])
+def test_an_address_where_something_else_listens_is_one_line(tmp_path, monkeypatch, capsys, greeting, owner):
+    monkeypatch.setattr(distributed.cluster, "SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as listening, contextlib.ExitStack() as answered:
+
+        def answer():
+            with contextlib.suppress(OSError):  # The server is closed.
+                while True:
+                    answered.enter_context(listening.accept()[0]).sendall(greeting)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        address, chosen = f"tcp://127.0.0.1:{listening.getsockname()[1]}", f"{owner.replace('hydra.', 'hydra/')}=dask"
+        code = main(["run", "-m", chosen, f"{owner}.address={address}", f"results_dir={tmp_path}"])
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    (line,) = capsys.readouterr().err.splitlines()
+    said = "something else listens there" if greeting else "it did not answer within 0.5 s"
+    assert (code, line) == (2, f"fwexp: {owner}.address must be that of a Dask scheduler, got '{address}': {said}")
 
 
 def test_a_cluster_that_is_not_there():
