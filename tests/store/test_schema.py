@@ -262,6 +262,6 @@ def test_foreign_files_of_figures_are_left_out_with_one_line(tmp_path, capsys, m
     monkeypatch.setattr(building, "all_claims", dict)
     monkeypatch.setattr("plotly.offline.get_plotlyjs", str)
     building.build(tmp_path)
-    _reading, line, _writing = capsys.readouterr().err.splitlines()
+    (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("figure quickstart is damaged: quickstart.")
     assert not list((tmp_path / "report" / "figures").glob("quickstart*"))
