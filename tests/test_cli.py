@@ -183,6 +183,7 @@ BAD = [
     ("ls stale=maybe", "unknown stale 'maybe'; accepted: false, true"),
     (f"ls results_dir={'x' * 5000}", "(File name too long)"),
     ("data list data_dir=", "data_dir must not be empty"),
+    ("options bcfw data_dir=x", "unknown key of fwexp options 'data_dir'; accepted: none"),
     (f"data list data_dir={'x' * 5000}", "(File name too long)"),
     (
         "doctor result_dir=x",

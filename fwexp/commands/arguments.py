@@ -78,6 +78,7 @@ def parse(
     flags: Mapping[str, Sequence[str]] | None = None,
     keys: Iterable[str] | None = (),
     in_words: str = "",
+    folder_keys: Sequence[str] = folders.FOLDER_KEYS,
 ) -> Arguments:
     """Parse the arguments of a command.
 
@@ -92,10 +93,12 @@ def parse(
     flags : mapping
         Flags with a value, and the accepted values, if they can be listed.
     keys : iterable of str, mapping, or None
-        What may stand before ``=``, besides the folders that all commands take; None: anything. One that ends in a dot stands for
+        What may stand before ``=``, besides ``folder_keys``; None: anything. One that ends in a dot stands for
         all that begin with it. A mapping has what each of them may be; nothing: anything.
     in_words : str
         Signs of which one before ``=`` makes an argument a word.
+    folder_keys : sequence of str
+        Keys of folders that the command takes: all, or none for a command that looks into neither.
 
     Returns
     -------
@@ -107,7 +110,7 @@ def parse(
         A flag or key that the command does not have, or one without a value or with another than it may have.
     """
     given, flags, rest = Arguments([], {}, {}), flags or {}, iter(args)
-    known = None if keys is None else (*folders.FOLDER_KEYS, *keys)
+    known = None if keys is None else (*folder_keys, *keys)
     for arg in rest:
         key, equals, value = arg.partition("=")
         if arg in switches:
@@ -119,11 +122,11 @@ def parse(
             raise OptionError(f"{key} takes no value, got {arg!r}")
         elif arg.startswith("-"):
             here = name_here(key, known or ())
-            raise OptionError(unknown(f"flag of {name}", key, _all_names(switches, flags, keys), here=here))
+            raise OptionError(unknown(f"flag of {name}", key, _all_names(switches, flags, keys, folder_keys), here=here))
         elif not equals or (key not in (known or ()) and any(sign in key for sign in in_words)):
             given.words.append(arg)
         elif known is not None and key not in known and not key.startswith(tuple(name for name in known if name.endswith("."))):
-            raise OptionError(unknown(f"key of {name}", key, known, here=name_here(key, [*known, *flags, *switches])))
+            raise OptionError(unknown(f"key of {name}", key, known or ["none"], here=name_here(key, [*known, *flags, *switches])))
         elif not value:
             raise ParameterError(f"{key} must not be empty")
         elif isinstance(keys, Mapping) and keys.get(key) and value not in keys[key]:
@@ -140,10 +143,10 @@ def _check_flag(name: str, value: str, values: Sequence[str]) -> None:
         raise ParameterError(unknown(name.strip("-"), value, values))
 
 
-def _names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Iterable[str] | None = (), **_) -> list[str]:
-    return [*switches, *flags, *(key if key.endswith(".") else f"{key}=" for key in (*folders.FOLDER_KEYS, *(keys or ())))]
+def _names(switches=(), flags=(), keys: Iterable[str] | None = (), folder_keys=folders.FOLDER_KEYS, **_) -> list[str]:
+    return [*switches, *flags, *(key if key.endswith(".") else f"{key}=" for key in (*folder_keys, *(keys or ())))]
 
 
-def _all_names(switches: Sequence[str] = (), flags: Iterable[str] = (), keys: Iterable[str] | None = (), **_) -> list[str]:
+def _all_names(switches=(), flags=(), keys: Iterable[str] | None = (), folder_keys=folders.FOLDER_KEYS, **_) -> list[str]:
     """Return all accepted arguments, for messages."""
-    return [*_names(switches, flags, keys), *(["KEY=VALUE"] if keys is None else [])]
+    return [*_names(switches, flags, keys, folder_keys), *(["KEY=VALUE"] if keys is None else [])]

@@ -40,13 +40,13 @@ def _names(*groups: str) -> list[str]:
     return [name for group in groups for name in titles_of(group)]
 
 
-@command("fwexp solvers", SOLVERS_USAGE, words=1, offers=lambda: _names("solver"))
+@command("fwexp solvers", SOLVERS_USAGE, words=1, offers=lambda: _names("solver"), folder_keys=())
 def solvers_main(given: Arguments) -> int:
     """Run ``fwexp solvers`` with the arguments after ``solvers``, and return the exit code."""
     return _show(("solver",), given.words)
 
 
-@command("fwexp options", USAGE, words=1, offers=lambda: _names(*GROUPS))
+@command("fwexp options", USAGE, words=1, offers=lambda: _names(*GROUPS), folder_keys=())
 def main(given: Arguments) -> int:
     """Run ``fwexp options`` with the arguments after ``options``, and return the exit code."""
     return _show(GROUPS, given.words)

@@ -86,7 +86,7 @@ PARAMETERS = (
 )
 
 
-@command("fwexp tag", USAGE, words=1, switches=[PROBABILITIES], flags=FLAGS, keys=PARAMETERS, in_words="/.")
+@command("fwexp tag", USAGE, words=1, switches=[PROBABILITIES], flags=FLAGS, keys=PARAMETERS, in_words="/.", folder_keys=())
 def main(given: Arguments) -> int:
     """Run ``fwexp tag`` with the arguments after ``tag``.
 
@@ -101,7 +101,7 @@ def main(given: Arguments) -> int:
         If an argument is wrong, or a file is missing, damaged or of another form.
     """
     words, flags, keys = given
-    parameters = {name: _value(text) for name, text in keys.items() if name in PARAMETERS}
+    parameters = {name: _value(text) for name, text in keys.items()}
     if "--model" not in flags:
         if not words:
             raise OptionError("fwexp tag takes a file to train on or --model MODEL, got neither; fwexp tag --help explains both")

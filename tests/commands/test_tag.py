@@ -305,6 +305,7 @@ SAVE = ("--save", "m.npz")
         (("train.txt", *SAVE, "verbose=False"), "verbose must be an integer, true or false, got 'False'"),
         (("train.txt", *SAVE, "lamb=1"), "unknown key of fwexp tag 'lamb'"),
         (("train.txt", *SAVE, "objective=log"), "unknown key of fwexp tag 'objective' (here it is --objective); accepted: "),
+        (("train.txt", *SAVE, "results_dir=x"), "unknown key of fwexp tag 'results_dir'"),
         (("train.txt", *SAVE, "seed=3"), "unknown key of fwexp tag 'seed' (here it is random_state); accepted: "),
         (("train.txt", *SAVE, "--lam", "3"), "unknown flag of fwexp tag '--lam' (here it is lam); accepted: "),
         (
