@@ -1,5 +1,6 @@
 """One table: every solver with its main options keeps the promises of a solver, every family those of a problem."""
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +13,12 @@ import fwexp
 from fwexp.blocks.block_loop import Parts
 from fwexp.blocks.distributions import Distributions
 from fwexp.blocks.gap_refresh import exact_gaps
+from fwexp.driver.log import Log
 from fwexp.jit import compilation
 from fwexp.problems import tiers
 from fwexp.problems.evaluation import _decode_range
 from fwexp.problems.loss_terms import Hinge, Softmax
-from fwexp.solvers import get_solver, of_kind
+from fwexp.solvers import Solver, get_solver, of_kind
 from fwexp.solvers.auto import best_options
 from fwexp.solvers.entropic_oracle import _add_expectations
 from fwexp.solvers.online_eg import _steps
@@ -76,6 +78,25 @@ def test_no_solver_is_missing():
 )
 def test_solvers_keep_their_promises(name, options):
     check_solver(name, small_chains(), **options)
+
+
+@pytest.mark.parametrize("name", [name for name in SOLVER_OPTIONS if name not in KERNELISED])
+def test_a_run_leaves_its_arrays_to_no_collector(name):
+    """Circles keep the arrays of run after run, because the collector counts objects, and not their bytes."""
+    problem, objective = small_chains(), get_solver(name).objectives[0]
+    given = {"lam": 0.1, "max_passes": 2, "objective": objective, **SOLVER_OPTIONS[name][0]}
+    fwexp.solve(problem, name, **given)
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        fwexp.solve(problem, name, **given)
+        gc.collect()
+        assert not [kept for kept in gc.garbage if isinstance(kept, Log | Solver)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
 
 
 @pytest.mark.parametrize("name", SOLVER_OPTIONS)

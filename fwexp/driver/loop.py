@@ -60,20 +60,23 @@ def drive(
     run = Run(iteration, log, bounds, schedule, progress or Progress(None, False), checkpoint)
     policy = run.policy
     run.start()
-    with interruptible(run.place) as interrupted:
-        for point in policy.points():
-            while run.status() is None and policy.has_room(point):
-                if (status := run.stopped_by(interrupted)) is not None:
-                    policy.write()
-                    return run.status() or status
-                if not run.advance(point):
-                    break
-            policy.write_at(point, has_ended=run.status)
-            if (status := run.status()) is not None:
-                return status
-            policy.leave(point)
-        # A sweep must learn of an interrupt, even if the run was about to end.
-        return run.stopped_by(interrupted) or Status.MAX_PASSES
+    try:
+        with interruptible(run.place) as interrupted:
+            for point in policy.points():
+                while run.status() is None and policy.has_room(point):
+                    if (status := run.stopped_by(interrupted)) is not None:
+                        policy.write()
+                        return run.status() or status
+                    if not run.advance(point):
+                        break
+                policy.write_at(point, has_ended=run.status)
+                if (status := run.status()) is not None:
+                    return status
+                policy.leave(point)
+            # A sweep must learn of an interrupt, even if the run was about to end.
+            return run.stopped_by(interrupted) or Status.MAX_PASSES
+    finally:
+        log.stop = None  # a circle would keep all arrays of the run until the collector of garbage finds it
 
 
 class Run:

@@ -173,7 +173,8 @@ class BCFW(Solver):
         """Return the order of the examples, which is ``given`` if that is not None."""
         return new_order(self.setting.sampling, self.problem, seed, given, self.has_cache, self.setting.refresh > 0.0)
 
-    def new_work(self, problem):
+    @staticmethod
+    def new_work(problem):
         """Return the buffers of one thread."""
         return workspace(problem)
 

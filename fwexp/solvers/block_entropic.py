@@ -68,7 +68,8 @@ class BlockEntropic(BCFW):
     def memory(cls, problem, options, iterates):
         return Solver.memory.__func__(cls, problem, options, iterates) + 8 * int(problem.part_ptr[-1])
 
-    def new_work(self, problem):
+    @staticmethod
+    def new_work(problem):
         return soft_workspace(problem)
 
     def new_dual(self):
