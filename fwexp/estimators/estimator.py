@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, dataclass_transform
+from typing import Any, Literal, NamedTuple, Self, dataclass_transform
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -31,9 +31,6 @@ from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
 from fwexp.types import ArrayLike, Iterate, SetOfExamples
-
-if TYPE_CHECKING:
-    pass
 
 LAST_PARAMETERS = (
     "solver",
