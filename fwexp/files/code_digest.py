@@ -166,6 +166,7 @@ def _is_for_types(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in (getattr(node.test, "id", None), getattr(node.test, "attr", None))
 
 
+_VERSION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]  # An update may replace the file while this process runs.
 _new: list[str] = []  # keys of `_known` that are not on disk
 
 
@@ -189,7 +190,7 @@ def _save_known() -> None:
 
 def _file_of_known() -> Path:
     """Return the file of known sources; its name depends on the code that reads them."""
-    return users_folder("imports") / f"{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]}.json"
+    return users_folder("imports") / f"{_VERSION}.json"
 
 
 # --- modules and their files ------------------------------------------------------------------------------------------
