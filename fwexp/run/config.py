@@ -25,8 +25,8 @@ from fwexp.run.engine_options import PLACE, SOLVERS, check_engine
 from fwexp.store import schema
 from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
 
-# Treatment of points that do not fit and of failures, and the value that a search minimises.
-SWEEP_KEYS = {"skip_invalid": False, "fail_fast": False, "objective_value": None}
+# Treatment of points that do not fit, of failures and of runs that hang, and the value that a search minimises.
+SWEEP_KEYS = {"skip_invalid": False, "fail_fast": False, "wall_limit": None, "objective_value": None}
 # Where results go, where data lie, whether to run again, how often to save a run that lasts, and how many threads it has: they
 # change no number.
 EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": CHECKPOINT_SECONDS, "n_jobs": None}
@@ -130,6 +130,9 @@ def execution_settings(config: Mapping) -> dict:
     given["n_jobs"] = check_jobs("n_jobs", given["n_jobs"])
     for key in ("skip_invalid", "fail_fast"):
         given[key] = check_flag(key, given[key])
+    if given["wall_limit"] is not None:
+        accepted = "a number of seconds in 0.1 .. 1e9 or null"
+        given["wall_limit"] = check_number("wall_limit", given["wall_limit"], accepted, least=0.1, most=1e9)
     if config.get("engine"):
         given |= {key: value for key in PLACE if (value := config["engine"].get(key)) is not None}
     return given

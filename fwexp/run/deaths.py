@@ -22,6 +22,13 @@ class ProcessDied(Exception):
         super().__init__(f"its process died {DEATHS} times: killed, or out of memory")
 
 
+class WallTimeExceeded(Exception):
+    """A run has taken too long, and its sweep ended its process."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"it took longer than its wall time limit of {seconds:g} s")
+
+
 def _note(final: Path) -> Path:
     return final.with_name(f".{final.name}{paths.BEGUN}")
 
@@ -29,6 +36,11 @@ def _note(final: Path) -> Path:
 def has_died(final: Path) -> bool:
     """Return whether the process of a run has died, or runs."""
     return exists(_note(final))
+
+
+def forget(final: Path) -> None:
+    """Count the deaths of a run anew."""
+    _note(final).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -44,4 +56,4 @@ def counted(final: Path) -> Iterator[int]:
     try:
         yield died
     finally:
-        note.unlink(missing_ok=True)
+        forget(final)

@@ -31,6 +31,7 @@ def execute_in(
     n_jobs=None,
     skip_invalid=False,
     fail_fast=False,
+    wall_limit=None,
     misfits: Sequence[UserError] = (),
     names: Mapping[str, str] | None = None,
     unfit: dict[str, UserError] | None = None,
@@ -44,7 +45,7 @@ def execute_in(
         A composed configuration with its ``hydra``.
     groups, tried
         As in `execute_together`.
-    results_dir, data_dir, force, checkpoint, n_jobs, skip_invalid, fail_fast
+    results_dir, data_dir, force, checkpoint, n_jobs, skip_invalid, fail_fast, wall_limit
         As in ``conf/config.yaml``.
     misfits : sequence of UserError
         Why points of the sweep were left out before.
@@ -99,7 +100,8 @@ def execute_in(
             **place,
         }
         jobs = {key_of(run.config): {"name": run.name, "config": run.config} for run in todo}
-        sweep = {"where": where, "jobs": jobs, "fail_fast": fail_fast, "plugins": os.environ.get(plugin_files.VARIABLE, "")}
+        sweep = {"where": where, "jobs": jobs, "fail_fast": fail_fast, "wall_limit": wall_limit}
+        sweep["plugins"] = os.environ.get(plugin_files.VARIABLE, "")
         try:
             with relay.sweeping(results_dir, sweep) as folder:
                 work.finish(todo, lambda todo: launching.launch(todo, config, folder), results_dir, folder)

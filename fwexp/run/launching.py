@@ -4,7 +4,7 @@ import contextlib
 import copy
 import functools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
@@ -13,12 +13,12 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext
 from omegaconf import OmegaConf, read_write
 
-from fwexp import plugin_files
+from fwexp import plugin_files, store
 from fwexp.driver.progress import print_line, without_summaries
 from fwexp.errors import UserError, WorkersLost
 from fwexp.files.processes import this_process
 from fwexp.jit.threads import available_processors
-from fwexp.run import interrupts, relay, runner
+from fwexp.run import deaths, interrupts, relay, runner
 from fwexp.run.config import LAUNCHERS, literal
 from fwexp.run.runner import Outcome
 from fwexp.run.work import Todo
@@ -61,27 +61,61 @@ def launch(todo: Sequence[Todo], config, folder: Path) -> list[JobReturn]:
     Where a worker died, a launcher either raises, having lost all, or returns `WorkersLost` for the run.
     """
     keys = [key_of(run.config) for run in todo]
+    try:
+        return _launched(keys, config, folder)
+    finally:
+        _note_overrun(folder, keys)
+
+
+def _launched(keys: Sequence[str], config, folder: Path) -> list[JobReturn]:
+    launcher = config.hydra.launcher
     if runs_here(config.hydra):
-        return [_returned(_here, str(folder), key) for key in keys]
-    if config.hydra.launcher._target_ == LAUNCHERS["joblib"]:
+        apart = [key for key in keys if _may_die(folder, key)]
+        returned = {key: _returned(_here, str(folder), key) for key in keys if key not in apart}
+        if apart:
+            with interrupts.passed_on(folder):
+                returned |= zip(apart, _in_processes({"n_jobs": 1}, folder, apart), strict=True)
+        return [returned[key] for key in keys]
+    if launcher._target_ == LAUNCHERS["joblib"]:
         with interrupts.passed_on(folder):
-            return _in_processes(config.hydra.launcher, folder, keys)
+            return _in_processes(OmegaConf.to_container(launcher, resolve=True), folder, keys)
     with _workers(config, folder) as config:
         context, task = HydraContext(config_loader=_Jobs(), callbacks=_Jobs()), functools.partial(job, str(folder))
         launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=task, config=config)
         return launcher.launch([[key] for key in keys], initial_job_idx=0)
 
 
-def _in_processes(given, folder: Path, keys: Sequence[str]) -> list[JobReturn]:
-    """Run with joblib itself: Hydra's launcher for it prepares and returns a whole configuration for each run."""
-    from joblib import Parallel, delayed
+def _may_die(folder: Path, key: str) -> bool:
+    """Return whether a run needs a process of its own, because it can take this one with it."""
+    sweep = relay.read(str(folder))
+    final = store.run_dir(sweep["where"]["results_dir"], sweep["jobs"][key]["config"])
+    return sweep.get("wall_limit") is not None or deaths.has_died(final)
 
-    options = {key: value for key, value in OmegaConf.to_container(given, resolve=True).items() if key != "_target_"}
+
+def _note_overrun(folder: Path, keys: Sequence[str]) -> None:
+    """Store the failures of runs whose processes were ended because they took too long."""
+    for key in keys:
+        if relay.has_overrun(folder, key):
+            name, config, where = _what(str(folder), key)
+            outcome = runner.fail(deaths.WallTimeExceeded(relay.read(str(folder))["wall_limit"]), config, where["results_dir"])
+            deaths.forget(store.run_dir(where["results_dir"], config))
+            relay.end(folder, key, f"{name}: {outcome.message}")
+            _end_at_failure(str(folder), outcome)
+
+
+def _in_processes(given: Mapping, folder: Path, keys: Sequence[str]) -> list[JobReturn]:
+    """Run with joblib itself: Hydra's launcher for it prepares and returns a whole configuration for each run."""
+    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib.externals.loky import get_reusable_executor
+
+    options = {key: value for key, value in given.items() if key != "_target_"}
     for key in ("pre_dispatch", "batch_size", "max_nbytes"):  # texts there, such as 2*n_jobs, or numbers
         if str(options.get(key)).isdecimal():
             options[key] = int(options[key])
-    options |= {"backend": "loky", "initializer": interrupts.follow, "initargs": (this_process(),)}
-    return Parallel(**options)(delayed(_returned)(_in_worker, folder, key) for key in keys)
+    start = {"initializer": interrupts.follow, "initargs": (this_process(),)}
+    if effective_n_jobs(options["n_jobs"]) == 1:  # `Parallel` would run them in this process.
+        return [*get_reusable_executor(1, **start).map(functools.partial(_returned, _in_worker, folder), keys)]
+    return Parallel(**options | start | {"backend": "loky"})(delayed(_returned)(_in_worker, folder, key) for key in keys)
 
 
 def _returned(work: Callable, folder, key: str) -> JobReturn:
@@ -161,7 +195,7 @@ def _in_worker(folder: Path, key: str) -> Outcome:
     line = ""
     relay.begin(folder, key)
     try:
-        with interrupts.heard(folder):
+        with interrupts.heard(folder), relay.limited(folder, key):
             outcome = _run(config, where)
         _end_at_failure(str(folder), outcome)
         if outcome.status != "claimed":

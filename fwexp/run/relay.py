@@ -6,6 +6,7 @@ has died. The parent stops its workers by removing the runs to make; workers on 
 """
 
 import contextlib
+import faulthandler
 import functools
 import json
 import platform
@@ -72,6 +73,33 @@ def end(folder: Path, key: str, line: str = "") -> None:
         if line:
             write({folder / f"{key}.line": line.encode(errors="replace")})
         _note(folder, key).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def limited(folder: Path, key: str) -> Iterator[None]:
+    """End this process if the run in here takes longer than the sweep allows: a step that hangs may hold the interpreter."""
+    seconds = read(str(folder)).get("wall_limit")
+    if seconds is None:
+        yield
+        return
+    with _overrun(folder, key).open("w", encoding="utf-8") as file:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=file)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def has_overrun(folder: Path, key: str) -> bool:
+    """Return whether the process of a run was ended because it took too long: its traceback is there."""
+    try:
+        return _overrun(folder, key).stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _overrun(folder: Path, key: str) -> Path:
+    return folder / f"{key}.overrun"
 
 
 def _note(folder: Path, key: str) -> Path:

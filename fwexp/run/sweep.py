@@ -151,8 +151,8 @@ def execute(configs: Sequence[Mapping], *, launcher="basic", settings: Sequence[
     settings : sequence of str
         Settings that differ from its defaults, such as ``hydra.launcher.n_workers=4``.
     **where
-        ``results_dir``, ``data_dir``, ``force``, ``checkpoint``, ``n_jobs``, ``skip_invalid`` and ``fail_fast``, as in
-        ``conf/config.yaml``.
+        Of ``conf/config.yaml``: ``results_dir``, ``data_dir``, ``force``, ``checkpoint``, ``n_jobs``, ``skip_invalid``,
+        ``fail_fast`` and ``wall_limit``.
 
     Raises
     ------

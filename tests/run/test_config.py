@@ -224,6 +224,7 @@ def test_what_is_wrong_is_named(changes, message):
         ({"results_dir": ""}, "results_dir must be the name of a folder, got ''"),
         ({"results_dir": None}, "results_dir must be the name of a folder, got None"),
         ({"data_dir": 3}, "data_dir must be the name of a folder, got 3"),
+        ({"wall_limit": 0}, "wall_limit must be a number of seconds in 0.1 .. 1e9 or null, got 0"),
     ],
 )
 def test_wrong_places_are_named(changes, message):

@@ -9,11 +9,13 @@ import threading
 import time
 
 import pytest
+from hydra.core.utils import JobReturn, JobStatus
 
 import fwexp
 from fwexp import store
 from fwexp.cli import ENDINGS, main
-from fwexp.run import deaths, runner, sweep
+from fwexp.errors import RunsFailed, WorkersLost
+from fwexp.run import deaths, launching, runner, sweep
 from fwexp.store import paths
 from tests.faults import COMMAND, contents
 
@@ -65,6 +67,22 @@ def test_a_run_whose_process_died_goes_last(tmp_path, capsys):
     assert [line.partition(":")[0].split()[-1] for line in lines] == ["seed=1", "seed=2", "seed=0"]
 
 
+def test_a_run_that_takes_too_long_is_a_failure(tmp_path, config, monkeypatch, capsys):
+    def launched(keys, _, folder):
+        script = "import sys, time; from pathlib import Path; from fwexp.run import relay"
+        script += "\nwith relay.limited(Path(sys.argv[1]), sys.argv[2]): time.sleep(600)"
+        assert subprocess.run([sys.executable, "-c", script, folder, *keys], timeout=600).returncode == 1
+        return [JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost("it died"))]
+
+    monkeypatch.setattr(launching, "_launched", launched)
+    with pytest.raises(RunsFailed, match="1 of 1 runs failed"):
+        sweep.execute([config], wall_limit=0.5, results_dir=tmp_path)
+    (failed,) = store.find_runs(tmp_path, include={"failed"})
+    assert failed.record["error"] == "WallTimeExceeded: it took longer than its wall time limit of 0.5 s"
+    assert failed.record["error"] in capsys.readouterr().err.splitlines()[-1]
+    assert not list(tmp_path.rglob(".*"))
+
+
 @pytest.mark.parametrize("code", [0, 3, "a message"])
 def test_an_exit_of_a_solver_is_a_failure_of_its_run(tmp_path, capsys, monkeypatch, code):
     solve = runner.solve
@@ -110,6 +128,67 @@ def test_sweeps_in_threads_do_not_get_in_each_others_way(tmp_path):
 
 
 # -- processes
+
+PLUGIN = """
+import os
+import signal
+
+import numba
+
+from fwexp.solvers.bcfw import BCFW
+
+
+@numba.njit
+def forever(number):
+    while number != 7:
+        number = 8 + number % 1000
+    return number
+
+
+class Hangs(BCFW):
+    name = "hangs"
+
+    def start(self, seed, *arguments):
+        if seed == 1:
+            forever(8)  # holds the interpreter
+        super().start(seed, *arguments)
+
+
+class Dies(BCFW):
+    name = "dies"
+
+    def start(self, seed, *arguments):
+        if seed == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().start(seed, *arguments)
+"""
+
+
+def swept(results_dir, *words):
+    """Run a sweep over three seeds with a solver of the plugin; return its exit code, and the errors in the store by seed."""
+    plugin = results_dir.with_name("plugin.py")
+    plugin.write_text(PLUGIN)
+    words = [*COMMAND, "--plugin", plugin, "dataset=digits", "gap_tol=0", "max_passes=0.1", "seed=1,0,2", *words]
+    done = subprocess.run([*words, f"results_dir={results_dir}"], stderr=subprocess.PIPE, text=True, timeout=600)
+    return done.returncode, {
+        run.config["seed"]: run.record.get("error") for run in store.find_runs(results_dir, include={"failed"})
+    }
+
+
+@pytest.mark.slow
+def test_a_run_that_hangs_is_a_failure_and_the_others_go_on(tmp_path):
+    code, errors = swept(tmp_path / "results", "solver=hangs", "wall_limit=40")
+    assert (code, errors) == (1, {0: None, 1: "WallTimeExceeded: it took longer than its wall time limit of 40 s", 2: None})
+    assert not list((tmp_path / "results").rglob(".*"))
+
+
+@pytest.mark.slow
+def test_a_run_that_kills_a_sweep_without_workers_is_a_failure_the_second_time(tmp_path):
+    """The first time it takes the sweep with it."""
+    assert swept(tmp_path / "results", "solver=dies") == (-signal.SIGKILL, {})
+    died = f"ProcessDied: its process died {deaths.DEATHS} times: killed, or out of memory"
+    assert swept(tmp_path / "results", "solver=dies") == (1, {0: None, 1: died, 2: None})
+    assert not list((tmp_path / "results").rglob(".*"))
 
 
 def begun(process, results_dir) -> None:
