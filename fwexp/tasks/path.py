@@ -85,7 +85,7 @@ class RegularizationPath:
     def w_at(self, lam: float) -> np.ndarray:
         """Return weights whose objective at ``lam`` is at most eps above the optimum."""
         j = self._piece(lam)
-        return self.weights[j] * min(self.lam[j] / lam, 1.0)
+        return self.weights[j] * (1.0 if lam <= self.lam[j] else self.lam[j] / lam)
 
     def gap_at(self, lam: float) -> float:
         """Return the bound on the suboptimality of ``w_at(lam)``, at most eps; for a heuristic path it is an estimate."""
@@ -96,7 +96,7 @@ class RegularizationPath:
         return float(self.gap[j] + (1.0 - lam / self.lam[j]) * delta)
 
     def _piece(self, lam: float) -> int:
-        lam = check_positive("lam", lam)
+        lam = check_number("lam", lam, "a number >= 0", least=0.0) if self.lam_end == 0.0 else check_positive("lam", lam)
         if lam < self.lam_end:
             raise ParameterError(f"lam must be at least {self.lam_end:.6g}, where the path ends, got {lam!r}")
         return max(int(np.searchsorted(-self.lam, -lam, side="right")) - 1, 0)

@@ -142,6 +142,8 @@ def test_path_to_zero_where_the_data_can_be_fitted():
     path = fwexp.regularization_path(problem, EPS, lam_min=1e-9)
     assert path.lam_end == 0.0
     assert fwexp.evaluate(problem, path.w_at(1e-12)).hinge <= EPS
+    np.testing.assert_array_equal(path.w_at(path.lam_end), path.weights[-1])
+    assert path.gap_at(path.lam_end) <= EPS
 
 
 def test_problem_without_anything_to_learn():
