@@ -48,6 +48,9 @@ class Value:
         More columns of the row.
     magnitude : float
         Size of the terms that ``primal`` is a sum of, to which rounding errors are relative.
+    rounding : float, optional
+        Bound of the rounding errors of primal and dual at the point, without those of running sums; by default a share of the
+        largest magnitude of the run.
     complete : bool
         Whether the row is complete. Otherwise the point may be evaluated again.
     certifies : bool
@@ -62,6 +65,7 @@ class Value:
     complete: bool = True
     certifies: bool = True
     rest: Any = None
+    rounding: float | None = None
 
 
 class Terms(NamedTuple):

@@ -12,8 +12,11 @@ from fwexp.errors import CertificateError, Stopped
 from fwexp.options import plain
 
 # Attributes that change while a log is written.
-CHANGES = ("rows", "best", "dual", "dual_is_last", "calls_at_start", "_magnitude", "_extra_calls", "_here", "_written")
-ROUNDING = 1e-8  # of a gap, relative to the objective; below -ROUNDING it is no certificate
+CHANGES = ("rows", "best", "dual", "dual_is_last", "calls_at_start", "_magnitude", "_dual_rounding", "_extra_calls")
+CHANGES += ("_here", "_written")
+ROUNDING = 1e-8  # of a gap, relative to the objective, at most; below -ROUNDING it is no certificate
+STEP_ROUNDING = 2.0**-53  # of a sum that runs through the steps, for each of them
+INNER = 2.0**10  # times the rounding error of one sum: that of what methods compute in steps, such as quadratic programs
 
 
 def quiet():
@@ -57,6 +60,7 @@ class Log:
         self.stop: Callable[[], bool] | None = None  # whether only the iterate to return is still worth an evaluation
         self.told_to_end = False  # by the callback
         self._magnitude = 0.0  # of the objective
+        self._dual_rounding: float | None = None  # where the highest dual was seen
         self._extra_calls = self.calls_at_start = 0
         self._here, self._written = None, []  # steps and calls of the latest row, and the iterates that were logged there
 
@@ -135,6 +139,8 @@ class Log:
             self._written.append(name)
         if at_start:
             self.calls_at_start = self.calls
+        if names:
+            self._show()
 
     def write_known(self, seconds: float) -> None:
         """Append a row for the last iterate if the iteration's own oracle calls have just shown its objective.
@@ -153,6 +159,7 @@ class Log:
             self._append("last", _kept(point), value, seconds)
             if value.complete:
                 self._written.append("last")
+            self._show()
 
     def _append(self, name: str, point: Point, value: Value, seconds: float) -> None:
         """Append a row and keep the certificate if it is the best; the iteration does not change the arrays of ``point``."""
@@ -177,18 +184,30 @@ class Log:
                 self.check(self.primal - self.dual)
         if self._callback is not None and plain(self._callback(dict(row))) is True:
             self.told_to_end = True
-        if name == self.iterates[0] and self._progress is not None:
-            self._progress.row(row | ({"gap": self.gap} if self.terms.certifies else {}))
+
+    def _show(self) -> None:
+        """Show the latest row, with the objectives and errors of the iterate to return if there is a certificate."""
+        if self._progress is not None and self.rows:
+            _, _, value = self.best
+            returned = value.columns | {"primal": self.primal, "dual": self.dual, "gap": self.gap}
+            self._progress.row(self.rows[-1] | (returned if self.certifies else {}))
 
     def _keep_best(self, name: str, point: Point, dual: float, value: Value) -> None:
         """Keep the highest dual objective, and the point if it is the one to return so far."""
         if dual > self.dual:
-            self.dual, self.dual_is_last = dual, name == "last"
+            self.dual, self.dual_is_last, self._dual_rounding = dual, name == "last", value.rounding
         elif name == "last":
             self.dual_is_last = False
         wanted = value.primal / self.objective.scale < self.primal if self.iterate == "best" else name == self.iterate
         if wanted or self.best is None:
             self.best = name, point, value
+
+    @property
+    def rounding(self) -> float:
+        """Bound of the rounding error of a gap without running sums."""
+        if self.best is None or self.best[2].rounding is None or self._dual_rounding is None:
+            return ROUNDING / INNER * self._magnitude
+        return (self.best[2].rounding + self._dual_rounding) / self.objective.scale
 
     def check(self, gap: float) -> None:
         """Check that a gap is not negative beyond rounding.
@@ -203,7 +222,7 @@ class Log:
         CertificateError
             If it is, because an oracle does not maximise.
         """
-        if gap < -ROUNDING * self._magnitude:
+        if gap < -INNER * self.rounding - min(ROUNDING, STEP_ROUNDING * self.iteration.step) * self._magnitude:
             reason = self.objective.explain_negative_gap(self.best[1].w, np.array(self.iteration.point("last").w))
             raise CertificateError(f"the primal objective is {-gap:.3g} below the dual one, which cannot be: {reason}")
 

@@ -1,18 +1,21 @@
 """Base class of solvers: options, a start, steps and iterates. A solver reads no clock and prints nothing."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import numpy as np
+
 from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Point, Reason, Stop, Terms
 from fwexp.errors import OptionError, ParameterError, WarmStartError, listed
 from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
-from fwexp.problems.loss_terms import HINGE
-from fwexp.problems.protocol import costly_oracle, exact_oracle, forget, original
+from fwexp.problems.loss_terms import HINGE, ROUNDING
+from fwexp.problems.protocol import costly_oracle, exact_oracle, forget, original, radii_sq
 
 __all__ = ["NO_BUDGET", "Budget", "Choice", "Point", "Reason", "Solver", "Stop", "Terms", "check_needs", "check_options", "start"]
 
@@ -206,6 +209,48 @@ class Solver(Iteration):
         """
         if type(other) is not type(self):
             raise WarmStartError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
+
+    def dual_value(self, ell: float, norm_sq: float) -> float:
+        """Return D = ell - lam/2 ||A a||^2, rounded down if the objective has an entropy.
+
+        Parameters
+        ----------
+        ell : float
+            Mean of the losses, and of the entropies.
+        norm_sq : float
+            ||A a||^2.
+
+        Returns
+        -------
+        float
+        """
+        return ell - 0.5 * self.lam * norm_sq - (self.rounding(ell, norm_sq) if self.objective != HINGE else 0.0)
+
+    def rounding(self, total: float, norm_sq: float) -> float:
+        """Return a bound of the rounding error of P or D.
+
+        Parameters
+        ----------
+        total : float
+            Mean of the H_i, or of their dual terms.
+        norm_sq : float
+            ||w||^2. Scores of examples are sums of terms as large as ||w|| times the norm of their features.
+
+        Returns
+        -------
+        float
+        """
+        regularisation = 0.5 * self.lam * norm_sq * math.sqrt(self.problem.num_weights)  # a sum of so many squares
+        return ROUNDING * (abs(total) + regularisation + self._radius * math.sqrt(max(norm_sq, 0.0)))
+
+    @cached_property
+    def _radius(self) -> float:
+        """Mean bound on the sums over positions of the norms that make up ||psi_i(y)||; 0 where the problem has none."""
+        problem = self.problem
+        if not tiers.has(problem, "bounds"):
+            return 0.0
+        lengths = np.diff(getattr(original(problem), "label_ptr", np.arange(problem.n + 1)))
+        return float(np.sqrt(lengths * radii_sq(problem)).mean())
 
     def start_near(self, w) -> None:
         """Start from dual variables that belong to given weights, as far as they can; called before the first step.

@@ -44,6 +44,7 @@ from fwexp.blocks.lam_changes import FullStep, LamChange, move_towards_truth
 from fwexp.blocks.orders import Order, new_order
 from fwexp.errors import OptionError, WarmStartError
 from fwexp.jit.compilation import specialise
+from fwexp.problems.loss_terms import HINGE
 from fwexp.problems.protocol import has_best_block, inner, original, product, workspace
 from fwexp.solvers.base import NO_BUDGET, Budget, Point, Reason, Solver, Stop
 from fwexp.solvers.bcfw_options import OF_PARTS, STEPS, CacheOptions, Options
@@ -395,7 +396,7 @@ class BCFW(Solver):
             return Point(w, self.dual_objective(ell, w))
         constrained = isinstance(last.constraint, projections.Nonnegative)
         if self.state.centre is not None and self.origin is None and not constrained:
-            return Point(last.w, last.ell[0] - 0.5 * self.lam * self.state.centre.image_norm_sq(last.w))
+            return Point(last.w, self.dual_value(last.ell[0], self.state.centre.image_norm_sq(last.w)))
         return Point(last.w, self.dual_objective(last.ell[0], self.clip(image(self.state))))
 
     def exact_dual(self):
@@ -404,9 +405,10 @@ class BCFW(Solver):
 
     def dual_objective(self, ell: float, w: np.ndarray) -> float:
         """Return D = ell - lam/2 ||w||^2 (+ lam/2 ||w_0||^2) for the w that belongs to the dual variables."""
-        if self.origin is not None:
-            return ell - 0.5 * self.lam * product(w - self.origin, w + self.origin)
-        return ell - 0.5 * self.lam * product(w, w)
+        if self.origin is None:
+            return self.dual_value(ell, product(w, w))
+        dual = ell - 0.5 * self.lam * product(w - self.origin, w + self.origin)
+        return dual if self.objective == HINGE else dual - self.rounding(ell, product(w, w) + product(self.origin, self.origin))
 
     def clip(self, v: np.ndarray) -> np.ndarray:
         """Return the w that belongs to v."""

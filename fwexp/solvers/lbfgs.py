@@ -215,4 +215,4 @@ class LBFGS(Solver):
     def point(self, iterate):
         state = self.state
         v = projections.clip(self.index, state.image)
-        return Point(state.w, state.ell - 0.5 * self.lam * product(v, v))
+        return Point(state.w, self.dual_value(state.ell, product(v, v)))

@@ -40,7 +40,7 @@ from fwexp.blocks.distributions import means_to_weights
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
 from fwexp.jit.compilation import njit, register_jitable, specialise
 from fwexp.options import OBJECTIVES, choice
-from fwexp.problems.loss_terms import rounding_of, tau_of
+from fwexp.problems.loss_terms import HINGE, rounding_of, tau_of
 from fwexp.problems.protocol import (
     dot,
     expectation_oracle,
@@ -236,13 +236,15 @@ class OnlineEG(Solver):
 
     def point(self, iterate):
         w, ell = self.state.iterate.w, self.state.iterate.ell[0]
+        if self.objective != HINGE:
+            ell = self.state.iterate.losses.mean()  # without the errors of a running sum
         if iterate != "last":
             w, ell = averaged(self.problem, self.state.averages, iterate, w, ell, self.step)
-        return Point(w, ell - 0.5 * self.lam * product(w, w))
+        return Point(w, self.dual_value(ell, product(w, w)))
 
     def exact_dual(self):
         w = self._weights()
-        return self.state.iterate.losses.mean() - 0.5 * self.lam * product(w, w)
+        return self.dual_value(self.state.iterate.losses.mean(), product(w, w))
 
     def _weights(self) -> np.ndarray:
         """Return A a, computed from the expected parts."""

@@ -241,4 +241,4 @@ class SAG(Solver):
 
     def _dual(self, v: np.ndarray) -> float:
         """Return D for v = A a."""
-        return float(self.state.iterate.ell.mean()) - 0.5 * self.lam * product(v, v)
+        return self.dual_value(float(self.state.iterate.ell.mean()), product(v, v))

@@ -36,11 +36,15 @@ def _equal(u: np.ndarray, v: np.ndarray) -> bool:
     return all(np.array_equal(u[start : start + PIECE], v[start : start + PIECE]) for start in range(0, len(u), PIECE))
 
 
-def regulariser(solver: Solver, w: np.ndarray, norm_sq: float | None = None) -> float:
-    """Return lam/2 ||w||^2, given the norm if it is known, or lam/2 ||w - w_0||^2 if the solver has an origin w_0."""
-    if solver.origin is not None:
-        w, norm_sq = w - solver.origin, None
-    return 0.5 * solver.lam * (inner(solver.problem, w, w) if norm_sq is None else norm_sq)
+def primal_value(solver: Solver, w: np.ndarray, hinge: float, norm_sq: float | None = None) -> float:
+    """Return P(w) = lam/2 ||w||^2 + hinge, given the norm if it is known, rounded up if the objective has an entropy.
+
+    If the solver has an origin w_0, ||w - w_0||^2 takes the place of ||w||^2.
+    """
+    norm_sq = inner(solver.problem, w, w) if norm_sq is None else norm_sq
+    distance_sq = norm_sq if solver.origin is None else inner(solver.problem, w - solver.origin, w - solver.origin)
+    primal = 0.5 * solver.lam * distance_sq + hinge
+    return primal if solver.objective == HINGE else primal + solver.rounding(hinge, norm_sq)
 
 
 class SVMObjective(Objective):
@@ -115,23 +119,24 @@ class SVMObjective(Objective):
             self._latest = point.w, value, columns
         _, value, columns = self._latest
         norm_sq = value.norm_sq if point.norm_sq is None else point.norm_sq
-        return self._value(value.hinge, regulariser(self.solver, point.w, norm_sq), columns)
+        return self._value(value.hinge, point.w, norm_sq, columns)
 
     def known(self, point: Point) -> Value | None:
         hinge = self.solver.known_hinge
         if hinge is None:
             return None
         complete = not self._train_error and not self._others
-        return self._value(hinge, regulariser(self.solver, point.w), {}, complete)
+        return self._value(hinge, point.w, None, {}, complete)
 
-    def _value(self, hinge: float, regularisation: float, columns: dict, complete: bool = True) -> Value:
-        primal = regularisation + hinge
+    def _value(self, hinge: float, w: np.ndarray, norm_sq: float | None, columns: dict, complete: bool = True) -> Value:
+        primal = primal_value(self.solver, w, hinge, norm_sq)
         certifies = is_plausible(self.solver.problem, primal)
-        return Value(primal, columns, self._evaluate.mean_loss, complete, certifies, rest=hinge)
+        rounding = self.solver.rounding(hinge, inner(self.solver.problem, w, w) if norm_sq is None else norm_sq)
+        return Value(primal, columns, self._evaluate.mean_loss, complete, certifies, hinge, rounding)
 
     def exact(self, point: Point, value: Value) -> float:
         # The loss term was computed from w alone, not from running sums, so it is not evaluated again.
-        return regulariser(self.solver, point.w) + value.rest
+        return primal_value(self.solver, point.w, value.rest)
 
     def explain_negative_gap(self, best: np.ndarray, last: np.ndarray) -> str:
         if self.solver.objective != HINGE:

@@ -18,7 +18,7 @@ from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.signature import signature
 from fwexp.solvers import check_options, get_solver
 from fwexp.solvers.base import Solver
-from fwexp.tasks.objective import SVMObjective, regulariser
+from fwexp.tasks.objective import SVMObjective, primal_value
 from fwexp.tasks.result import Result
 from fwexp.tasks.task import Task
 from fwexp.tasks.training_settings import Settings, check_iterates
@@ -80,6 +80,8 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int, gap_tol: floa
         reason += "; raise lam, or choose units in which features are smaller: lam is too small for them"
     elif status is Status.CONVERGED and gap > gap_tol > 0.0:  # by rounding errors of the sums that the run kept
         status, reason = Status.STALLED, f"the gap recomputed from scratch is {gap:.3g}, above gap_tol={gap_tol:g}"
+    elif status is Status.CONVERGED and log.rounding > gap_tol > 0.0:
+        status, reason = Status.STALLED, f"rounding errors of the gap are up to {log.rounding:.3g}, above gap_tol={gap_tol:g}"
     if not exact_oracle(solver.problem):
         reason += "; nothing is certified, since the oracle is not exact"
     elif not value.certifies:
@@ -112,7 +114,7 @@ def _primal(solver: Solver, w) -> float:
     """Return the primal objective at w, computed without the buffers of the run."""
     with quiet():
         value = evaluator(solver.problem, solver.objective)(w, error=False)
-    return regulariser(solver, w, value.norm_sq) + value.hinge
+    return primal_value(solver, w, value.hinge, value.norm_sq)
 
 
 class Train(Task):

@@ -3,8 +3,10 @@ import sys
 
 import pytest
 
+import fwexp
 from fwexp.driver import progress
 from fwexp.driver.progress import Progress
+from tests.small_problems import chain
 
 ROW = {"passes": 2.0, "primal": 0.5, "dual": 0.25, "gap": 0.25, "train_error": float("nan"), "test_error": 0.125, "time": 1.5}
 
@@ -83,3 +85,14 @@ def test_a_gap_that_is_not_known_is_not_shown(capsys, gap):
     shown.update(1.0, gap, 0.5)
     shown.close("time_limit")
     assert capsys.readouterr().err == "out of time after 1 passes, 0.50 s\n"
+
+
+def test_the_last_line_says_what_is_returned(capsys):
+    """An average may be better than the last iterate, which is logged before it."""
+    _, problem = chain("dense", 0, n=8)
+    result = fwexp.solve(problem, "bcfw", lam=0.01, max_passes=4, gap_tol=0, sampling="uniform", verbose=True, schedule=4)
+    assert result.iterate == "wavg"
+    *_, row, end = capsys.readouterr().err.splitlines()
+    assert f"  gap {result.gap:.4g}" in row
+    assert f"  primal {result.primal:.4g}" in row
+    assert f"gap {result.gap:.3g}," in end

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
-from tests import small_problems
+from tests import certificates, small_problems
 
 SCALES = [(1e6, 1e-6), (1e4, 1e-9)]  # of the features, and lam
 
@@ -28,6 +28,13 @@ def test_no_dual_is_above_a_primal(solver, scale, lam, temperature, monkeypatch)
         result = fwexp.solve(problem, solver, max_passes=20, schedule=10, iterates=["last"], **settings)
         assert result.dual <= min(reference.primal, result.primal)
         assert result.gap >= 0.0
+
+
+@pytest.mark.parametrize("seed", [26, 103, 203, 295, 381, 596])
+def test_certificates_hold_in_extended_precision(seed, monkeypatch):
+    """Without a bound of rounding errors, each of these problems has a dual above the minimum."""
+    small_problems.run_in_plain_python(monkeypatch)
+    assert not any(certificates.faults(seed).values())
 
 
 def test_sag_keeps_its_weights_when_their_factor_vanishes(monkeypatch):
