@@ -101,7 +101,10 @@ class Settings(RunSettings):
         if not isinstance(self.iterate, str):
             raise ParameterError(unknown("iterate", self.iterate, ("best", *settings.ITERATES)))
         if self.order is not None and ("sampling" in options or not requested.takes_order):
-            clash = "sampling" if requested.takes_order else f"solver {self.solver}, which visits no examples one by one"
+            clash = f"solver {self.solver}, which visits no examples one by one"
+            if requested.takes_order:
+                implied = "" if "sampling" in self.options else f"={options['sampling']}, which solver {self.solver} implies"
+                clash = "sampling" + implied
             raise OptionError(f"order excludes {clash}")
         wanted = iterates if self.iterate in ("best", "last") else [self.iterate]
         checked = check_options(requested, options)
