@@ -260,7 +260,7 @@ BAD_ARGUMENTS = [
     ({"solver": "ssg", "line_search": True}, OptionError, "solver ssg: unknown option 'line_search'; accepted: sampling"),
     ({"order": [0], "sampling": "perm"}, OptionError, "order excludes sampling"),
     ({"order": [0], "solver": "fw"}, OptionError, "order excludes solver fw"),
-    ({"order": [0]}, ParameterError, r"order must hold at least max_passes \* n = 300 indices, got 1"),
+    ({"order": [0]}, ParameterError, "order must hold an index for each of 300 steps, got 1"),
     ({"order": [6] * 300}, ParameterError, "order must hold indices 0 .. 5, got 6"),
     ({"metrics": len}, ParameterError, "metrics are computed of a test set: test must be given, got None"),
     ({"test": "test"}, ParameterError, "test must come from a constructor such as fwexp.chain_problem, got str"),

@@ -132,7 +132,7 @@ def check_order(order, n: int, steps: int) -> np.ndarray:
     if indices.ndim != 1:
         raise ParameterError(f"order must be a vector of integers, got shape {indices.shape}, {indices.dtype}")
     if len(indices) < steps:
-        raise ParameterError(f"order must hold at least max_passes * n = {steps} indices, got {len(indices)}")
+        raise ParameterError(f"order must hold an index for each of {steps} steps, got {len(indices)}")
     outside = indices[(indices < 0) | (indices >= n)]
     if len(outside):
         raise ParameterError(f"order must hold indices 0 .. {n - 1}, got {outside[0]}")

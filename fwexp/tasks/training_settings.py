@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from fwexp.blocks.gap_refresh import steps_within
 from fwexp.blocks.sampling import check_order
 from fwexp.driver import settings
 from fwexp.driver.settings import RunSettings
@@ -82,7 +83,8 @@ class Settings(RunSettings):
             raise OptionError(f"check must be False with objective={self.objective}, whose runs call no max-oracle, got True")
         self._check_other_sets()
         if self.order is not None:
-            steps = settings.max_calls(self.max_passes, self.problem.n)
+            calls = settings.max_calls(self.max_passes, self.problem.n)
+            steps = steps_within(calls, self.problem.n, getattr(self.options, "refresh", 0.0))
             self._set("order", check_order(self.order, self.problem.n, steps))
         if self.warm_start is not None:
             check_warm_start(self.problem, self.warm_start)

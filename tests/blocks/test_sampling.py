@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fwexp
 from fwexp.blocks.sampling import check_order, fixed_order_draws, order_draws, uniform_draws
 from fwexp.errors import ParameterError
+from tests import small_problems
 
 WEIGHTS = np.array([1.0, 0.0, 3.0, 2.0, 0.5])
 RULES = ["uniform", "perm", "cyclic", "lipschitz"]
@@ -70,8 +72,8 @@ def test_order_is_taken_as_int64():
 @pytest.mark.parametrize(
     ("order", "message"),
     [
-        ([0, 1], "order must hold at least max_passes \\* n = 3 indices, got 2"),
-        ([], "at least max_passes \\* n = 3 indices, got 0"),
+        ([0, 1], "order must hold an index for each of 3 steps, got 2"),
+        ([], "an index for each of 3 steps, got 0"),
         ([0, 1, 5], "order must hold indices 0 .. 4, got 5"),
         ([0, -1, 1], "order must hold indices 0 .. 4, got -1"),
         ([0.0, 1.0, 2.0], "order must be a vector of integers, got float64"),
@@ -84,3 +86,15 @@ def test_other_orders_are_refused_on_one_line(order, message):
     with pytest.raises(ParameterError, match=message) as error:
         check_order(order, 5, 3)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("refresh", "steps"), [(0.0, 12), (1.0, 6), (2.0, 9), (3.0, 9)])
+def test_an_order_holds_an_index_for_each_step(refresh, steps, monkeypatch):
+    """A refresh pass takes oracle calls, but no step."""
+    small_problems.run_in_plain_python(monkeypatch)
+    _, problem = small_problems.chain("dense", 0, n=3)
+    settings = {"lam": 0.1, "max_passes": 4, "gap_tol": 0, "refresh": refresh, "iterates": ["last"]}
+    result = fwexp.solve(problem, "bcfw", order=np.arange(steps) % 3, **settings)
+    assert result.trace["step"].iloc[-1] == steps
+    with pytest.raises(ParameterError, match=f"an index for each of {steps} steps"):
+        fwexp.solve(problem, "bcfw", order=np.arange(steps - 1) % 3, **settings)
