@@ -22,15 +22,23 @@ HEADER = """\
 OLDEST, PYTHONS = "3.11.0", ("3.11.0", "3.12.0", "3.13.0", "3.14.0")
 MANYLINUX = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_26", "manylinux_2_24", "manylinux_2_17", "manylinux2014")
 MANYLINUX += ("manylinux_2_12", "manylinux_2_5")
+INTEL_MACOS = ("10_9", "10_12", "10_13", "10_14", "10_15", "11_0", "12_0", "13_0")
 SYSTEMS = {  # the tags that pip accepts, and the markers that differ
     "Linux x86-64": ([f"{tag}_x86_64" for tag in MANYLINUX], ("linux", "Linux", "x86_64")),
     "Linux aarch64": ([f"{tag}_aarch64" for tag in MANYLINUX], ("linux", "Linux", "aarch64")),
     "macOS arm64": (
-        [f"macosx_{major}_0_{arch}" for major in range(11, 15) for arch in ("arm64", "universal2")],
+        [f"macosx_{major}_0_{arch}" for major in range(11, 14) for arch in ("arm64", "universal2")],
         ("darwin", "Darwin", "arm64"),
+    ),
+    "macOS x86-64": (
+        [f"macosx_{version}_{arch}" for version in INTEL_MACOS for arch in ("x86_64", "universal2")],
+        ("darwin", "Darwin", "x86_64"),
     ),
     "Windows": (["win_amd64"], ("win32", "Windows", "AMD64")),
 }
+# Macs with Intel have wheels of older packages only, from numba on; they get their own versions of these.
+NO_INTEL_MAC = "(sys_platform != 'darwin' or platform_machine != 'x86_64')"
+IMPOSSIBLE = {("macOS x86-64", "3.14.0")}  # numba has no wheels
 SOURCE_ONLY = {"antlr4-python3-runtime"}
 
 
@@ -39,7 +47,8 @@ def compile_lock(name: str, constraints: Path) -> str:
     command = ["uv", "pip", "compile", "--quiet", "--python-version", OLDEST, "--no-annotate", "--no-header", "--no-emit-index-url"]
     command += ["pyproject.toml", *(f"--extra={extra}" for extra in EXTRAS[name]), "--constraints"]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as oldest:
-        oldest.write(_output([*command, constraints]))
+        pins = _output([*command, constraints]).splitlines()
+        oldest.write("".join(f"{pin}{' and ' if ';' in pin else ' ; '}{NO_INTEL_MAC}\n" for pin in pins))
         oldest.flush()
         return _output([*command, oldest.name, "--universal", "--fork-strategy=fewest"])
 
@@ -54,6 +63,8 @@ def faults(name: str) -> list[str]:
     found = []
     for system, (tags, (sys_platform, system_name, machine)) in SYSTEMS.items():
         for python in PYTHONS:
+            if (system, python) in IMPOSSIBLE:
+                continue
             environment = default_environment() | {
                 "sys_platform": sys_platform,
                 "platform_system": system_name,
