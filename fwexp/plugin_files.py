@@ -21,6 +21,7 @@ from typing import Any
 
 from fwexp.errors import ParameterError
 from fwexp.files.code_digest import code_of
+from fwexp.files.folders import is_file
 
 VARIABLE = "FWEXP_PLUGINS"
 FLAG = "--plugin"
@@ -147,7 +148,7 @@ def _imported(path: Path) -> ModuleType:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path.absolute())]
         where = f" (line {lines[-1]})" if lines else ""
         hint = ""
-        if isinstance(error, ModuleNotFoundError) and (path.parent / f"{error.name}.py").is_file():
+        if isinstance(error, ModuleNotFoundError) and is_file(path.parent / f"{error.name}.py"):
             hint = "; a plugin is one file, several make a package"
         reason = " ".join(str(error).split())
         raise ParameterError(f"plugin file {path} must be importable, got {type(error).__name__}: {reason}{where}{hint}") from error

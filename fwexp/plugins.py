@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from fwexp import plugin_files
 from fwexp.errors import ParameterError, shown, unknown
+from fwexp.files.folders import is_folder
 
 GROUPS = {kind: f"fwexp.{kind}s" for kind in ("solver", "dataset", "task", "paper", "figure")}
 STRUCTURED, CONVEX, SADDLE = "structured", "convex", "saddle"  # kinds of problem: a data set gives one, solvers and tasks take some
@@ -314,7 +315,7 @@ def configurations() -> tuple[Path, ...]:
         except (ImportError, ValueError):
             continue
         folders += [Path(folder) / "conf" for folder in (spec and spec.submodule_search_locations) or ()]
-    return tuple(folder for folder in folders if folder.is_dir())
+    return tuple(filter(is_folder, folders))
 
 
 def _itself(value):

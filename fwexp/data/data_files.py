@@ -62,7 +62,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def files_in(path: Path) -> list[Path]:
     """Return all files in and below a folder, in the order of their names; none for a file."""
-    return sorted(file for file in path.rglob("*") if file.is_file()) if folders.is_folder(path) else []
+    return sorted(file for file in path.rglob("*") if folders.is_file(file)) if folders.is_folder(path) else []
 
 
 def sha256(path: Path) -> str:

@@ -101,7 +101,7 @@ DATASET = Dataset(
 )
 SLOW = Dataset(
     name="slow_lsp",
-    title="poses of LSP's size with an oracle of more than 50 ms a call",
+    title="poses of LSP's size, with an oracle that tries all pairs of cells",
     shape=f"n {NUM_TRAIN} + {NUM_TEST}, d 2677",
     files=(),
     read=read_slow,

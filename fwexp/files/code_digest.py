@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from fwexp.files import atomic
+from fwexp.files.folders import is_file
 from fwexp.files.private import users_folder
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -225,7 +226,7 @@ def _outside(module: str) -> Path | None:
     except Exception:  # its package is gone or does not import, or it is a script
         return None
     path = Path(spec.origin) if spec and spec.origin else None
-    return path if path and path.suffix == ".py" and path.is_file() else None
+    return path if path and path.suffix == ".py" and is_file(path) else None
 
 
 def _folder(module: str) -> Path:

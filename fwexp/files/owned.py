@@ -133,7 +133,7 @@ def check_folder(folder: Path, kind: str | None = None) -> None:
             place = path.relative_to(folder).as_posix()
             if place == RECORD and place in files:
                 continue
-            if not (place in folders and path.is_dir() and not path.is_symlink()):
+            if not (place in folders and stat.S_ISDIR(path.lstat().st_mode)):
                 _check_file(path, written.get(place))
         names.sort()
 
@@ -167,13 +167,13 @@ def replacing_folder(folder: Path, kind: str) -> Iterator[Path]:
         try:
             yield temporary
             _remove_empty(temporary)  # the record lists files: an empty folder could be anybody's
-            files = sorted(path for path in temporary.rglob("*") if path.is_file())
+            files = sorted(path for path in temporary.rglob("*") if folders.is_file(path))
             sums = {path.relative_to(temporary).as_posix(): {sha256_of_file(path)} for path in files}
             (temporary / RECORD).write_bytes(_record(kind, sums))
             for path in (*temporary.rglob("*"), temporary):
                 atomic.flush(path)
             check_folder(folder, kind)
-            if folder.is_dir():
+            if folders.is_folder(folder):
                 folder.rename(before)
             temporary.rename(folder)
             atomic.flush(folder.parent)

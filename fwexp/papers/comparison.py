@@ -84,7 +84,7 @@ def parse(text: str, results_dir="results", config_dir: Path | None = None) -> S
             raise ParameterError(f"there is no folder {text!r} to compare")
         return Side(text, store=Path(text))
     own = config_dir and config_dir / "solver" / f"{text}.yaml"
-    if own and own.is_file():
+    if own and folders.is_file(own):
         try:
             method = read_method(own)
         except (OSError, ValueError) as error:

@@ -8,6 +8,7 @@ from yaml import YAMLError
 
 from fwexp.data.validation import NAMES as VALIDATION
 from fwexp.errors import OptionError, ParameterError, UserError, install, unknown
+from fwexp.files.folders import exists
 from fwexp.run.config import conf_dir, conf_dirs
 
 NEED_EXAMPLES = tuple(f"dataset.{name}" for name in VALIDATION)
@@ -67,7 +68,7 @@ def _bad_key(inner, error: Exception) -> UserError:
     if text.startswith("In '"):
         name = text.split("'")[1]
         files = [folder / f"{name}.yaml" for folder in conf_dirs()]
-        where = next((f"{_shown(file)}: " for file in files if file.exists()), f"{name}: ")
+        where = next((f"{_shown(file)}: " for file in files if exists(file)), f"{name}: ")
     if not accepted:
         return OptionError(f"{where}unknown key {full!r}; {prefix.rstrip('.')} has no keys here")
     return OptionError(where + unknown("key", full, accepted))

@@ -20,6 +20,7 @@ from pathlib import Path
 from fwexp.driver.progress import print_line
 from fwexp.files import atomic, locks
 from fwexp.files.checksums import sha256, sha256_of_file
+from fwexp.files.folders import is_folder
 from fwexp.files.processes import is_gone
 from fwexp.store import records
 from fwexp.store.records import Damaged
@@ -77,7 +78,7 @@ def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping, may_sto
     OSError
         It cannot be written; the older one is as it was.
     """
-    if folder.is_symlink() or not folder.is_dir():  # the target of a link does not belong to the store
+    if folder.is_symlink() or not is_folder(folder):  # the target of a link does not belong to the store
         _set_aside(folder)
     with _claimed(folder, PATIENCE) as claim:
         if not claim:

@@ -1,9 +1,12 @@
 """Folders that may not be read are no missing folders, on every Python."""
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 
+import fwexp
 from fwexp.cli import main
 from fwexp.files import folders
 
@@ -59,3 +62,22 @@ def test_commands_name_a_locked_folder(tmp_path, arguments, capsys, request):
 def test_a_name_that_is_too_long_is_refused(capsys):
     assert main(["ls", f"results_dir={'x' * 300}"]) == 2
     assert "File name too long" in capsys.readouterr().err
+
+
+PACKAGE = Path(fwexp.__file__).parent
+ASKED = {  # files that ask pathlib: of the package's own files, or to remove as much as can be removed
+    "__init__.py",
+    "files/atomic.py",
+    "files/code_digest.py",
+    "jit/disk_cache.py",
+    "methods.py",
+    "store/commit.py",  # what os.scandir yields
+    "store/provenance.py",
+}
+
+
+def test_paths_of_users_are_asked_in_one_way():
+    """`Path.exists`, `is_dir` and `is_file` mean something else on Python 3.14."""
+    asks = re.compile(r"(?<!folders)\.(exists|is_dir|is_file)\(")
+    found = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if asks.search(path.read_text())}
+    assert found == ASKED

@@ -20,6 +20,7 @@ import pandas as pd
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders, owned
+from fwexp.files.folders import exists, is_file
 from fwexp.papers.claims import all_claims, check_all, shown_by
 from fwexp.papers.claims.verdict import told
 from fwexp.papers.claims.verdict_records import read, tally, verdicts
@@ -120,7 +121,7 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = (), *, verb
         write_json(temporary / "provenance.json", about)
         (temporary / "README.md").write_text(gallery(temporary), encoding="utf-8")
         (temporary / DIFFERENCES).write_text(departures.page(temporary), encoding="utf-8")
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in folder.rglob("*") if is_file(path))
 
 
 def archive_runs(results_dir: Path, target: Path, chosen: Sequence[str] = ()) -> list[str]:
@@ -174,7 +175,7 @@ def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
     compared = {}
     for name in PEERS:
         stem = results_dir / PEERS_PART / name
-        if any(path.exists() for path in paths(stem, TABLE)):
+        if any(exists(path) for path in paths(stem, TABLE)):
             try:
                 record = read_record(stem, TABLE, f"peers/{name}", "")
                 contents = {suffix: read_file(stem, suffix, record) for suffix in TABLE[:-1]}
@@ -189,7 +190,7 @@ def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
 def _keep(folder: Path, temporary: Path, wanted: Sequence[str]) -> dict | None:
     """Copy the undamaged published files of other parts; return their origin, if that can be read."""
     left_out = set()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if is_file(path)):
         place = path.relative_to(folder)
         stem = place.with_suffix("")
         part = next((name for name in stem.parts if name not in ("figures", "claims")), "")
@@ -340,7 +341,7 @@ def gallery(folder: Path) -> str:
         if here := read(folder / "claims" / f"{name}.json"):
             lines.append(f"| {paper.title} | {len(here)} | {tally(here)}: [claims/{name}.json](claims/{name}.json) |")
             records |= here
-    if compared := [path.stem for name in PEERS if (path := folder / PEERS_PART / f"{name}.md").is_file()]:
+    if compared := [path.stem for name in PEERS if (path := folder / PEERS_PART / f"{name}.md") and is_file(path)]:
         lines += ["", "Compared with other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]
     for name, figure in sorted(FIGURES.items()):
         record = read_json(folder / "figures" / f"{name}.json")

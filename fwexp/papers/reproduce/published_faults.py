@@ -63,13 +63,13 @@ def faults(folder: Path) -> list[str]:
     """
     if not folders.is_folder(folder):
         return []
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = sorted(path for path in folder.rglob("*") if folders.is_file(path))
     lines = [f"{path.relative_to(folder).as_posix()}: {fault}" for path in files for fault in faults_of(path, folder)]
     size = sum(path.stat().st_size for path in files)
     if size > MEGABYTES * 1e6:
         lines.append(f"{size / 1e6:.2f} MB in all, at most {MEGABYTES:g} MB")
     for name in ("provenance.json", "README.md", DIFFERENCES):
-        if not (folder / name).is_file():
+        if not folders.is_file(folder / name):
             lines.append(f"{name} is missing")
     return lines + of_other_code(folder)
 
@@ -160,7 +160,7 @@ def _provenance(record) -> Iterator[str]:
 
 def _sealed(path: Path, suffixes: Sequence[str], *of: str) -> tuple[dict | None, str]:
     """Return the JSON next to a file, or None and the reason for rejecting it; only to the first file that exists."""
-    present = sorted(suffix for suffix in suffixes if path.with_suffix(suffix).is_file())
+    present = sorted(suffix for suffix in suffixes if folders.is_file(path.with_suffix(suffix)))
     try:
         return read_record(path.with_suffix(""), suffixes, *of), ""
     except Damaged as error:
@@ -238,7 +238,7 @@ def _misfits(record, schema: Mapping[str, type]) -> str:
 
 def _links(path: Path) -> Iterator[str]:
     for target in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8", errors="replace")):
-        if not (path.parent / target).is_file():
+        if not folders.is_file(path.parent / target):
             yield f"points to {target}, which is not there"
 
 
