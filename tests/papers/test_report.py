@@ -270,7 +270,7 @@ def test_what_is_not_drawn_here_is_shown_as_it_was_published(store, tmp_path):
     found = {each.figure.name: each for each in figures.drawn(tmp_path)}
     assert {found[name].preset for name in ("icml2013/fig1", "icml2013/table1", "quickstart")} == {figures.PUBLISHED}
     assert (found["review/fig1"].preset, found["review/fig1"].has_curves) == ("full", True)
-    shown = pages.paper("icml2013", [found["icml2013/fig1"], found["icml2013/table1"]], {})
+    shown = pages.paper("icml2013", [found["icml2013/fig1"], found["icml2013/table1"]], {}, tmp_path / "report")
     for figure in shown["figures"]:
         assert figure["chart"] is None
         assert all((tmp_path / "report" / f"{figure['file']}{suffix}").resolve().is_file() for suffix in figure["suffixes"])
@@ -481,7 +481,8 @@ def test_a_figure_says_what_holds_on_its_own_data():
     ]:
         found = figures.Drawn(FIGURES.find(name), None, "full", {"runs": {}})
         page = pages.part(
-            "figure", pages.shown(found, {"G16-1": record | dict.fromkeys(("statement", "place", "criterion"), "") | NOTHING})
+            "figure",
+            pages.shown(found, {"G16-1": record | dict.fromkeys(("statement", "place", "criterion"), "") | NOTHING}, Path()),
         )
         assert said in page
         here = pages._bearing(found.figure, {"G16-1": record})
@@ -491,4 +492,4 @@ def test_a_figure_says_what_holds_on_its_own_data():
 @pytest.mark.parametrize("note", ["runs of bcfw mix sources", "runs of bcfw were made by another version of the code"])
 def test_a_reservation_about_the_code_is_explained(note):
     found = figures.Drawn(FIGURES.find("icml2016/fig1"), None, "full", {"note": note, "runs": {}})
-    assert f"{note}. Sources are the code" in pages.part("figure", pages.shown(found, {}))
+    assert f"{note}. Sources are the code" in pages.part("figure", pages.shown(found, {}, Path()))

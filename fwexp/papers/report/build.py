@@ -68,7 +68,7 @@ def build(results_dir="results", out=None, *, verbose: bool = False) -> Path:
     runs = run_pages.of_each_key(run for run in stored if run.is_placed)
     if verbose:
         print_line("writing the pages")
-    papers = {name: pages.paper(name, of_page, records) for name, of_page in _by_page(figures).items()}
+    papers = {name: pages.paper(name, of_page, records, out / "report") for name, of_page in _by_page(figures).items()}
     claims = {id: record | {"page": pages.page_of(record)} for id, record in records.items()}
     of_runs = run_pages.pages(runs, run_pages.with_suboptimality(results, comparison.comparable(results)), claims, figures)
     with owned.replacing_folder(out / "report", KIND) as folder:

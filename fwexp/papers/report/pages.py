@@ -1,7 +1,9 @@
 """Contents of the pages of the report, as plain values; ``templates/`` lays them out."""
 
 import functools
+import os.path
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -57,20 +59,23 @@ def title_of(name: str) -> str:
     return PAPERS[name].title if name in PAPERS else TITLES[name]
 
 
-def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping]) -> dict:
-    """Return the contents of a paper's page: its figures in order, each with its claims, and the claims that no figure shows."""
+def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping], folder: Path) -> dict:
+    """Return the contents of a paper's page: its figures in order, each with its claims, and the claims that no figure shows.
+
+    Links to files of figures begin at ``folder``, where the page is.
+    """
     claims = [record for record in everything.values() if page_of(record) == name]
     ids = {id for one in figures for id in shown_by(one.figure.name)}
     return {
         "paper": PAPERS.get(name),
         "yours": name == YOURS or (name in PAPERS and not is_ours(PAPERS.module(name))),
-        "figures": [shown(one, everything) for one in figures],
+        "figures": [shown(one, everything, folder) for one in figures],
         "claims": claims,
         "elsewhere": [record for record in claims if record["id"] not in ids],
     }
 
 
-def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
+def shown(pictured: Drawn, everything: Mapping[str, Mapping], folder: Path) -> dict:
     """Return the text on a figure: its own, the text of its files, and the claims about its runs."""
     figure, note = pictured.figure, pictured.record.get("note")
     claims = {id: everything[id] for id in shown_by(figure.name) if id in everything}
@@ -82,11 +87,11 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict:
         "title": figure.title,
         "state": _state(pictured, bearing, looking),
         "drawn": pictured.stem is not None,
-        "published": (published := pictured.preset == PUBLISHED),
+        "published": pictured.preset == PUBLISHED,
         "page": pictured.page,
         "yours": pictured.yours,
         "pictured": pictured.stem is not None and figure.suffixes == PICTURE,
-        "file": f"../{'published/' * published}figures/{figure.name}{'-smoke' * (pictured.preset == 'smoke')}",
+        "file": Path(os.path.relpath(pictured.stem, folder)).as_posix() if pictured.stem else "",
         "full": pictured.preset == "full",
         "described": str(pictured.record.get("description") or figure.title),
         "chart": pictured.chart,
