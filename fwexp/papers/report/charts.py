@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
 from fwexp.plots import style
 from fwexp.plots.frames import AXES, MEASURES, spread
@@ -33,7 +32,7 @@ SYMBOLS = {
 }
 
 
-def of_figure(id: str, frame: pd.DataFrame, drawn: Mapping[str, Mapping]) -> Markup:
+def of_figure(id: str, frame: pd.DataFrame, drawn: Mapping[str, Mapping]) -> str:
     """Return the chart of a figure: its panels, with a band from the best to the worst run around each median.
 
     Parameters
@@ -78,7 +77,7 @@ def of_figure(id: str, frame: pd.DataFrame, drawn: Mapping[str, Mapping]) -> Mar
     return chart(id, _one_in_legend(traces), layout, menus)
 
 
-def of_run(id: str, traces: Mapping[str, Mapping[str, Sequence]], axes: Mapping[str, str], measures: Mapping[str, str]) -> Markup:
+def of_run(id: str, traces: Mapping[str, Mapping[str, Sequence]], axes: Mapping[str, str], measures: Mapping[str, str]) -> str:
     """Return the chart of a run: its measures against its first position, the others to choose.
 
     Parameters
@@ -104,7 +103,7 @@ def of_run(id: str, traces: Mapping[str, Mapping[str, Sequence]], axes: Mapping[
             for at, values in positions.items():
                 values.append(trace.get(at, []))
     if not found or not positions:
-        return Markup()
+        return ""
     values = {"xaxis": _axis(axes[next(iter(positions))], "linear"), "yaxis": _axis("", "log")}
     menus = [_scales(values)]
     if len(positions) > 1:
@@ -112,7 +111,7 @@ def of_run(id: str, traces: Mapping[str, Mapping[str, Sequence]], axes: Mapping[
     return chart(id, found, values | {"height": 2 * HEIGHT}, menus)
 
 
-def chart(id: str, traces: Sequence[Mapping], layout: Mapping, menus: Sequence[Sequence[Mapping]]) -> Markup:
+def chart(id: str, traces: Sequence[Mapping], layout: Mapping, menus: Sequence[Sequence[Mapping]]) -> str:
     """Return the HTML of a chart, which needs ``plotly.min.js`` and asks nothing of the network."""
     from plotly.io import to_html
 
@@ -131,7 +130,7 @@ def chart(id: str, traces: Sequence[Mapping], layout: Mapping, menus: Sequence[S
         "updatemenus": buttons,
     }
     figure = finite({"data": [*traces], "layout": usual | layout})
-    return Markup(to_html(figure, full_html=False, include_plotlyjs=False, validate=False, div_id=id, config=CONFIG))
+    return to_html(figure, full_html=False, include_plotlyjs=False, validate=False, div_id=id, config=CONFIG)
 
 
 def finite(value):
