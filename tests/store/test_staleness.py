@@ -267,7 +267,7 @@ def test_an_edited_solver_is_noticed_and_its_runs_are_redone_on_request(tmp_path
     assert "stored" not in call(*single, "force=stale")[1]
     assert call(*single, "force=stale")[1] == "stored already\n"
     errors = call(*quick, "force=stale")[1].splitlines()
-    assert errors[0] == "4 runs: 3 stored, 1 to run"
+    assert errors[0] == "4 runs: 3 stored, 1 to run (1 of them again, which another version of the code made)"
     assert errors[1].startswith("[1/1] digits ssg lam=0.01 seed=0: ")
     assert call("ls", "--stale")[0] == "no runs in results/ match\n"
     assert call(*quick)[1] == "4 runs: 4 stored, 0 to run\n"
