@@ -231,6 +231,24 @@ def test_a_number_of_threads_that_is_none(fwexp, tmp_path, monkeypatch, line, va
     assert list(tmp_path.iterdir()) == []
 
 
+def test_ctrl_c_while_modules_are_imported_takes_no_traceback():
+    script = """
+import os, signal, sys
+from fwexp.__main__ import main
+
+class Interrupts:
+    def find_spec(name, *_):
+        if name == "fwexp.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts)
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+    assert subprocess.run([sys.executable, "-m", "fwexp", "--version"], capture_output=True, text=True).stdout.startswith("fwexp ")
+
+
 @pytest.mark.parametrize("line", ["run", "figure quickstart --dry-run", "tag --model m.npz", "options bcfw", "claims"])
 def test_python_without_assertions(tmp_path, line):
     """Hydra's parser advances in them, and descriptions are docstrings."""
