@@ -5,6 +5,7 @@
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import re
 import sys
@@ -168,7 +169,9 @@ def _train(train: Path, flags: dict, parameters: dict) -> None:
         from fwexp.tasks import result_files
 
         reading = {"format": form.name} | dataclasses.asdict(form)
-        result_files.save(model.result_, paths["--save"], model._record() | {"reading": reading})
+        untimed = model.result_.trace.assign(time=math.nan)  # else files of equal models differ
+        result = dataclasses.replace(model.result_, trace=untimed)
+        result_files.save(result, paths["--save"], model._record() | {"reading": reading})
         print(f"model           {paths['--save']}")
 
 

@@ -24,7 +24,8 @@ from fwexp.problems.signature import of_inputs
 FORMAT = "fwexp result 1"
 TEXTS = ("status", "reason", "iterate", "solver", "objective")
 NUMBERS = ("primal", "dual", "gap", "lam", "temperature")
-HEADER = ("format", *TEXTS, *NUMBERS, "options", "seed", "structure", "columns", "versions")
+COUNTED = ("errors", "lost")  # numbers by name
+HEADER = ("format", *TEXTS, *NUMBERS, *COUNTED, "options", "seed", "structure", "columns", "versions")
 
 
 def save(result, path, estimator: dict | None = None) -> Path:
@@ -90,7 +91,8 @@ def fields_of(arrays) -> tuple[dict, dict | None]:
     wrong = set(header) ^ set(HEADER) | (set() if isinstance(estimator, dict) else {"estimator"})
     wrong |= {name for name in TEXTS if not isinstance(header[name], str)}
     wrong |= {name for name in NUMBERS if not isinstance(header[name], float)}
-    wrong |= {name for name in ("options", "structure", "versions") if not isinstance(header[name], dict)}
+    wrong |= {name for name in (*COUNTED, "options", "structure", "versions") if not isinstance(header[name], dict)}
+    wrong |= {name for name in COUNTED if not all(isinstance(value, int | float) for value in header[name].values())}
     wrong |= set() if is_integer(header["seed"]) else {"seed"}
     if wrong:
         raise ValueError(f"what it says of {sorted(wrong)[0]} is missing or wrong")
@@ -110,7 +112,7 @@ def fields_of(arrays) -> tuple[dict, dict | None]:
         w=w,
         trace=pd.DataFrame(dict(zip(names, columns, strict=True))),
         status=str(Status(header["status"])),
-        **{name: header[name] for name in (*TEXTS[1:], *NUMBERS, "options", "seed", "structure")},
+        **{name: header[name] for name in (*TEXTS[1:], *NUMBERS, *COUNTED, "options", "seed", "structure")},
     )
     return fields, estimator or None
 

@@ -58,6 +58,8 @@ def test_train_and_label_columns(tag):
     model, (X, y) = ChainSVM.load("m.npz"), read_columns("train.txt")
     assert (model.lam, model.tol, model.features) == (0.1, 2e-3, Template(TEMPLATE))
     assert model.predict(X) == y
+    assert tag("train.txt", "--template", "template", "--save", "again.npz", "lam=0.1", "tol=2e-3")[0] == 0
+    assert Path("again.npz").read_bytes() == Path("m.npz").read_bytes()
     lines = dict(re.split(r"  +", line, maxsplit=1) for line in out.splitlines())
     assert lines["train"] == f"3 sentences, 7 tokens, 4 labels, {model.n_features_in_} features"
     assert re.fullmatch(rf"converged after {model.n_passes_:.4g} passes in \d+\.\d seconds", lines["training"])

@@ -40,10 +40,11 @@ def path(result, tmp_path):
 
 def check_equal(one, other):
     assert one.w.tobytes() == other.w.tobytes()
-    for name in ("primal", "dual", "gap", "status", "reason", "iterate", "solver", "options", "lam", "seed", "structure"):
+    for name in ("primal", "dual", "gap", "status", "reason", "iterate", "solver", "options", "lam", "seed", "structure", "lost"):
         a, b = getattr(one, name), getattr(other, name)
         assert type(a) is type(b), name
         assert a == b or (a != a and b != b), name
+    assert json.dumps(one.errors) == json.dumps(other.errors)  # with NaN
     pd.testing.assert_frame_equal(one.trace, other.trace)
     assert repr(one) == repr(other)
 
@@ -56,6 +57,7 @@ def test_what_is_saved_is_loaded(train, result, tmp_path, name, as_text):
     assert [file.name for file in tmp_path.iterdir()] == [name]
     loaded = fwexp.load(str(path) if as_text else path)
     check_equal(loaded, result)
+    assert loaded.errors.keys() == {"test_error"}
     assert loaded.state is None
     X = train.x.values[:7]
     assert loaded.predict(X) == result.predict(X) == fwexp.predict(X, loaded)
