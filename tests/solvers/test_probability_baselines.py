@@ -151,6 +151,17 @@ def test_few_long_sequences_are_left_to_methods_that_add_up_all():
         assert methods == ["block_entropic", "bcfw"]
 
 
+def test_features_that_were_not_scaled_are_left_to_lbfgs():
+    rng = np.random.default_rng(5)
+    X, y = [rng.normal(size=(20, 5)) for _ in range(4)], [rng.integers(3, size=20) for _ in range(4)]
+    for scale, wanted in ((1.0, "block_entropic"), (1e3, "lbfgs")):
+        problem = fwexp.chain_problem([scale * x for x in X], y, 3)
+        assert auto.choose(problem, 1.0, None, make_objective("log"))[0].name == wanted
+    result = fwexp.solve(problem, lam=1.0, objective="log", gap_tol=1e-3, max_passes=1000)
+    assert result.status == "converged"
+    assert auto.choose(problem, 1.0, ["wavg"], make_objective("log"))[0].name == "block_entropic"
+
+
 def test_paths_of_few_long_sequences_are_certified():
     rng = np.random.default_rng(4)
     X = [rng.normal(size=(60, 2))]
