@@ -45,6 +45,8 @@ def check_hydra(config: DictConfig) -> None:
     _check_launcher(config)
     if plain.get("callbacks"):
         raise OptionError(f"hydra.callbacks cannot be set, got {shown(plain['callbacks'])}: configurations call nothing")
+    if plain.get("verbose") and config.hydra.runtime.choices.get("hydra/job_logging") == "none":
+        raise OptionError("hydra.verbose goes with hydra/job_logging=stdout only: otherwise no logging is shown")
     for key in ("hydra_logging", "job_logging"):
         handlers = plain[key].get("handlers") if isinstance(plain.get(key), dict) else None
         if isinstance(handlers, dict) and any("filename" in handler for handler in handlers.values() if isinstance(handler, dict)):

@@ -93,6 +93,8 @@ def test_a_preset_names_nothing_that_is_called(refused, text, message, mode):
     [
         (f"+hydra.callbacks.x={{_target_:{CALLS}}}", "hydra.callbacks.x._target_ cannot be set"),
         (f"+hydra.callbacks.x._target_={CALLS}", "hydra.callbacks.x._target_ cannot be set"),
+        ("hydra.verbose=true", "hydra.verbose goes with hydra/job_logging=stdout only"),
+        ("hydra.verbose=[fwexp]", "hydra.verbose goes with hydra/job_logging=stdout only"),
         (f"hydra.launcher._target_={CALLS}", "hydra.launcher._target_ cannot be set"),
         (f"+hydra.launcher.x._target_={CALLS}", "hydra.launcher"),
         (f"+x._target_={CALLS}", "x._target_ cannot be set"),
