@@ -220,7 +220,8 @@ def check_names(owner: str, given: Mapping, accepted: Collection[str], others: C
 
 def name_here(key: str, accepted: Collection[str]) -> str:
     """Return the accepted name, or the advice, for a name that serves elsewhere; "" if there is none."""
-    names = key.lstrip("-"), f"--{key}", *ELSEWHERE.get(key.lstrip("-"), ())
+    plain = str(key).lstrip("-")
+    names = plain, f"--{key}", *ELSEWHERE.get(plain, ())
     return next((name for name in names if name != key and (name in accepted or " " in name)), "")
 
 

@@ -152,7 +152,7 @@ def test_order_covers_what_is_run():
     problem = fwexp.CallbackProblem(
         [0] * 100, features=lambda i, y: np.full(1, y), loss=lambda i, y: float(y), max_oracle=lambda i, w: int(w[0] > -1)
     )
-    with pytest.raises(ParameterError, match=r"at least max_passes \* n = 29 indices, got 28"):
+    with pytest.raises(ParameterError, match="order must hold an index for each of 29 steps, got 28"):
         fwexp.solve(problem, "ssg", lam=1.0, max_passes=0.29, order=np.arange(28))
     assert fwexp.solve(problem, "ssg", lam=1.0, max_passes=0.29, order=np.arange(29)).trace.step.max() == 29
 

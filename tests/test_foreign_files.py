@@ -116,7 +116,12 @@ REJECTS = {
     ),
 }
 # Those that write nothing, or only what their own tests here look at.
-READS = {"ls": ["ls"], "solvers": ["solvers"], "options": ["options", "ocr"], "data": ["data", "list"]}
+READS = {
+    "ls": ["ls", "results_dir={}"],
+    "solvers": ["solvers"],
+    "options": ["options", "ocr"],
+    "data": ["data", "list", "results_dir={}"],
+}
 SEPARATE = {
     "run": "test_runs_keep_what_is_in_their_way",
     "select": "test_runs_keep_what_is_in_their_way",  # it writes runs alone
@@ -149,7 +154,7 @@ def test_commands_that_read_change_nothing(name, tmp_path, capsys):
     mine(tmp_path, "R/runs/notes.txt", "R/runs/digits/ssg/notes.txt", "R/report/thesis.tex")
     link(tmp_path, "R/runs/link")
     before = snapshot(tmp_path)
-    assert main([*READS[name], f"results_dir={tmp_path}/R"]) == 0
+    assert main([argument.format(tmp_path / "R") for argument in READS[name]]) == 0
     assert snapshot(tmp_path) == before
 
 
@@ -175,7 +180,7 @@ def test_tag_replaces_the_file_that_is_named_and_no_other(is_link, tmp_path, cap
     (link if is_link else mine)(tmp_path, "R/m.npz")
     (tmp_path / "train.txt").write_text("the D\ndog N\n")
     before = snapshot(tmp_path)
-    arguments = ["tag", str(tmp_path / "train.txt"), f"results_dir={tmp_path}/R"]
+    arguments = ["tag", str(tmp_path / "train.txt")]
     assert main([*arguments, "--save", str(tmp_path / "R")]) == 2
     assert main([*arguments, "--save", str(tmp_path / "train.txt")]) == 2
     assert main([*arguments, "--save", str(tmp_path / "R/m.npz"), "lam=0"]) == 2

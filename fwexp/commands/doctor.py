@@ -79,7 +79,7 @@ def _packages() -> Found:
     for line in metadata.requires("fwexp") or ():
         need = Requirement(line)
         if need.marker is None or need.marker.evaluate({"extra": ""}):
-            version = _version(need.name)
+            need.marker, version = None, _version(need.name)
             if version is None or not need.specifier.contains(version, prereleases=True):
                 yield False, f"{need.name} is {version or 'missing'}, fwexp needs {need}: pip install '{need}'"
     for name in ("numpy", "scipy.sparse", "numba", "pandas", *EXTRAS["experiments"]):

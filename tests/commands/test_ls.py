@@ -117,7 +117,13 @@ def test_a_list_imports_neither_compiler_nor_hydra(tmp_path, config, make_result
 def test_commands_that_only_read_import_no_compiler(tmp_path, config, make_result):
     for name in ("bcfw", "ssg"):
         store.save(make_result(), config | {"solver": {"name": name}}, tmp_path / "results")
-    commands = ["ls method=ssg", "compare bcfw ssg", "figure", "data", *(f"{name} --help" for name in COMMANDS if name != "run")]
+    commands = [
+        "ls method=ssg",
+        "compare bcfw ssg --stale",
+        "figure",
+        "data",
+        *(f"{name} --help" for name in COMMANDS if name != "run"),
+    ]
     script = f"""import sys; from fwexp.cli import COMMANDS, main
 for command in {commands}:
     print(command, main(command.split()), "numba" in sys.modules, file=sys.stderr)"""

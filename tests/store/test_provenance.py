@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from fwexp import plugin_files, store
-from fwexp.papers.report.run_pages import _environment
+from fwexp.papers.report.run_pages import environment
 from fwexp.store import records, schema
 from fwexp.store.provenance import _kernel_of_blas, blas, cpu_features, cpu_kind, git_state, plugins_of, provenance
 from fwexp.store.staleness import made_by
@@ -93,7 +93,7 @@ def test_a_run_records_the_commit_of_a_plugin_file(checkout, make_result, config
     schema.check_run(record, config)
     state = {"commit": git_state(checkout)["commit"], "dirty": True}  # the file is not committed
     assert record["provenance"]["plugins"] == {"my_solver.py": {"version": None, "git": state}}
-    assert f"my_solver.py  commit {state['commit']}-dirty" in _environment(record)
+    assert f"my_solver.py  commit {state['commit']}-dirty" in environment(record)
 
 
 def test_facts_are_plain_data():
