@@ -48,13 +48,8 @@ def test_code_fits_its_column_and_comments_on_commands_stand_above_them(page):
 
 
 def test_pages_name_figures_that_exist():
-    figures = {
-        word
-        for line in command_lines("fwexp")
-        if line.startswith("figure ")
-        for word in line.split()[1:]
-        if "/" in word and "=" not in word
-    }
+    words = {word for line in command_lines("fwexp") if line.startswith("figure ") for word in line.split()[1:]}
+    figures = {word for word in words if "/" in word and "=" not in word}
     assert figures
     assert figures <= {*FIGURES, "elsewhere/fig1"}  # that of the tutorial
     targets = {figure_target(name) for name in FIGURES}

@@ -128,7 +128,8 @@ def test_commands_that_only_read_import_no_compiler(tmp_path, config, make_resul
 for command in {commands}:
     print(command, main(command.split()), "numba" in sys.modules, file=sys.stderr)"""
     done = subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, text=True)
-    assert done.stderr.splitlines() == [f"{command} 0 False" for command in commands]
+    said = [line for line in done.stderr.splitlines() if line.endswith(("True", "False"))]
+    assert said == [f"{command} 0 False" for command in commands]
 
 
 @pytest.mark.parametrize(

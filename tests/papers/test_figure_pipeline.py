@@ -450,7 +450,7 @@ def test_a_paper_stands_for_its_figures(paper, tmp_path, monkeypatch, capsys):
         ([NAME, "--preset", "smok"], "unknown preset 'smok' (did you mean 'smoke'?); accepted: full, smoke"),
         (
             [NAME, "--dry"],
-            "unknown flag of fwexp figure '--dry' (did you mean '--dry-run'?); accepted: --archive, --dry-run, --format, --from, --preset",
+            "unknown flag of fwexp figure '--dry' (did you mean '--dry-run'?); accepted: --archive, --dry-run, --format, --from",
         ),
         ([NAME, "result_dir=x"], "unknown key of fwexp figure 'result_dir' (did you mean 'results_dir'?); accepted: "),
         ([NAME, "results_dir="], "results_dir must not be empty"),
