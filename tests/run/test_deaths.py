@@ -202,8 +202,12 @@ def begun(process, results_dir) -> None:
 @pytest.mark.parametrize("mode", [[], ["-m"]], ids=["run", "sweep"])
 @pytest.mark.parametrize("number", ENDINGS, ids=lambda number: number.name)
 def test_other_signals_keep_a_run_as_ctrl_c_does(tmp_path, number, mode):
+    def hear() -> None:  # also where nohup or a shell has these ignored, as fwexp then does
+        for each in (signal.SIGINT, *ENDINGS):
+            signal.signal(each, signal.SIG_DFL)
+
     command = [*COMMAND[:-1], *mode, *RUN, "max_passes=1e6", "checkpoint=0.1", f"results_dir={tmp_path}"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hear)
     begun(process, tmp_path)
     process.send_signal(number)
     _, errors = process.communicate(timeout=600)
