@@ -106,7 +106,7 @@ def _note_overrun(folder: Path, keys: Sequence[str]) -> None:
 def _in_processes(given: Mapping, folder: Path, keys: Sequence[str]) -> list[JobReturn]:
     """Run with joblib itself: Hydra's launcher for it prepares and returns a whole configuration for each run."""
     from joblib import Parallel, delayed, effective_n_jobs
-    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky import ProcessPoolExecutor
 
     options = {key: value for key, value in given.items() if key != "_target_"}
     for key in ("pre_dispatch", "batch_size", "max_nbytes"):  # texts there, such as 2*n_jobs, or numbers
@@ -114,7 +114,8 @@ def _in_processes(given: Mapping, folder: Path, keys: Sequence[str]) -> list[Job
             options[key] = int(options[key])
     start = {"initializer": interrupts.follow, "initargs": (this_process(),)}
     if effective_n_jobs(options["n_jobs"]) == 1:  # `Parallel` would run them in this process.
-        return [*get_reusable_executor(1, **start).map(functools.partial(_returned, _in_worker, folder), keys)]
+        with ProcessPoolExecutor(1, **start) as pool:
+            return [*pool.map(functools.partial(_returned, _in_worker, folder), keys)]
     return Parallel(**options | start | {"backend": "loky"})(delayed(_returned)(_in_worker, folder, key) for key in keys)
 
 
