@@ -1,4 +1,4 @@
-"""How time and memory grow with a problem: ``python -m benchmarks.growth``, for every family and each of its sizes.
+"""Growth of time and memory with a problem: ``python -m benchmarks.growth``, for every family and each of its sizes.
 
 One size at a time goes over up to three decades; the others stay. Measured are the time of a pass of ``auto`` and the bytes of
 problem and state; fitted is the exponent, on the upper half of the range, where what does not grow no longer counts. Next to it

@@ -1,4 +1,4 @@
-"""How far ``auto`` is from the best fixed setting: ``python -m benchmarks.rule``, on many data sets and lam, to three gaps.
+"""The time of ``auto`` over that of the best fixed setting: ``python -m benchmarks.rule``, on many data sets, to three gaps.
 
 Each setting runs once with the gap evaluated at fixed numbers of passes, and, where that is brief, again for the time alone; of
 each stretch between two evaluations the least processor time counts. When a gap is reached is interpolated, linearly in time and

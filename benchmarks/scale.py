@@ -1,4 +1,4 @@
-"""How training grows with workers: ``python -m benchmarks.scale [regime ...]``, measured with 1 to 8 and simulated up to 10,000.
+"""Training over workers: ``python -m benchmarks.scale [regime ...]``, measured with 1 to 8 and simulated up to 10,000.
 
 Four regimes, of cheap and costly oracles and few and many weights. Costly oracles sleep, so that workers need no cores of their
 own; cheap ones compute, and share those that this machine has. Costs are fitted to processor time of runs with 1 and 2 workers

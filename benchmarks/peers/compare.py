@@ -22,18 +22,7 @@ ACCEPTED = {"--only": tuple(contests.CONTESTS), "--rounds": ()}
 
 @command("python -m benchmarks.peers.compare", USAGE, flags=ACCEPTED)
 def main(given: Arguments) -> int:
-    """Compare, print the tables, and write them.
-
-    Returns
-    -------
-    int
-        The exit code.
-
-    Raises
-    ------
-    UserError
-        Unknown arguments, a tool or data that are not there.
-    """
+    """Compare, print the tables, and write them; return the exit code."""
     from benchmarks.peers.peer_table import frame, markdown
     from benchmarks.peers.tools import module
     from fwexp.papers.figure_files import TABLE, check_writable, save_figure

@@ -22,18 +22,7 @@ applies a single tagger.
 
 @command("python -m benchmarks.peers.tagger", USAGE, words=2)
 def main(given: Arguments) -> int:
-    """Compare, and print the table.
-
-    Returns
-    -------
-    int
-        The exit code.
-
-    Raises
-    ------
-    UserError
-        If a tool or a text is missing, or a text is not in columns.
-    """
+    """Compare, and print the table; return the exit code."""
     from benchmarks.peers import tagger_comparison, tools
     from fwexp.data import conll2000
     from fwexp.data.data_files import resolve_data_dir

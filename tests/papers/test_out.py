@@ -1,4 +1,4 @@
-"""What is drawn and decided from a store that may not be written goes to another folder."""
+"""Figures, verdicts and reports of a store that may not be written go to another folder."""
 
 import os
 

@@ -160,7 +160,8 @@ def test_curves_are_the_numbers_of_the_csv(store, report):
         assert line["name"] == style.line(variant).label
         for name, column in (("x", "x"), ("y", "median")):
             assert line[name] == pytest.approx(rows[column].tolist(), rel=1e-4)
-    assert [each["text"].startswith(f"<b>({key}) triangle") for key, each in zip(panels, layout["annotations"], strict=True)]
+    titles = [each["text"] for each in layout["annotations"]]
+    assert all(title.startswith(f"<b>({key}) triangle") for key, title in zip(panels, titles, strict=True))
     values, across = layout["updatemenus"]
     assert [button["label"] for button in values["buttons"]] == ["values as drawn", "values logarithmic", "values linear"]
     assert [button["label"] for button in across["buttons"]][:2] == ["axis as drawn", "against passes"]
@@ -180,6 +181,17 @@ def test_curves_count_the_runs_that_ended_badly():
     assert "BCFW, 1 of 3 diverged, 1 of 3 stopped early" in line["hovertemplate"]
     assert (band["legendgroup"], other["name"]) == ("bcfw", "FW")
     assert max(band["y"]) == 7.0  # where a run diverged its band goes to the top
+    assert len(band["x"]) == len(band["y"]) == 2 * len(line["x"])
+
+
+def test_a_band_has_no_gap_where_a_position_has_no_best():
+    rows = [(k, best, worst) for k, (best, worst) in enumerate([(0.5, 0.9), (np.nan, np.nan), (0.2, np.inf)], 1)]
+    frame = pd.DataFrame(rows, columns=["x", "best", "worst"])
+    frame = frame.assign(panel="a", variant="bcfw", measure="gap", axis="passes", median=frame["best"], runs=2, passes=frame["x"])
+    page = charts.of_figure("x", frame, {})
+    band, line = json.loads(re.search(r'"x",\s*(\[.*?\]),\s*\{"margin', page, re.DOTALL)[1])
+    assert (band["x"], band["y"]) == ([1, 3, 3, 1], [0.5, 0.2, 0.9, 0.9])  # the worst one is infinite: to the top
+    assert line["y"] == [0.5, None, 0.2]
 
 
 def test_a_path_runs_to_smaller_lam(report):
@@ -376,7 +388,6 @@ def test_each_run_is_in_the_table_and_has_a_page_with_its_trace(store, report, p
         assert len(gap["x"]) <= run_pages.POINTS
         assert next(line["visible"] for line in data if line["name"].startswith("primal objective")) == "legendonly"
         words = parsed[f"runs/{key}"].words
-        assert "with\n" not in words
         assert "commit " in words
         assert "name: digits" in words
         assert f"fwexp ls key={key}" in words

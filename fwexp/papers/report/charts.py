@@ -1,7 +1,7 @@
 """Charts of the pages, as plotly's own HTML: the curves of a figure, and the trace of a run."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -56,15 +56,14 @@ def of_figure(id: str, frame: pd.DataFrame, drawn: Mapping[str, Mapping]) -> str
         axes[f"yaxis{number}"] = _axis(MEASURES.get(measure, (measure,))[0], *y)
         titles.append(_title(number, f"({key}) {said.get('title', '')}"))
         rows = dict(list(panel.sort_values("x", kind="stable").groupby(panel["variant"].astype(str), sort=False)))
-        top = y[2] if y[2] is not None else panel["worst"].max()
+        top = y[2] if y[2] is not None else panel["worst"][np.isfinite(panel["worst"])].max()
         for variant in style.in_table_order(rows):
             curve = rows[variant].iloc[spread(len(rows[variant]), POINTS)]
             place = {"xaxis": f"x{number}", "yaxis": f"y{number}", "legendgroup": variant}
-            made = _curve(curve, lines[variant], top)
-            traces += [place | trace for trace in made]
-            for name, values in positions.items():
-                at = curve[name if curve[name].notna().any() else "x"]
-                values += [[*at, *at[::-1]] if "fill" in trace else [*at] for trace in made]
+            for trace, points in _curve(curve, lines[variant], top):
+                for name, values in positions.items():
+                    values.append(points[name if points[name].notna().any() else "x"].tolist())
+                traces.append(place | trace | {"x": positions["x"][-1]})
     columns = min(2, len(panels))
     layout = axes | {
         "grid": {"rows": -(-len(panels) // columns), "columns": columns, "pattern": "independent", "ygap": 0.35},
@@ -144,20 +143,20 @@ def finite(value):
     return value
 
 
-def _curve(curve: pd.DataFrame, line: style.Line, top: float) -> list[dict]:
-    """Return the band of a curve, if it is of several runs, and its median."""
+def _curve(curve: pd.DataFrame, line: style.Line, top: float) -> Iterator[tuple[dict, pd.DataFrame]]:
+    """Yield the band of a curve, if it is of several runs, and its median, each with the rows of its points."""
     counts = {name: int(curve[name].max()) for name in ("runs", "diverged", "stopped") if name in curve}
     words = {"diverged": "diverged", "stopped": "stopped early"}
     ends = [f"{counts[name]} of {counts['runs']} {said}" for name, said in words.items() if counts.get(name)]
-    x, made = curve["x"].tolist(), []
     if counts.get("runs", 1) > 1:
+        around = curve[curve["best"].notna()]  # plotly closes a polygon at each gap
         # The worst is infinite where a run diverged: the band then goes to the top.
-        worst = curve["worst"].where(np.isfinite(curve["worst"]) | curve["best"].isna(), top)
-        band = {"x": [*x, *x[::-1]], "y": [*curve["best"], *worst[::-1]], "fill": "toself", "fillcolor": _pale(line.color)}
-        made.append(band | {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False})
+        worst = around["worst"].where(np.isfinite(around["worst"]), top)
+        band = {"y": [*around["best"], *worst[::-1]], "fill": "toself", "fillcolor": _pale(line.color), "mode": "lines"}
+        yield band | {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}, pd.concat([around, around[::-1]])
     drawn = {"color": line.color, "dash": _dash(line.dashes), "width": 2}
-    median = _line(x, curve["median"].tolist(), ", ".join([line.label, *ends]), drawn, SYMBOLS.get(line.marker, "circle"))
-    return [*made, median | {"name": _plain(line.label)}]
+    words, symbol = ", ".join([line.label, *ends]), SYMBOLS.get(line.marker, "circle")
+    yield _line(curve["x"].tolist(), curve["median"].tolist(), words, drawn, symbol) | {"name": _plain(line.label)}, curve
 
 
 def _line(x: Sequence, y: Sequence, words: str, line: Mapping, symbol: str = "circle") -> dict:
@@ -172,7 +171,7 @@ def _line(x: Sequence, y: Sequence, words: str, line: Mapping, symbol: str = "ci
     }
 
 
-def _one_in_legend(traces: Sequence[dict]) -> Iterable[dict]:
+def _one_in_legend(traces: Sequence[dict]) -> Iterator[dict]:
     """Yield the traces, of which the first line of each method is in the legend: it shows and hides all of the method."""
     seen = set()
     for trace in traces:
