@@ -41,9 +41,10 @@ FILES = [
 ]
 
 
-def imported_modules(path: Path) -> set[str]:
-    """Return the top-level names that a module imports, anywhere in it."""
-    nodes = list(ast.walk(ast.parse(path.read_text())))
+def imported_modules(path: Path, anywhere: bool = True) -> set[str]:
+    """Return the top-level names that a module imports, anywhere in it or when it is read."""
+    tree = ast.parse(path.read_text())
+    nodes = list(ast.walk(tree)) if anywhere else tree.body
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 0]
     return {name.partition(".")[0] for name in names}
@@ -116,6 +117,16 @@ def test_every_import_is_a_declared_dependency():
             declared = of_folders.get(path.parent.name, always)
             for module in imported_modules(path) - not_needed - sys.stdlib_module_names:
                 assert declared & {canonicalize_name(name) for name in provided[module]}, f"{path} imports {module}"
+
+
+def test_files_of_tests_are_read_without_packages_that_some_pythons_or_systems_lack():
+    requirements = [Requirement(text) for texts in EXTRAS.values() for text in texts]
+    lacking = {canonicalize_name(requirement.name) for requirement in requirements if requirement.marker}
+    assert "pymaxflow" in lacking
+    provided = packages_distributions()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for module in imported_modules(path, anywhere=False):
+            assert not lacking & {canonicalize_name(name) for name in provided.get(module, [])}, f"{path} imports {module}"
 
 
 SYSTEMS = {"here": {}, "Mac with Intel": {"sys_platform": "darwin", "platform_machine": "x86_64"}}

@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import maxflow
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -121,6 +120,7 @@ def test_hundreds_of_random_graphs_have_the_flow_and_the_cut_of_scipy(shape):
 
 def pymaxflow_cut(terminal, edges, capacity):
     """Return the flow by PyMaxflow and its nodes at the source."""
+    maxflow = pytest.importorskip("maxflow")
     graph = maxflow.GraphFloat(len(terminal), len(edges))
     nodes = graph.add_grid_nodes(len(terminal))
     if len(edges):
