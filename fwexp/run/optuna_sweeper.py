@@ -134,12 +134,9 @@ class _Search:
 
     def run(self) -> Path:
         """Run all trials that are left, and return the folder of the best run."""
-        with self._study() as study:
-            return self._run(study)
-
-    def _run(self, study) -> Path:
         from optuna.trial import TrialState
 
+        study = self._study()
         trials = study.get_trials(deepcopy=False)
         ended = [trial.params for trial in trials if trial.state in (TrialState.COMPLETE, TrialState.PRUNED)]
         known = ended + [trial.system_attrs.get("fixed_params") for trial in trials if trial.state is TrialState.WAITING]
@@ -179,36 +176,26 @@ class _Search:
         names = self._options.sampler, self._options.seed
         return self._folder / "sweeps" / f"{sha256(json.dumps([*own, *names], sort_keys=True, default=str).encode())[:12]}.db"
 
-    @contextlib.contextmanager
-    def _study(self) -> Iterator:
-        """Yield the study as it is stored; a new one unless all its runs are stored, and of the present data."""
+    def _study(self):
+        """Return the study as it is stored; a new one unless all its runs are stored, and of the present data."""
         import optuna
-        from sqlalchemy import URL
+        from sqlalchemy import URL, NullPool
         from sqlalchemy.exc import DatabaseError
 
         store.check_writable(self._folder)
         self._file.parent.mkdir(parents=True, exist_ok=True)
+        url = URL.create("sqlite", database=str(self._file)).render_as_string()
         try:
-            storage = optuna.storages.RDBStorage(URL.create("sqlite", database=str(self._file)).render_as_string())
+            storage = optuna.storages.RDBStorage(url, engine_kwargs={"poolclass": NullPool})  # No connection stays open.
+            study = optuna.create_study(storage=storage, study_name=self._file.stem, load_if_exists=True)
+            trials = study.get_trials(deepcopy=False)
         except (DatabaseError, RuntimeError) as error:
-            raise self._foreign() from error
-        try:
-            try:
-                study = optuna.create_study(storage=storage, study_name=self._file.stem, load_if_exists=True)
-                trials = study.get_trials(deepcopy=False)
-            except (DatabaseError, RuntimeError) as error:
-                raise self._foreign() from error
-            done = [self._point(trial.number, trial.params) for trial in trials if trial.state is optuna.trial.TrialState.COMPLETE]
-            if self._where["force"] is True or not all(self._is_stored(point.config) for point in done):
-                optuna.delete_study(study_name=study.study_name, storage=storage)
-                study = optuna.create_study(storage=storage, study_name=study.study_name)
-            yield study
-        finally:  # Python 3.13 reports connections that stay open.
-            storage.remove_session()
-            storage.engine.dispose()
-
-    def _foreign(self) -> ParameterError:
-        return ParameterError(f"{self._file} must be a study of this Optuna, got another file; move it away")
+            raise ParameterError(f"{self._file} must be a study of this Optuna, got another file; move it away") from error
+        done = [self._point(trial.number, trial.params) for trial in trials if trial.state is optuna.trial.TrialState.COMPLETE]
+        if self._where["force"] is True or not all(self._is_stored(point.config) for point in done):
+            optuna.delete_study(study_name=study.study_name, storage=storage)
+            study = optuna.create_study(storage=storage, study_name=study.study_name)
+        return study
 
     def _asked(self, study, count: int) -> Iterator[_Point]:
         """Yield at most so many new points, to the end of their batch."""

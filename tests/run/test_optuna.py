@@ -48,7 +48,8 @@ def search(folder, *words, trials=6):
 def trials_of(folder):
     (file,) = (folder / "sweeps").iterdir()
     url = sqlalchemy.URL.create("sqlite", database=str(file)).render_as_string()
-    return optuna.load_study(study_name=file.stem, storage=url).get_trials()
+    storage = optuna.storages.RDBStorage(url, engine_kwargs={"poolclass": sqlalchemy.NullPool})
+    return optuna.load_study(study_name=file.stem, storage=storage).get_trials()
 
 
 def test_a_search_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path, solved, capsys):
