@@ -70,7 +70,7 @@ def _query_hydra(before: list[str], word: str) -> None:
     from hydra.plugins.completion_plugin import CompletionPlugin
 
     from fwexp.run import catalogues, sweep
-    from fwexp.run.command import TAKE_VALUES, is_sweep, split
+    from fwexp.run.command import TAKE_VALUES, is_sweep, split, unchecked_help
 
     (bash,) = (plugin for plugin in Plugins.instance().discover(CompletionPlugin) if plugin.provides() == "bash")
     with contextlib.suppress(UserError, SystemExit), sweep.hydra_loader() as loader:
@@ -79,7 +79,8 @@ def _query_hydra(before: list[str], word: str) -> None:
             if not {flag for flag in flags if flag.startswith("-")} <= {"-m", "--multirun", *TAKE_VALUES}:
                 return
             os.environ["COMP_LINE"] = " ".join(["fwexp", *["-m"] * is_sweep(flags), *overrides, *([] if word else [""])])
-            bash(loader).query(sweep.CONFIG_NAME)
+            with unchecked_help():
+                bash(loader).query(sweep.CONFIG_NAME)
         print(*_values(word, before) or catalogues.that_fit(printed.getvalue().split(), before))
 
 

@@ -77,7 +77,7 @@ def _check_folders(arguments: Sequence[str]) -> None:
 def _start(arguments: list[str], remember: Callable) -> None:
     from hydra._internal.utils import _run_hydra, get_args_parser
 
-    with _unchecked_help():
+    with unchecked_help():
         parser = get_args_parser()
     parser.error = _refuse
     flags = parser.parse_intermixed_args(arguments)
@@ -101,12 +101,12 @@ def _start_publicly(arguments: list[str], remember: Callable) -> None:
         with sweep.hydra_loader() as loader:
             loader.load_configuration(sweep.CONFIG_NAME, [*folders_before, *overrides], run_mode=mode)
     sys.argv[1:] = [*flags, *overrides]
-    with _unchecked_help():
+    with unchecked_help():
         hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=sweep.CONFIG_NAME)(remember)()
 
 
 @contextlib.contextmanager
-def _unchecked_help() -> Iterator[None]:
+def unchecked_help() -> Iterator[None]:
     """Make argparse accept help that is no text, as in Hydra below 1.4: Python 3.14 checks help when a parser is made."""
     if not hasattr(argparse.ArgumentParser, "_check_help"):
         yield

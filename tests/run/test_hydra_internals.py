@@ -107,4 +107,7 @@ def test_the_parser_of_hydra_is_made_where_help_must_be_text(monkeypatch, capsys
     monkeypatch.setattr(argparse._ActionsContainer, "add_argument", add_checked)
     assert main(["run", "--cfg", "job", "lam=0.25"]) == 0
     assert "lam: 0.25" in capsys.readouterr().out
+    monkeypatch.setenv("COMP_LINE", "fwexp run dataset=digi")
+    assert main(["run", "-sc", "query=bash"]) == 0
+    assert capsys.readouterr().out.split() == ["dataset=digits"]
     assert "_check_help" not in vars(argparse.ArgumentParser)
