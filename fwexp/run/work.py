@@ -78,7 +78,10 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) ->
         for run, status in zip(batch, statuses, strict=True):
             if status in ("due", "lost", "claimed", "full"):
                 found = _in_store(run, results_dir)  # A failure that is stored is final, also if its worker died after that.
-                status = found if found in ("done", "failed") else status
+                if found in ("done", "failed"):
+                    if status == "claimed":  # It was taken over, or another sweep was faster.
+                        _tell(run, found)
+                    status = found
             died = status in ("due", "lost", "claimed") and relay.has_begun(folder, key_of(run.config))
             run.status = "lost" if died else status
             if died:
@@ -139,7 +142,7 @@ def _wait(claimed: Sequence[Todo], results_dir) -> list[Todo]:
         for run in claimed:
             run.status = _in_store(run, results_dir)
             if run.status in ("done", "failed"):
-                print_line(f"{run.name}: {run.status} in another process")
+                _tell(run, run.status)
         again = [run for run in claimed if run.status in ("lost", "due")]
         if again:
             for run in again:
@@ -148,6 +151,10 @@ def _wait(claimed: Sequence[Todo], results_dir) -> list[Todo]:
         claimed = [run for run in claimed if run.status == "claimed"]
         time.sleep(SECONDS if claimed else 0)
     return []
+
+
+def _tell(run: Todo, ended: str) -> None:
+    print_line(f"{run.name}: {'stored' if ended == 'done' else ended} in another process")
 
 
 def waiting(what: str, config: Mapping, results_dir) -> str:

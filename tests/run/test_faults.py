@@ -434,8 +434,21 @@ def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
         return [done(outcome)]
 
     assert work.counts(finish([numbers.config], launch_twice, results)) == (0, 0)
-    assert "waiting for 1 runs" in capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines()
+    assert "waiting for 1 runs" in lines[0]
+    assert lines[1:] == [f"{numbers.config['seed']}: stored in another process"] * (len(launches) == 1)
     assert store.is_stored(results, numbers.config)
+
+
+def test_a_run_that_was_taken_over_is_named(tmp_path, numbers, capsys):
+    results = tmp_path / "results"
+
+    def launch(todo, folder):
+        runner.run(numbers.config, results, numbers.folder, verbose=False)
+        return [done(runner.Outcome("claimed", None, "stored in another process"))]
+
+    assert work.counts(finish([numbers.config], launch, results)) == (0, 0)
+    assert capsys.readouterr().err.splitlines() == [f"{numbers.config['seed']}: stored in another process"]
 
 
 @pytest.mark.parametrize("links", [True, False])
