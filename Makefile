@@ -94,7 +94,7 @@ venv: $(INSTALLED)
 venv-dev: $(INSTALLED_DEV)
 
 lock: $(INSTALLED_DEV)
-	$(BIN)/python tools/lock.py $(ARGS)
+	$(BIN)/python -m tools.lock $(ARGS)
 
 quickstart: $(INSTALLED)
 	$(BIN)/fwexp figure quickstart $(ARGS)
@@ -123,8 +123,11 @@ orders-%: $(INSTALLED_DEV) FORCE
 original-%: $(INSTALLED_DEV) FORCE
 	$(BIN)/fwexp figure $*/original $(ARGS)
 
-claims report reproduce publish: $(INSTALLED_DEV)
+claims report reproduce: $(INSTALLED_DEV)
 	$(BIN)/fwexp $@ $(ARGS)
+
+publish: $(INSTALLED_DEV)
+	$(BIN)/python -m tools.publish $(ARGS)
 
 # Bytecode is kept even where that is turned off: tests start many processes, each of which would compile all sources again.
 test test-slow: export PYTHONDONTWRITEBYTECODE :=

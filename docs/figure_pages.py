@@ -11,8 +11,8 @@ import reference
 
 from fwexp.experiments import FIGURES, PAPERS, TABLE, Figure, Paper
 from fwexp.papers.claims import VERDICTS
-from fwexp.papers.reproduce import departures
-from fwexp.papers.reproduce.published_faults import DIFFERENCES
+from tools import departures
+from tools.published_faults import DIFFERENCES
 
 PEERS = {"liblinear": "LIBLINEAR and fwexp", "dlib": "dlib and fwexp", "crfsuite": "CRFsuite and fwexp"}
 ABOUT_SHOWN = {"reproduced": "What the paper's figure shows", "announced": "What the paper announces"}

@@ -38,7 +38,6 @@ Reproduce the papers
   claims     Check the papers' claims against stored runs  fwexp claims [B13] [--run] [--strict]
   report     Write figures, claims and runs as HTML pages  fwexp report
   reproduce  Run everything that the papers need           fwexp reproduce [--dry-run]
-  publish    Copy results into a folder to commit          fwexp publish
 Train a tagger
   tag        Train a tagger, or label sentences            fwexp tag train.txt --test test.txt --save tagger.npz
 Look up
@@ -199,7 +198,6 @@ COMMANDS = {
     "claims": Command("fwexp.commands.claims:main"),
     "report": Command("fwexp.commands.report:main"),
     "reproduce": Command("fwexp.commands.reproduce:main"),
-    "publish": Command("fwexp.commands.reproduce:publish_main"),
     "select": Command("fwexp.commands.select:main"),
     "compare": Command("fwexp.commands.compare:main"),
     "ls": Command("fwexp.commands.ls:main"),

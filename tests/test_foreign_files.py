@@ -23,6 +23,7 @@ from fwexp.data.fetch import fetch
 from fwexp.errors import exit_code
 from fwexp.run.config import canonical
 from fwexp.store import paths
+from tools import publish
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN = {"dataset": {"name": "digits"}, "solver": {"name": "ssg"}, "lam": 0.1, "max_passes": 1}
@@ -96,15 +97,6 @@ REJECTS = {
     "reproduce": (
         ["reproduce", "--preset", "smoke"],
         [lambda f: mine(f, "report/thesis.tex"), lambda f: mine(f, "claims/lecture-smoke.json")],
-    ),
-    "publish": (
-        ["publish", "published={}/published"],
-        [
-            lambda f: mine(f, "published/thesis.tex"),
-            lambda f: mine(f, "published/provenance.json"),
-            lambda f: linked_folder(f, "published", "provenance.json"),
-            lambda f: mine(f, "published"),
-        ],
     ),
     "compare": (
         ["compare", "bcfw", "ssg"],
@@ -284,6 +276,10 @@ TARGETS = {
     "benchmarks.growth": ("growth.png", measured(growth, TABLE="growth.csv", PICTURE="growth.png")),
     "benchmarks.rule": ("rule.csv", measured(rule, TABLE="rule.csv")),
     "benchmarks.scale": ("scale.png", measured(scale, TABLE="scale.csv", COSTS="costs.csv")),
+    "tools.publish": (
+        "published/thesis.tex",
+        lambda tmp_path, _: publish.main([f"results_dir={tmp_path}/R", f"published={tmp_path}/published"]),
+    ),
     "benchmarks.peers.compare": (
         "R/peers/dlib.md",
         lambda tmp_path, _: compare.main(["--only", "dlib", f"results_dir={tmp_path}/R"]),
@@ -298,7 +294,7 @@ WRITES_NOTHING = {
     "tests.faults",
 }  # outside of folders for temporary files
 BY_MAKE = {"pip", "venv", "fwexp.files.owned"}  # see the tests of make below
-OF_GIT = {"tools/lock.py"}  # writes files that git keeps, by their names
+OF_GIT = {"tools.lock"}  # writes files that git keeps, by their names
 
 
 def test_every_target_is_tried():
@@ -431,7 +427,7 @@ CHANGES = {
     "fwexp/jit/disk_cache.py": "files of the user's cache, by name and kind",
     "benchmarks/peers/generated_texts.py": "in a temporary folder",
     "fwexp/papers/report/build.py": "in the new folder of `replacing_folder`",
-    "fwexp/papers/reproduce/publish.py": "in the new folder of `replacing_folder`",
+    "tools/publish.py": "in the new folder of `replacing_folder`",
     "benchmarks/history.py": "appends to a table whose columns are checked",
     "benchmarks/yardstick.py": "in a temporary folder",
     "docs/conf.py": "in the new folder of `replacing_folder`",

@@ -29,8 +29,8 @@ is not `holds`. The verdicts are
   --stale           take runs that another version of the code made; otherwise a claim that needs one is undecided
   --strict          exit with 1 if a verdict differs from the published one
   --preset smoke    use the short runs of `fwexp figure --preset smoke`, which are too short for most criteria
-  --archive FILE    decide from the runs in a file of `fwexp publish --archive`, without a store; any version of
-                    the code may have made them
+  --archive FILE    decide from the runs in an archive, such as results/runs.tar.xz, without a store; any version
+                    of the code may have made them
 
 Writes DIR/claims/<paper>.json: statements, places, criteria, numbers, verdicts at other thresholds where we chose the threshold,
 and the keys of the runs. published=DIR is the folder that --strict compares with (default: results/published). out=DIR is another

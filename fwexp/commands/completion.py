@@ -69,18 +69,19 @@ def _query_hydra(before: list[str], word: str) -> None:
     from hydra.core.plugins import Plugins
     from hydra.plugins.completion_plugin import CompletionPlugin
 
-    from fwexp.run import catalogues, sweep
+    from fwexp.run import catalogues
     from fwexp.run.command import TAKE_VALUES, is_sweep, split, unchecked_help
+    from fwexp.run.composition import CONFIG_NAME, composing
 
     (bash,) = (plugin for plugin in Plugins.instance().discover(CompletionPlugin) if plugin.provides() == "bash")
-    with contextlib.suppress(UserError, SystemExit), sweep.hydra_loader() as loader:
+    with contextlib.suppress(UserError, SystemExit), composing() as composition:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             flags, overrides = split([*before, word] if word else before)
             if not {flag for flag in flags if flag.startswith("-")} <= {"-m", "--multirun", *TAKE_VALUES}:
                 return
             os.environ["COMP_LINE"] = " ".join(["fwexp", *["-m"] * is_sweep(flags), *overrides, *([] if word else [""])])
             with unchecked_help():
-                bash(loader).query(sweep.CONFIG_NAME)
+                bash(composition.loader).query(CONFIG_NAME)
         print(*_values(word, before) or catalogues.that_fit(printed.getvalue().split(), before))
 
 

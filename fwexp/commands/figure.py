@@ -24,7 +24,7 @@ Run what a figure needs and the store lacks, then draw the figure.
   NAME              a figure, or a paper for all of its figures (default: list all figures)
   --dry-run         list missing runs only
   --preset smoke    run few seeds and passes, as a quick check; the files are called NAME-smoke
-  --archive FILE    take runs from a file of `fwexp publish --archive` first, and make only what it lacks
+  --archive FILE    take runs from an archive, such as results/runs.tar.xz, first, and make only what it lacks
   hydra/launcher    basic runs one run at a time; joblib runs several at once, and is the default where it is installed if the
                     figure shows no timings or the preset is smoke; dask runs on a cluster (docs/tutorials/cluster.md)
   force=stale       repeat runs made by another version of the code; force=true repeats all

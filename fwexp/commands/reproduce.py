@@ -1,9 +1,8 @@
-"""``fwexp reproduce`` and ``fwexp publish``."""
+"""``fwexp reproduce``."""
 
 # ruff: noqa: T201
 
 import functools
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,24 +22,11 @@ report. You can interrupt and repeat it: finished runs are never repeated.
 
   --dry-run         list missing runs only, with an estimate of their time
   --preset smoke    run few seeds and passes, as a quick check
-  --archive FILE    take runs from a file of `fwexp publish --archive` first, and make only what it lacks
+  --archive FILE    take runs from an archive, such as results/runs.tar.xz, first, and make only what it lacks
   hydra/launcher    basic runs one run at a time; joblib runs several at once, and is the default where it is installed for runs
                     whose seconds are not shown; dask runs on a cluster (docs/tutorials/cluster.md)
 
 Figures and claims that fail, or lack their data, are named at the end.
-"""
-PUBLISH_USAGE = """\
-usage: fwexp publish [PART ...] [--archive FILE] [results_dir=DIR] [published=DIR]
-
-Copy results into a folder to commit (default: results/published), with their provenance: small copies of the figures of full runs,
-the verdicts on the claims, and the comparison with other tools. Runs nothing; replaces the contents of the folder. Prints which
-results it leaves out because they are damaged, and which were made at another commit.
-
-  --archive FILE   write records and traces of all runs behind the copies to one file, with keys and checksums, for a data
-                   archive: `fwexp claims --archive FILE` decides from it alone, and `fwexp reproduce --archive FILE` draws the
-                   figures without making these runs; an existing file is replaced
-  PART   icml2013, icml2016, lecture, review, horses, pose, quickstart or peers: copy only these figures and the claims of this
-         paper, and leave the rest of the folder as it is
 """
 ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS, "--archive": ()}, "keys": LAUNCHED}
 
@@ -66,8 +52,8 @@ def main(given: Arguments) -> int:
     from fwexp import store
     from fwexp.papers.claims import all_claims
     from fwexp.papers.claims.verdict_records import check_writable as check_claims
+    from fwexp.papers.plan import plan, published_runs, table
     from fwexp.papers.report.build import check_writable as check_report
-    from fwexp.papers.reproduce.plan import plan, published_runs, table
 
     if "--dry-run" not in given.flags:
         store.check_writable(results_dir)
@@ -99,7 +85,7 @@ def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=No
     """Make the missing runs of steps and draw their figures; return the names of steps that failed."""
     from fwexp.papers.declarations import launcher_of
     from fwexp.papers.figure_pipeline import makers
-    from fwexp.papers.reproduce.plan import about
+    from fwexp.papers.plan import about
     from fwexp.run import sweep
 
     where = {"results_dir": results_dir, "data_dir": data_dir, "settings": settings}
@@ -132,41 +118,3 @@ def conclude(results_dir: Path, preset: str) -> None:
         print_line(f"no report: {not_installed('it needs', name, 'report')}")
     else:
         print(build(results_dir, verbose=True))
-
-
-def _parts():
-    from fwexp.papers.reproduce.publish import parts
-
-    return parts()
-
-
-@command("fwexp publish", PUBLISH_USAGE, words=math.inf, offers=_parts, flags={"--archive": ()}, keys=("published",))
-def publish_main(given: Arguments) -> int:
-    """Run ``fwexp publish`` with the arguments after ``publish``.
-
-    Returns
-    -------
-    int
-        The exit code.
-
-    Raises
-    ------
-    UserError
-        Unknown parts or keys; no figure is drawn.
-    """
-    from fwexp.papers.reproduce.publish import archive_runs, check_target, publish
-    from fwexp.papers.reproduce.published_faults import faults
-
-    folder = Path(given.keys.get("published", "results/published"))
-    results_dir = folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
-    target = Path(given.flags["--archive"]) if "--archive" in given.flags else None
-    if target:
-        check_target(target, folder)
-    paths = publish(results_dir, folder, given.words, verbose=True)
-    print(f"{folder}: {len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.2f} MB")
-    if target:
-        keys = archive_runs(results_dir, target, given.words)
-        print(f"{target}: {len(keys)} runs, {target.stat().st_size / 1e6:.2f} MB")
-    for fault in faults(folder):
-        print_line(f"{folder}: {fault}")
-    return 0

@@ -50,7 +50,7 @@ def check_folder(key: str, value) -> Path:
     ------
     ParameterError
         No file system could have a folder of that name, it is the address of something else, or there is a file of that name;
-        or what ``fwexp publish`` wrote, which is no store: commands would write over what is published.
+        or what ``make publish`` wrote, which is no store: commands would write over what is published.
     """
     try:
         if not (isinstance(value, str | Path) and str(value)):
@@ -65,7 +65,7 @@ def check_folder(key: str, value) -> Path:
     if is_other or re.match(r"(file|ftp|https?):|[\w+.-]+://", str(value), re.IGNORECASE):
         raise ParameterError(f"{key} must be a folder, got {str(value)!r}, which is {'no folder' if is_other else 'an address'}")
     if published:
-        raise ParameterError(f"{key} must be a folder of runs, got {str(value)!r}, which fwexp publish wrote: see its README.md")
+        raise ParameterError(f"{key} must be a folder of runs, got {str(value)!r}, which make publish wrote: see its README.md")
     return path
 
 

@@ -1,72 +1,61 @@
-"""``fwexp run``: Hydra composes the arguments; a single configuration is run here, a sweep by `fwexp.run.sweep`."""
+"""``fwexp run``: one configuration is run here, a sweep by `fwexp.run.sweep`; Hydra's other flags print, and are Hydra's."""
 
 # ruff: noqa: T201
 
 import argparse
 import contextlib
+import io
 import itertools
 import os
 import re
 import sys
 import time
-import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import hydra
-from hydra import version
-from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
+from hydra.core.utils import configure_log
 
 from fwexp import store
 from fwexp.driver.progress import print_line
-from fwexp.errors import OptionError, RunsFailed
+from fwexp.errors import OptionError, RunsFailed, unknown
 from fwexp.files import folders
 from fwexp.methods import check_aliases
-from fwexp.run import hydra_internals, launching, runner, sweep, work
+from fwexp.run import launching, runner, sweep, work
+from fwexp.run.composition import BASE, CONFIG_NAME, Composition, register, started
 from fwexp.run.config import SWEEP_KEYS, canonical, conf_dir, execution_settings, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_loader import started_by_us
 from fwexp.store.keys import GROUPS
 
 OTHER_GROUPS = ("engine", "experiment", "hydra")  # besides those of a run
-FULL_ERROR = "HYDRA_FULL_ERROR"
-TAKE_VALUES = ("-c", "--cfg", "-p", "--package", "-cp", "--config-path", "-cn", "--config-name", "-cd", "--config-dir")
-RERUN = "--experimental-re"  # Hydra's flags may be cut short.
+SWEEP_FLAGS = ("-m", "--multirun")
+PLACES = {"-cd": "--config-dir", "-cn": "--config-name", "-cp": "--config-path"}  # flags with a value, which say what is composed
+PRINTING = ("-h", "--help", "--hydra-help", "-c", "--cfg", "-p", "--package", "--resolve", "-i", "--info", "--version")
+TAKE_VALUES = ("-c", "--cfg", "-p", "--package", *itertools.chain(*PLACES.items()))
+RUN_FLAGS = ("-r", "--run", *SWEEP_FLAGS, *itertools.chain(*PLACES.items()))
 
 
 def main(arguments: list[str]) -> int:
     """Run ``fwexp run`` with the arguments after ``run``, which are Hydra's, and return the exit code."""
-    composed = []
-
-    def remember(config) -> None:
-        composed.append((config, HydraConfig.get()))
-
-    sweep.register()
-    version.setbase("1.3")
-    try:
-        arguments = [_plain_text(argument) for argument in arguments]
-        _check_folders(arguments)
-        with _as_a_command():
-            _start(arguments, remember) if hydra_internals.are_available() else _start_publicly(arguments, remember)
-        return _run(*composed[0]) if composed else 0
-    except COMPOSING as error:
-        raise explain(error) from error
-    except ValueError as error:
-        if _raised_by_hydra(error):
-            raise explain(error) from error
-        raise
-    except SystemExit as end:  # of --help and the like; 1 of a --package that there is not
-        return 2 if end.code else 0
+    arguments = [_plain_text(argument) for argument in arguments]
+    flags, overrides = split(arguments)
+    names = [flag.partition("=")[0] for flag in flags if flag.startswith("-")]
+    for name in names:
+        if name not in (*RUN_FLAGS, *PRINTING):
+            raise OptionError(unknown("flag of fwexp run", name, sorted({*RUN_FLAGS, *PRINTING})))
+    places = {name: _values(flags, short, name)[-1:] for short, name in PLACES.items()}
+    _check_folders([*places["--config-dir"], *places["--config-path"]], overrides)
+    if set(names) & set(PRINTING):
+        return _print(flags, overrides)
+    folder = str(Path(*places["--config-path"]).absolute()) if places["--config-path"] else str(conf_dir())
+    name = (places["--config-name"] or [CONFIG_NAME])[0]
+    with started(folder, name, places["--config-dir"]) as composition:
+        return _sweep(composition, overrides) if is_sweep(flags) else _run(composition, overrides)
 
 
-def _check_folders(arguments: Sequence[str]) -> None:
+def _check_folders(given: Sequence[str], overrides: Sequence[str]) -> None:
     """Check the YAML files in folders that the user names, because Hydra expands their aliases before anything is looked at."""
-    named = [
-        *_values(arguments, "-cd", "--config-dir", "-cp", "--config-path"),
-        *re.findall(r"file://([^,\]\'\"]+)", " ".join(arguments)),
-    ]
-    for folder in map(Path, named):
+    for folder in map(Path, [*given, *re.findall(r"file://([^,\]\'\"]+)", " ".join(overrides))]):
         for path in itertools.chain(
             folder.glob("*.yaml"), *(folder.glob(f"{group}/**/*.yaml") for group in (*GROUPS, *OTHER_GROUPS))
         ):
@@ -74,35 +63,25 @@ def _check_folders(arguments: Sequence[str]) -> None:
                 check_aliases(path)
 
 
-def _start(arguments: list[str], remember: Callable) -> None:
-    from hydra._internal.utils import _run_hydra, get_args_parser
-
-    with unchecked_help():
-        parser = get_args_parser()
-    parser.error = _refuse
-    flags = parser.parse_intermixed_args(arguments)
-    if flags.experimental_rerun is not None:
-        _refuse_rerun()
-    with started_by_us(RunMode.MULTIRUN if flags.multirun else RunMode.RUN):
-        _run_hydra(flags, parser, remember, str(conf_dir()), sweep.CONFIG_NAME)
-
-
-def _start_publicly(arguments: list[str], remember: Callable) -> None:
-    """Start Hydra as any application does. It uses a loader of its own then, so configurations are composed and checked before.
-
-    Hydra explains in several lines which arguments it cannot read.
-    """
-    flags, overrides = split(arguments)
-    if any(flag.startswith(RERUN) for flag in flags):
-        _refuse_rerun()
-    if not any(flag in ("-h", "--help", "--hydra-help") for flag in flags):
-        folders_before = [f"hydra.searchpath=[file://{Path(name).absolute()}]" for name in _values(flags, "--config-dir", "-cd")]
-        mode = RunMode.MULTIRUN if is_sweep(flags) else RunMode.RUN
-        with sweep.hydra_loader() as loader:
-            loader.load_configuration(sweep.CONFIG_NAME, [*folders_before, *overrides], run_mode=mode)
-    sys.argv[1:] = [*flags, *overrides]
-    with unchecked_help():
-        hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=sweep.CONFIG_NAME)(remember)()
+def _print(flags: list[str], overrides: list[str]) -> int:
+    """Start Hydra as any application does, with flags that make it print a configuration or help."""
+    register()
+    argv, full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
+    sys.argv, os.environ["HYDRA_FULL_ERROR"] = ["fwexp run", *flags, *overrides], "1"  # to raise errors, not to print them
+    try:
+        with unchecked_help(), contextlib.redirect_stderr(io.StringIO()) as said:
+            hydra.main(config_path=str(conf_dir()), config_name=CONFIG_NAME, **BASE)(lambda config: None)()
+    except SystemExit as end:  # of --help and the like; of flags that argparse cannot read
+        if end.code:
+            raise OptionError(said.getvalue().strip().rpartition("\n")[2].removeprefix("fwexp run: error: ")) from end
+    except COMPOSING as error:
+        raise explain(error) from error
+    except ValueError as error:  # of flags that do not go together
+        raise OptionError(str(error)) from error
+    finally:
+        sys.argv = argv
+        os.environ.pop("HYDRA_FULL_ERROR") if full is None else os.environ.update(HYDRA_FULL_ERROR=full)
+    return 0
 
 
 @contextlib.contextmanager
@@ -130,7 +109,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def is_sweep(flags: Sequence[str]) -> bool:
     """Return whether flags ask for a sweep."""
-    return not {"-m", "--multirun"}.isdisjoint(flags)
+    return not set(SWEEP_FLAGS).isdisjoint(flags)
 
 
 def _values(flags: Sequence[str], *names: str) -> list[str]:
@@ -139,37 +118,30 @@ def _values(flags: Sequence[str], *names: str) -> list[str]:
     return apart + [value for flag in flags for name, equals, value in [flag.partition("=")] if equals and name in names]
 
 
-def _refuse(message: str) -> None:
-    raise OptionError(f"{message} (see fwexp run --help)")
+def _sweep(composition: Composition, overrides: Sequence[str]) -> int:
+    overrides = ["hydra/sweeper=fwexp" if text == "hydra/sweeper=basic" else text for text in overrides]  # Both take the product.
+    if "hydra/sweeper=optuna" in overrides:
+        from fwexp.run.optuna_sweeper import search
+
+        print(search(composition, overrides))
+    else:
+        sweep.run(composition, overrides)
+    return 0
 
 
-def _refuse_rerun() -> None:
-    """Reject the flag that unpickles a file."""
-    raise OptionError("--experimental-rerun is not supported: stored runs are run again with force=true")
-
-
-@contextlib.contextmanager
-def _as_a_command() -> Iterator[None]:
-    """Make Hydra call itself ``fwexp run`` in its help, and raise errors instead of printing them."""
-    argv, full = sys.argv, os.environ.get(FULL_ERROR)
-    sys.argv, os.environ[FULL_ERROR] = ["fwexp run"], "1"
-    try:
-        yield
-    finally:
-        sys.argv = argv
-        os.environ.pop(FULL_ERROR) if full is None else os.environ.update({FULL_ERROR: full})
-
-
-def _run(config, hydra_config) -> int:
+def _run(composition: Composition, overrides: Sequence[str]) -> int:
+    config = composition.compose(overrides)
+    hydra_config = config.hydra
     if hydra_config.runtime.choices["hydra/sweeper"] != "fwexp" or list(hydra_config.sweeper.grids) != [{}]:
         raise OptionError("this experiment stands for many runs; add -m to run them all")
     if not launching.runs_here(hydra_config):
         raise OptionError(f"hydra/launcher={hydra_config.runtime.choices['hydra/launcher']} starts the runs of a sweep; add -m")
+    configure_log(hydra_config.job_logging, hydra_config.verbose)
     where = execution_settings(config)
     for key, usual in SWEEP_KEYS.items():
         if where.pop(key) != usual:
             raise OptionError(f"{key} is for a sweep; add -m")
-    config = canonical(config)
+    config = canonical({key: value for key, value in config.items() if key != "hydra"})
     outcome = runner.run(config, **where)
     if outcome.status == "claimed":
         print_line(work.waiting("this run", config, where["results_dir"]))
@@ -188,10 +160,6 @@ def _run(config, hydra_config) -> int:
     if outcome.status == "interrupted":
         raise KeyboardInterrupt
     return 0
-
-
-def _raised_by_hydra(error: Exception) -> bool:
-    return Path(hydra.__file__).parent in Path(traceback.extract_tb(error.__traceback__)[-1].filename).parents
 
 
 def _plain_text(argument: str) -> str:

@@ -8,6 +8,7 @@ and is left out, which keeps the keys of runs that were stored before there were
 
 import dataclasses
 import functools
+import inspect
 import json
 import re
 from collections.abc import Mapping
@@ -173,10 +174,8 @@ def _register(_) -> None:
     The top-level keys are the keys of the task. A method in ``conf/solver`` has the options of the solver that it names. A YAML
     file in ``conf/dataset`` or ``conf/task`` may add a setting with its own name, or replace a setting of a data set or a task.
     """
-    from hydra.core.config_store import ConfigStore
     from omegaconf.errors import OmegaConfBaseException
 
-    store = ConfigStore.instance()
     nodes = []
     for group in GROUPS:
         for name, entry in list((catalogue := catalogues.catalogue(group)).items()):
@@ -194,14 +193,23 @@ def _register(_) -> None:
     named = {name: solver for name, solver in named.items() if name not in solvers}
     nodes += [("solver", name, solvers[solver]) for name, solver in named.items() if solver in solvers]
     for group, name, node in nodes:
-        store.store(group=f"hydra/fwexp/{group}", name=name, node=node, package="_global_" if group == "task" else None)
+        keep(f"hydra/fwexp/{group}", name, node, "_global_" if group == "task" else None)
         if name not in files[group]:
             own = {"name": named.get(name, name) if group == "solver" else name}
-            store.store(group=group, name=name, node=own | (_usual(name) if group == "dataset" else {}))
+            keep(group, name, own | (_usual(name) if group == "dataset" else {}))
     for name, stated in plugin_files.experiments().items():
         folder, _, last = f"experiment/{name}".rpartition("/")
-        store.store(group=folder, name=last, node=_experiment(stated), package="_global_")
-    store.store(group="hydra/help", name="fwexp", node={"footer": catalogues.overview()})
+        keep(folder, last, _experiment(stated), "_global_")
+    keep("hydra/help", "fwexp", {"footer": catalogues.overview()})
+
+
+def keep(group: str, name: str, node, package: str | None = None) -> None:
+    """Register a choice of a group with Hydra, or another in its place: plugin files change what there is."""
+    from hydra.core.config_store import ConfigStore
+
+    store = ConfigStore.instance().store
+    replaces = {"replace": True} if "replace" in inspect.signature(store).parameters else {}  # of Hydra 1.4
+    store(group=group, name=name, node=node, package=package, **replaces)
 
 
 def _experiment(stated: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from hydra import version
-from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn, JobRuntime, JobStatus, run_job, setup_globals
 from hydra.plugins.launcher import Launcher
@@ -13,7 +12,7 @@ from omegaconf import OmegaConf
 
 from fwexp.errors import OptionError, ParameterError, RunsFailed, WorkersLost, shown
 from fwexp.options import as_real, check_integer, check_positive, make_options, option
-from fwexp.run.config import LAUNCHERS, defaults_of
+from fwexp.run.config import LAUNCHERS, defaults_of, keep
 
 OWNER = "hydra.launcher"
 PATIENCE = 600.0  # seconds
@@ -122,4 +121,4 @@ def register() -> None:
     """Make the launcher's keys known to Hydra, where Dask is installed."""
     if find_spec("distributed"):
         node = {"_target_": LAUNCHERS["dask"]} | defaults_of(DaskOptions)
-        ConfigStore.instance().store("dask", node, group="hydra/launcher")
+        keep("hydra/launcher", "dask", node)

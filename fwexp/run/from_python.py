@@ -85,8 +85,8 @@ def sweep(
     with needing("fwexp.sweep needs"):
         import pandas as pd
 
+        from fwexp.run.composition import ALONE, composing
         from fwexp.run.execution import execute_in
-        from fwexp.run.sweep import ALONE, hydra_loader
 
     grids = [grid or {}] if grid is None or isinstance(grid, Mapping) else grid
     if not isinstance(grids, Sequence) or not grids or not all(isinstance(each, Mapping) for each in grids):
@@ -95,8 +95,8 @@ def sweep(
     # A list of one value, because the values of any other list would be swept.
     given |= {f"hydra.launcher.{key}": [value] for key, value in (launcher_options or {}).items()}
     files = [plugin] if isinstance(plugin, str | os.PathLike) else plugin
-    with ALONE, plugin_files.using(files), hydra_loader() as loader:
-        points = _points(loader, [_overrides(each, values, given) for each in grids])
+    with ALONE, plugin_files.using(files), composing() as composition:
+        points = _points(composition, [_overrides(each, values, given) for each in grids])
         configs = {key: config for each in points for key, config in each.configs.items()}
         misfits = [error for each in points for error in each.misfits]
         where = points[0].execution
@@ -106,7 +106,7 @@ def sweep(
         elif error is not None:
             raise error
         overrides = {key: texts for each in reversed(points) for key, texts in each.overrides.items()}
-        rows = [_row(loader, overrides[key], config, where) for key, config in configs.items()]
+        rows = [_row(composition, overrides[key], config, where) for key, config in configs.items()]
     frame = pd.DataFrame([row.given | row.found for row in rows if row])
     given = dict.fromkeys(name for row in rows if row for name in row.given)
     own = [name for name in frame if name not in given and (name in SHOWN or not frame[name].isna().all())]
@@ -120,12 +120,11 @@ class _Row(NamedTuple):
     found: dict[str, Any]
 
 
-def _points(loader, overrides: Sequence[Sequence[str]]) -> list:
+def _points(composition, overrides: Sequence[Sequence[str]]) -> list:
     """Return the points of each grid."""
     from fwexp.run.grids import expand
-    from fwexp.run.sweep import CONFIG_NAME
 
-    points = [expand(loader, texts, CONFIG_NAME) for texts in overrides]
+    points = [expand(composition, texts) for texts in overrides]
     if any(each.execution != points[0].execution for each in points):
         raise OptionError("grids must not differ in where runs are stored and how they are run")
     for each in points:
@@ -170,15 +169,14 @@ def _plain(value):
     return plain(value)
 
 
-def _row(loader, overrides: Sequence[str], config: Mapping, where: Mapping) -> _Row | None:
+def _row(composition, overrides: Sequence[str], config: Mapping, where: Mapping) -> _Row | None:
     """Return the row of a run; None if the run was left out."""
     from fwexp import store
     from fwexp.run import runner
     from fwexp.run.config import EXECUTION_KEYS
-    from fwexp.run.grids import parser_of
     from fwexp.run.measures import measures
 
-    parsed = map(parser_of(loader).parse_override, overrides)
+    parsed = map(composition.parse, overrides)
     given = {each.key_or_group: each.value() for each in parsed if each.key_or_group not in (*EXECUTION_KEYS, "experiment")}
     results_dir, checksums = Path(where["results_dir"]), runner.known_checksums(config["dataset"], where["data_dir"])
     failure, run = store.failure(results_dir, config), store.stored(results_dir, config, checksums)

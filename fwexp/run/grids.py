@@ -23,17 +23,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType, ValueType
 from hydra.errors import MissingConfigException
-from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from fwexp.errors import OptionError, ParameterError, UserError, unknown
+from fwexp.run.composition import Composition
 from fwexp.run.config import EXECUTION_KEYS, PRESETS, canonical, execution_settings, quote
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_parts import Parts
-from fwexp.run.hydra_settings import check_targets
 from fwexp.store.keys import GROUPS, key_of
 
 MOST = 100_000  # runs of a sweep
@@ -64,27 +61,24 @@ class Points(NamedTuple):
     misfits: list[UserError]
 
 
-def expand(loader, overrides: Sequence[str], config_name: str) -> Points:
+def expand(composition: Composition, overrides: Sequence[str]) -> Points:
     """Return the points of a sweep, all validated.
 
     Parameters
     ----------
-    loader : ConfigLoader
-        Hydra's.
+    composition : Composition
+        Of Hydra.
     overrides : sequence of str
         Overrides of the command line.
-    config_name : str
-        The primary configuration.
     """
-    parser = parser_of(loader)
-    common, parsed = split(parser, overrides)
+    common, parsed = split(composition, overrides)
     given = {key: choices(override) for key, override in parsed.items()}
     execution = check_execution(given)
     found, where, composed_with, misfits, points = {}, {}, {}, [], 0
     for preset in given.pop("+experiment", [None]):
-        compose = Composer(loader, config_name, common, preset)
+        compose = Composer(composition, common, preset)
         composed_with[preset] = compose.with_hydra
-        grids = [_without_old_data(axes, given) for axes in _grids(compose.with_hydra, parser)]
+        grids = [_without_old_data(axes, given) for axes in _grids(compose.with_hydra, composition)]
         points += sum(math.prod(map(len, (axes | given).values())) for axes in grids)
         _check_count(points)
         skips, last = execution_settings(compose(execution))["skip_invalid"], execution
@@ -106,9 +100,9 @@ def expand(loader, overrides: Sequence[str], config_name: str) -> Points:
     return Points(configs, of_points, next(iter(where.values())), next(iter(composed_with.values())), misfits)
 
 
-def split(parser: OverridesParser, overrides: Sequence[str]) -> tuple[list[str], dict[str, Override]]:
+def split(composition: Composition, overrides: Sequence[str]) -> tuple[list[str], dict[str, Override]]:
     """Return the overrides of Hydra's own settings, and all others by their keys."""
-    parsed = parser.parse_overrides(list(overrides))
+    parsed = [composition.parse(text) for text in overrides]
     common = [override.input_line for override in parsed if override.is_hydra_override()]
     return common, {override.get_key_element(): override for override in parsed if not override.is_hydra_override()}
 
@@ -135,40 +129,25 @@ def _without_old_data(axes: Axes, given: Axes) -> Axes:
     return {key: values for key, values in axes.items() if "dataset" not in given or not key.startswith("dataset.")}
 
 
-@functools.lru_cache(maxsize=1)
-def parser_of(loader) -> OverridesParser:
-    """Return a parser that reads each override once, for all experiments of a loader: they share most of them."""
-    parser = OverridesParser.create(config_loader=loader)
-    parser.parse_override = functools.cache(parser.parse_override)
-    return parser
-
-
-@functools.lru_cache(maxsize=1)
-def _parts(loader) -> Parts:
-    """Return the parts of configurations for all experiments of a loader: each is read and put together once."""
-    return Parts(loader)
-
-
 class Composer:
     """Composes once per choice from a group, and sets values in the result as plain data: hundreds of times faster.
 
     ``with_hydra`` is the configuration before any point is composed, with its ``hydra``.
     """
 
-    def __init__(self, loader, config_name: str, common: list[str], preset: str | None) -> None:
+    def __init__(self, composition: Composition, common: list[str], preset: str | None) -> None:
         given = [preset] if preset else []
-        self._loader, self._config_name, self._common = loader, config_name, [*common, *given]
-        self.with_hydra = loader.load_configuration(config_name, self._common, run_mode=RunMode.MULTIRUN)
-        self._parse = parser_of(loader).parse_override
+        self._composition, self._common = composition, [*common, *given]
+        self.with_hydra = composition.compose(self._common)
         self._value = functools.cache(self._read)
-        self._parts, self._looks_elsewhere = _parts(loader), any("hydra.searchpath" in text for text in common)
-        self._needed = {*GROUPS, *(self._parse(text).key_or_group for text in given)}
+        self._looks_elsewhere = any("hydra.searchpath" in text for text in common)
+        self._needed = {*GROUPS, *(composition.parse(text).key_or_group for text in given)}
         self._composed = {(): _without_hydra(copy.deepcopy(self.with_hydra))}
         self._chosen = {f"{group}={name}" for group, name in self._composed[()][1].items()}
         self._plain: dict[tuple[str, ...], dict | None] = {}
 
     def __call__(self, point: Sequence[str]) -> Mapping:
-        """Return the configuration with the overrides ``point``, checked by `check_targets`; others share its parts."""
+        """Return the configuration with the overrides ``point``, others share its parts."""
         values = dict(filter(None, map(self._value, point)))
         choices = tuple(text for text in point if text not in self._chosen and not self._value(text))
         config = _changed(self._base(choices), values)
@@ -176,7 +155,6 @@ class Composer:
             config = copy.deepcopy(self._compose(choices)[0])
             for key, value in values.items():
                 OmegaConf.update(config, key, value, merge=True)
-            check_targets(config)
         return config
 
     def canonical(self, point: Sequence[str]) -> dict:
@@ -190,15 +168,14 @@ class Composer:
 
     def _read(self, text: str) -> tuple[str, object] | None:
         """Return the key and the value that an override changes; None if it chooses from a group, adds or deletes."""
-        override = self._parse(text)
-        is_value = override.type is OverrideType.CHANGE and not self._parts.is_group(override.key_or_group)
+        override = self._composition.parse(text)
+        is_value = override.type is OverrideType.CHANGE and not self._composition.names(override.key_or_group)
         return (override.key_or_group, override.value()) if is_value else None
 
     def _compose(self, choices: tuple[str, ...]) -> tuple[DictConfig, dict]:
         """Return Hydra's reading of choices from groups, additions and deletions, and the choice from each group."""
         if choices not in self._composed:
-            config = self._loader.load_configuration(self._config_name, [*self._common, *choices], run_mode=RunMode.RUN)
-            self._composed[choices] = _without_hydra(config)
+            self._composed[choices] = _without_hydra(self._composition.compose([*self._common, *choices]))
         return self._composed[choices]
 
     def _base(self, choices: tuple[str, ...]) -> dict | None:
@@ -212,14 +189,14 @@ class Composer:
         if self._looks_elsewhere:  # than where parts are read
             return None
         named = dict(text.split("=", 1) for text in choices if "=" in text)
-        parts = {group: part for group, name in named.items() if (part := self._parts.part(group, name))}
+        parts = {group: part for group, name in named.items() if (part := self._composition.part(group, name))}
         if not parts or len(named) < len(choices) or not named.keys() <= set(GROUPS):  # it may also add or delete
             return None
         others = tuple(text for text in choices if text.partition("=")[0] not in parts)
         whole, (_, chosen) = self._base(others), self._compose(others)
-        if whole is None or not chosen.keys() >= self._needed or self._parts.say_more(chosen, parts):  # several, of one group
+        if whole is None or not chosen.keys() >= self._needed or self._composition.say_more(chosen, parts):  # several, of one group
             return None
-        is_own = all(whole[group] == self._parts.part(group, chosen[group]) for group in parts)
+        is_own = all(whole[group] == self._composition.part(group, chosen[group]) for group in parts)
         return whole | parts if is_own else None
 
 
@@ -262,7 +239,7 @@ def _is_plain(value) -> bool:
     return not isinstance(value, dict) and value != "???" and "${" not in str(value)
 
 
-def _grids(config: DictConfig, parser: OverridesParser) -> Iterator[Axes]:
+def _grids(config: DictConfig, composition: Composition) -> Iterator[Axes]:
     """Yield the grids of a preset, with the values of ``smoke`` if those are wanted."""
     sweeper = OmegaConf.to_container(config.hydra.sweeper, resolve=True)
     if "preset" not in sweeper:
@@ -272,16 +249,16 @@ def _grids(config: DictConfig, parser: OverridesParser) -> Iterator[Axes]:
     if not isinstance(sweeper["grids"], list) or not sweeper["grids"]:
         raise ParameterError(f"hydra.sweeper.grids must be a list of mappings, got {sweeper['grids']!r}")
     is_smoke = sweeper["preset"] == "smoke"
-    smoke = _axes("smoke", sweeper["smoke"], parser)
+    smoke = _axes("smoke", sweeper["smoke"], composition)
     for grid in sweeper["grids"]:
         if not isinstance(grid, Mapping):
             raise ParameterError(f"hydra.sweeper.grids must map keys to values, got {grid!r}")
-        axes = _axes("grids", {key: values for key, values in grid.items() if key != "smoke"}, parser)
-        own = _axes("grids.smoke", grid.get("smoke", {}), parser)
+        axes = _axes("grids", {key: values for key, values in grid.items() if key != "smoke"}, composition)
+        own = _axes("grids.smoke", grid.get("smoke", {}), composition)
         yield axes | smoke | own if is_smoke else axes
 
 
-def _axes(name: str, grid, parser: OverridesParser) -> Axes:
+def _axes(name: str, grid, composition: Composition) -> Axes:
     if not isinstance(grid, Mapping):
         raise ParameterError(f"hydra.sweeper.{name} must map keys to values, got {grid!r}")
     for key in grid:
@@ -290,7 +267,7 @@ def _axes(name: str, grid, parser: OverridesParser) -> Axes:
     axes = {}
     for key, values in grid.items():
         texts = [text if isinstance(text, str) else quote(text) for text in (values if isinstance(values, list) else [values])]
-        axes[key] = [choice for text in texts for choice in choices(parser.parse_override(f"{key}={text}"))]
+        axes[key] = [choice for text in texts for choice in choices(composition.parse(f"{key}={text}"))]
         if not axes[key]:
             raise ParameterError(f"hydra.sweeper.{name}: {key} has no values")
     return axes

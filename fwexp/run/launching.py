@@ -20,6 +20,7 @@ from fwexp.files.processes import this_process
 from fwexp.jit.threads import available_processors
 from fwexp.run import deaths, interrupts, relay, runner
 from fwexp.run.config import LAUNCHERS, literal
+from fwexp.run.dask_launcher import DaskLauncher
 from fwexp.run.runner import Outcome
 from fwexp.run.work import Todo
 from fwexp.store.keys import key_of
@@ -81,8 +82,12 @@ def _launched(keys: Sequence[str], config, folder: Path) -> list[JobReturn]:
             return _in_processes(OmegaConf.to_container(launcher, resolve=True), folder, keys)
     with _workers(config, folder) as config:
         context, task = HydraContext(config_loader=_Jobs(), callbacks=_Jobs()), functools.partial(job, str(folder))
-        launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=task, config=config)
-        return launcher.launch([[key] for key in keys], initial_job_idx=0)
+        if launcher._target_ == LAUNCHERS["dask"]:
+            starter = DaskLauncher(**{key: value for key, value in launcher.items() if key != "_target_"})
+            starter.setup(hydra_context=context, task_function=task, config=config)
+        else:
+            starter = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=task, config=config)
+        return starter.launch([[key] for key in keys], initial_job_idx=0)
 
 
 def _may_die(folder: Path, key: str) -> bool:

@@ -5,77 +5,39 @@ depends on. Each point is drawn with a seed of its own, and told in the order of
 depends on the points before it alone, so a search that was killed goes on as if it had not been.
 """
 
-# ruff: noqa: T201
-
 import contextlib
 import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from hydra.core.override_parser.types import Override, ValueType
-from hydra.plugins.sweeper import Sweeper
 from omegaconf import OmegaConf
 
 from fwexp import store
 from fwexp.driver.progress import print_line
-from fwexp.errors import OptionError, ParameterError, RunsFailed, UserError, needing, shown
+from fwexp.errors import OptionError, ParameterError, RunsFailed, UserError, needing
 from fwexp.files import folders
 from fwexp.files.checksums import sha256
-from fwexp.options import check_choice, check_integer, make_options, option
+from fwexp.options import make_options
 from fwexp.run import execution, grids, launching, runner
+from fwexp.run.composition import Composition
 from fwexp.run.config import EXECUTION_KEYS, containers, execution_settings, quote
-from fwexp.run.hydra_loader import checked
+from fwexp.run.hydra_settings import SAMPLERS, OptunaOptions
 from fwexp.run.measures import check_quantity, value_of
 from fwexp.store.keys import key_of
 
 OWNER = "hydra.sweeper"
-SAMPLERS = {"tpe": "TPESampler", "random": "RandomSampler"}
 
 
-def _check_params(name: str, value) -> dict:
-    if not isinstance(value, Mapping):
-        raise ParameterError(f"{name} must map keys to values, got {shown(value)}")
-    return dict(value)
-
-
-@dataclass(frozen=True)
-class OptunaOptions:
-    """The keys of ``hydra.sweeper``.
-
-    ``n_jobs`` is how many points are drawn at once, by default as many as the launcher has workers; ``params`` maps keys to
-    values as an experiment file states them.
-    """
-
-    n_trials: int = option(20, check_integer, 1)
-    n_jobs: int | None = option(None, check_integer, 1, optional=True)
-    sampler: str = option("tpe", check_choice, tuple(SAMPLERS))
-    seed: int = option(0, check_integer, 0)
-    params: dict = option(None, _check_params, optional=True)
-
-
-class OptunaSweeper(Sweeper):
-    """Hydra's way into a search: ``fwexp run -m hydra/sweeper=optuna``."""
-
-    def __init__(self, **options) -> None:
-        self._context = self._config = None
-
-    def setup(self, *, hydra_context, task_function, config) -> None:
-        """Keep the arguments that Hydra passes."""
-        self._context, self._config = hydra_context, config
-
-    def sweep(self, arguments: list[str]) -> None:
-        """Search the values that ``arguments`` leave open."""
-        with needing("hydra/sweeper=optuna needs"):
-            import optuna  # noqa: F401
-        hydra = self._config.hydra
-        given = [text for text in hydra.overrides.hydra if text != "hydra.mode=MULTIRUN"]  # Hydra adds that one for -m.
-        with _quiet():
-            best = _Search(checked(self._context.config_loader), [*given, *arguments], hydra.job.config_name).run()
-        print(best)
+def search(composition: Composition, overrides: Sequence[str]) -> Path:
+    """Search the values that the overrides of a command line leave open, and return the folder of the best run."""
+    with needing("hydra/sweeper=optuna needs"):
+        import optuna  # noqa: F401
+    with _quiet():
+        return _Search(composition, overrides).run()
 
 
 @contextlib.contextmanager
@@ -105,19 +67,18 @@ class _Point(NamedTuple):
 class _Search:
     """A search: its space, its study and its runs of points."""
 
-    def __init__(self, loader, overrides: Sequence[str], config_name: str) -> None:
-        parser = grids.parser_of(loader)
-        common, parsed = grids.split(parser, overrides)
+    def __init__(self, composition: Composition, overrides: Sequence[str]) -> None:
+        common, parsed = grids.split(composition, overrides)
         preset = parsed.pop("+experiment", None)
         if preset is not None and preset.is_sweep_override():
             raise OptionError(f"hydra/sweeper=optuna takes one experiment, got {preset.input_line}")
-        self._compose = grids.Composer(loader, config_name, common, preset and preset.input_line)
+        self._compose = grids.Composer(composition, common, preset and preset.input_line)
         self._hydra = self._compose.with_hydra
         given = OmegaConf.to_container(self._hydra.hydra.sweeper, resolve=True)
-        self._options = make_options(OWNER, OptunaOptions, {k: v for k, v in given.items() if k != "_target_"}, joint=".")
+        self._options = make_options(OWNER, OptunaOptions, given, joint=".")
         listed = {key: value if isinstance(value, list) else [value] for key, value in (self._options.params or {}).items()}
         texts = {key: ",".join(each if isinstance(each, str) else quote(each) for each in values) for key, values in listed.items()}
-        parsed = {key: parser.parse_override(f"{key}={text}") for key, text in texts.items()} | parsed
+        parsed = {key: composition.parse(f"{key}={text}") for key, text in texts.items()} | parsed
         fixed = [each.input_line for each in parsed.values() if not each.is_sweep_override()]
         self._space = {key: _distribution(each) for key, each in parsed.items() if each.is_sweep_override()}
         if not self._space:

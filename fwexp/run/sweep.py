@@ -1,90 +1,26 @@
-"""Sweeps: many runs, through Hydra's launchers.
+"""Sweeps: many runs, through launchers.
 
-`expand` and `execute` serve people's scripts, `execute_together` serves ``fwexp figure``; `GridSweeper` is the same behind
-``fwexp run -m``. What is stored is left out before anything is launched, so a repeated sweep continues an interrupted one.
+`expand` and `execute` serve people's scripts, `execute_together` serves ``fwexp figure``, `run` is ``fwexp run -m``. What is
+stored is left out before anything is launched, so a repeated sweep continues an interrupted one.
 """
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
-
-from hydra.core.config_search_path import ConfigSearchPath
-from hydra.core.config_store import ConfigStore
-from hydra.core.plugins import Plugins
-from hydra.plugins.search_path_plugin import SearchPathPlugin
-from hydra.plugins.sweeper import Sweeper
-from hydra.types import RunMode
 
 from fwexp.errors import OptionError, RunsFailed, UserError
-from fwexp.run import dask_launcher, grids, launching
-from fwexp.run.config import LAUNCHERS, conf_dir, conf_dirs, defaults_of, execution_settings, quote, register_schema
-from fwexp.run.dask_launcher import DaskLauncher
+from fwexp.run import grids, launching
+from fwexp.run.composition import Composition, composing
+from fwexp.run.config import LAUNCHERS, execution_settings, quote
 from fwexp.run.execution import execute_in
-from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.run.hydra_loader import checked, current, started_by_us
-from fwexp.run.hydra_settings import SWEEPERS
-from fwexp.run.optuna_sweeper import OptunaOptions, OptunaSweeper
 from fwexp.run.work import Todo
 from fwexp.store.keys import key_of
 
-CONFIG_NAME = "config"
-ALONE = threading.RLock()  # Hydra has global state: one thread at a time composes and sweeps
 
-
-@dataclass
-class SweeperOptions:
-    """The keys of ``hydra.sweeper``; see `fwexp.run.grids`."""
-
-    _target_: str = SWEEPERS["fwexp"]
-    grids: Any = field(default_factory=lambda: [{}])
-    smoke: Any = field(default_factory=dict)
-    preset: str = "full"
-
-
-class GridSweeper(Sweeper):
-    """Hydra's way into a sweep: ``fwexp run -m``."""
-
-    def __init__(self, grids, smoke, preset) -> None:
-        self._context = self._config = None
-
-    def setup(self, *, hydra_context, task_function, config) -> None:
-        """Keep the arguments that Hydra passes."""
-        self._context, self._config = hydra_context, config
-
-    def sweep(self, arguments: list[str]) -> None:
-        """Run all combinations of ``arguments``."""
-        hydra = self._config.hydra
-        loader = checked(self._context.config_loader)
-        given = [text for text in hydra.overrides.hydra if text != "hydra.mode=MULTIRUN"]  # Hydra adds that one for -m.
-        points = grids.expand(loader, [*given, *arguments], hydra.job.config_name)
-        configs, where = list(points.configs.values()), _places(points)
-        _raise_any(execute_in(points.with_hydra, [configs], misfits=points.misfits, **where))
-
-
-class SearchPath(SearchPathPlugin):
-    """Search path of Hydra for YAML files in addition to our own: the folders ``conf`` of other packages."""
-
-    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Add these folders."""
-        for folder in conf_dirs()[1:]:
-            search_path.append(provider="fwexp", path=f"file://{folder}")
-
-
-def register() -> None:
-    """Make the schema, the sweeper and the search path known to Hydra, whose parser advances in its assertions."""
-    if not __debug__:
-        raise OptionError("configurations are read with Python's assertions: unset PYTHONOPTIMIZE, and leave out -O")
-    register_schema()
-    for name, node in (("fwexp", SweeperOptions), ("optuna", {"_target_": SWEEPERS["optuna"]} | defaults_of(OptunaOptions))):
-        ConfigStore.instance().store(group="hydra/sweeper", name=name, node=node)
-    dask_launcher.register()
-    plugins = Plugins.instance()
-    for plugin in (GridSweeper, OptunaSweeper, SearchPath, DaskLauncher):
-        plugins.register(plugin)
-    ours = {SWEEPERS["fwexp"]: GridSweeper, SWEEPERS["optuna"]: OptunaSweeper, LAUNCHERS["dask"]: DaskLauncher}
-    plugins.class_name_to_class |= ours  # Hydra takes none from elsewhere
+def run(composition: Composition, overrides: Sequence[str]) -> None:
+    """Run all combinations of the arguments of ``fwexp run -m``."""
+    points = grids.expand(composition, overrides)
+    configs, where = list(points.configs.values()), _places(points)
+    _raise_any(execute_in(points.with_hydra, [configs], misfits=points.misfits, **where))
 
 
 def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]:
@@ -98,8 +34,8 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
         Which values of the grids to take; ``full`` by default.
     """
     chosen = [] if preset is None else [f"hydra.sweeper.preset={quote(preset)}"]
-    with hydra_loader() as loader:
-        points = grids.expand(loader, [*overrides, *chosen], CONFIG_NAME)
+    with composing() as composition:
+        points = grids.expand(composition, [*overrides, *chosen])
     launcher = points.with_hydra.hydra.launcher._target_
     if not launching.runs_here(points.with_hydra.hydra) and not any(text.startswith("hydra/launcher=") for text in overrides):
         name = next(name for name, target in LAUNCHERS.items() if target == launcher)
@@ -118,8 +54,8 @@ def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callab
     overrides : sequence of str
         Arguments of ``fwexp run -m``, also of the launcher.
     """
-    with hydra_loader() as loader:
-        points = grids.expand(loader, overrides, CONFIG_NAME)
+    with composing() as composition:
+        points = grids.expand(composition, overrides)
         where, misfits = _places(points), points.misfits
 
         def run(some: Sequence[Mapping]) -> list[Mapping]:
@@ -199,8 +135,8 @@ def execute_together(
         As in `execute`.
     """
     tried = {} if tried is None else tried
-    with hydra_loader() as loader:
-        config = loader.load_configuration(CONFIG_NAME, [f"hydra/launcher={launcher}", *settings], run_mode=RunMode.MULTIRUN)
+    with composing() as composition:
+        config = composition.compose([f"hydra/launcher={launcher}", *settings])
         place = execution_settings(where)
         place.pop("objective_value")
         return execute_in(config, groups, tried, **place)
@@ -210,38 +146,3 @@ def _raise_any(errors: Sequence[Exception | None]) -> None:
     for error in errors:
         if error is not None:
             raise error
-
-
-@contextlib.contextmanager
-def hydra_loader() -> Iterator:
-    """Start Hydra from Python and give its configuration loader, within another such block the same; its errors become one line.
-
-    A program that Hydra started, with ``@hydra.main``, has its own Hydra again at the end.
-    """
-    with ALONE:
-        if loader := current():
-            yield loader
-            return
-        with _started() as loader:
-            yield loader
-
-
-@contextlib.contextmanager
-def _started() -> Iterator:
-    from hydra import initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-
-    register()
-    before = GlobalHydra.instance().hydra
-    GlobalHydra.instance().clear()
-    try:
-        with started_by_us(RunMode.RUN):
-            started = initialize_config_dir(str(conf_dir()), version_base="1.3", job_name="fwexp")
-        with started:
-            hydra = GlobalHydra.instance().hydra
-            hydra.config_loader = checked(hydra.config_loader)  # which `current` finds
-            yield hydra.config_loader
-    except COMPOSING as error:
-        raise explain(error) from error
-    finally:
-        GlobalHydra.instance().hydra = before

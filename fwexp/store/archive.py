@@ -1,20 +1,19 @@
-"""An archive of runs in one file, for a data repository: the records and traces of runs, and the weights of some.
+"""An archive of runs in one file: the records and traces of runs, and the weights of some. ``make publish`` writes it.
 
 It is a tar file, compressed by xz as a whole, because runs have much in common. It has ``runs/<key>/run.json`` and
 ``runs/<key>/trace.parquet`` as they are in the store, ``runs/<key>/model.npz`` of runs whose weights figures need, and
 ``SHA256SUMS``, which ``sha256sum --check`` takes after unpacking. Equal runs give equal files.
 """
 
-import io
 import lzma
 import re
 import tarfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import BinaryIO
 
 from fwexp.errors import ParameterError
-from fwexp.files import atomic, locks
+from fwexp.files import locks
 from fwexp.files.checksums import sha256
 from fwexp.files.reading import open_regular
 from fwexp.store import records, schema, traces
@@ -22,43 +21,13 @@ from fwexp.store.commit import MODEL, RECORD, TRACE, digest_of
 from fwexp.store.keys import key_of
 from fwexp.store.records import Damaged
 from fwexp.store.run_store import put, read_run, results_of, run_dir
-from fwexp.store.stored_run import LARGEST_RECORD, MISFITS, StoredRun, verified, verified_trace
+from fwexp.store.stored_run import LARGEST_RECORD, MISFITS, StoredRun
 
 SUMS = "SHA256SUMS"
 LARGEST = 2**28  # bytes of an entry
 LARGEST_TOTAL = 2**31  # bytes of all entries
 SPEAKING = Damaged, schema.Misfit, tarfile.TarError, lzma.LZMAError, EOFError, OSError  # errors whose messages say what is wrong
 NAME = re.compile(rf"runs/[0-9a-f]{{64}}/({re.escape(RECORD)}|{re.escape(TRACE)}|{re.escape(MODEL)})")
-
-
-def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] = ()) -> list[str]:
-    """Write an archive of runs, with the weights of some keys, and replace a file of that name; return the keys of the runs.
-
-    Raises
-    ------
-    Damaged
-        If a file of a run is not as it was stored.
-    ParameterError
-        If a file is larger than readers of archives accept.
-    """
-    contents = {}
-    for run in sorted(runs, key=lambda run: run.key):
-        contents[f"runs/{run.key}/{RECORD}"] = records.read_bytes(run.path / RECORD, records.LARGEST)
-        contents[f"runs/{run.key}/{TRACE}"] = verified_trace(run)
-        if run.key in with_weights and MODEL in run.files:
-            contents[f"runs/{run.key}/{MODEL}"] = verified(run, MODEL)
-    sums = "".join(f"{sha256(content)}  {name}\n" for name, content in contents.items())
-    packed, entries = io.BytesIO(), {SUMS: sums.encode(), **contents}
-    for name, content in entries.items():
-        if len(content) > LARGEST:
-            raise ParameterError(f"archive must hold files of at most {LARGEST} bytes, got {name} with {len(content)}")
-    with tarfile.open(fileobj=packed, mode="w:xz") as archive:
-        for name, content in entries.items():
-            entry = tarfile.TarInfo(name)  # of no date and no user
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    atomic.write({path.resolve(): packed.getvalue()})
-    return [name.split("/")[1] for name in contents if name.endswith(TRACE)]
 
 
 def read(path: Path):
@@ -108,10 +77,10 @@ def _runs(path: Path) -> list[tuple[StoredRun, dict[str, bytes]]]:
         keys = sorted({name.split("/")[1] for name in contents})
         return [_run(key, contents) for key in keys]
     except SPEAKING as error:
-        raise ParameterError(f"archive must be a file that fwexp publish --archive wrote, got {path} ({error})") from error
+        raise ParameterError(f"archive must hold runs with their checksums, got {path} ({error})") from error
     except MISFITS as error:
         reason = "its sums or a record are not as fwexp writes them"
-        raise ParameterError(f"archive must be a file that fwexp publish --archive wrote, got {path} ({reason})") from error
+        raise ParameterError(f"archive must hold runs with their checksums, got {path} ({reason})") from error
 
 
 def _verified(unpacked: BinaryIO) -> dict[str, bytes]:

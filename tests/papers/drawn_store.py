@@ -15,10 +15,10 @@ from fwexp.papers import origin
 from fwexp.papers.claims import of_paper
 from fwexp.papers.figure_pipeline import save_figure
 from fwexp.papers.origin import Origin
-from fwexp.papers.reproduce import departures, publish
 from fwexp.run import sweep
 from fwexp.store.provenance import provenance
 from tests.plots.synthetic_results import make_results
+from tools import departures, publish
 
 NAMES = ("quickstart", "icml2013/table1")
 CLAIMS = {id: of_paper("L")[id] for id in ("L-2", "L-3", "L-5")}

@@ -14,11 +14,12 @@ from fwexp.files.checksums import sha256
 from fwexp.papers.claims import check_all, of_paper
 from fwexp.papers.claims.verdict_records import read, run_missing
 from fwexp.papers.figure_pipeline import make_figure, runs_of
-from fwexp.papers.reproduce.publish import archive_runs, check_target
 from fwexp.run import runner
 from fwexp.store import archive, records
 from fwexp.store.commit import RECORD, TRACE, fingerprint
 from fwexp.store.stored_run import LARGEST_RECORD
+from tools import publish
+from tools.archive_runs import archive_runs, check_target, write
 
 CLAIMS = {id: claim for id, claim in of_paper("R").items() if id in ("R-3", "R-4")}
 
@@ -33,7 +34,7 @@ def results_dir(tmp_path_factory):
 @pytest.fixture(scope="module")
 def archived(results_dir, tmp_path_factory):
     path = tmp_path_factory.mktemp("archive") / "runs.tar.xz"
-    archive.write(store.find_runs(results_dir), path)
+    write(store.find_runs(results_dir), path)
     return path
 
 
@@ -61,7 +62,7 @@ def test_runs_of_other_code_decide_only_if_asked_for_or_in_an_archive(results_di
     taken = check_all(CLAIMS, older, stale=True)
     assert {record["verdict"] for record in taken.values()} == {"holds"}
     assert {id for id, r in taken.items() if "solvers whose runs another version of the code made" in r["numbers"]} == touched
-    archive.write(store.find_runs(older), tmp_path / "runs.tar.xz")
+    write(store.find_runs(older), tmp_path / "runs.tar.xz")
     assert {r["verdict"] for r in check_all(CLAIMS, older, archive=tmp_path / "runs.tar.xz").values()} == {"holds"}
     capsys.readouterr()
     assert main(["claims", sorted(touched)[0], "--run", f"results_dir={older}"]) == 0
@@ -85,7 +86,7 @@ def test_results_are_those_of_the_store(results_dir, archived):
 
 
 def test_equal_runs_give_equal_archives_with_checksums(results_dir, archived, tmp_path):
-    archive.write(store.find_runs(results_dir)[::-1], tmp_path / "again.tar.xz")
+    write(store.find_runs(results_dir)[::-1], tmp_path / "again.tar.xz")
     assert (tmp_path / "again.tar.xz").read_bytes() == archived.read_bytes()
     with tarfile.open(archived) as packed:
         sums, names = packed.extractfile("SHA256SUMS").read().decode(), packed.getnames()
@@ -98,11 +99,11 @@ def test_an_archive_that_could_not_be_read_is_not_written(results_dir, archived,
     with tarfile.open(archived) as packed:
         largest = max(entry.size for entry in packed)
     monkeypatch.setattr(archive, "LARGEST", largest)
-    archive.write(store.find_runs(results_dir), tmp_path / "runs.tar.xz")
+    write(store.find_runs(results_dir), tmp_path / "runs.tar.xz")
     assert [run.key for run in archive.runs(tmp_path / "runs.tar.xz")] == [run.key for run in archive.runs(archived)]
     monkeypatch.setattr(archive, "LARGEST", largest - 1)
     with pytest.raises(ParameterError, match=rf"^archive must hold files of at most {largest - 1} bytes, got \S+ with {largest}$"):
-        archive.write(store.find_runs(results_dir), tmp_path / "large.tar.xz")
+        write(store.find_runs(results_dir), tmp_path / "large.tar.xz")
     assert not (tmp_path / "large.tar.xz").exists()
 
 
@@ -113,7 +114,7 @@ def test_a_changed_archive_is_refused(archived, tmp_path, name):
         for entry in old.getmembers():
             content = old.extractfile(entry).read()
             new.addfile(entry, io.BytesIO(content[::-1] if entry.name.endswith(name) else content))
-    with pytest.raises(ParameterError, match="archive must be a file that fwexp publish --archive wrote, got "):
+    with pytest.raises(ParameterError, match="archive must hold runs with their checksums, got "):
         archive.read(path)
 
 
@@ -137,7 +138,7 @@ def test_a_foreign_archive_with_right_sums_restores_nothing(results_dir, tmp_pat
             entry.size = len(content)
             packed.addfile(entry, io.BytesIO(content))
     for take in (archive.read, archive.runs, lambda path: archive.restore(path, tmp_path / "results")):
-        with pytest.raises(ParameterError, match=f"archive must be a file that fwexp publish --archive wrote, got .*{reason}"):
+        with pytest.raises(ParameterError, match=f"archive must hold runs with their checksums, got .*{reason}"):
             take(tmp_path / "foreign.tar.xz")
     assert not (tmp_path / "results").exists()
 
@@ -151,20 +152,20 @@ def test_restored_runs_count_as_stored_and_keep_their_numbers(results_dir, archi
     ours, theirs = (store.load_results(folder).sort_values(["key", "step"]) for folder in (tmp_path, results_dir))
     assert ours.reset_index(drop=True).equals(theirs.reset_index(drop=True))
     assert archive.restore(archived, tmp_path) == []
-    archive.write(here.values(), tmp_path / "again.tar.xz")
+    write(here.values(), tmp_path / "again.tar.xz")
     assert set(archive.read(tmp_path / "again.tar.xz")["key"]) == keys
 
 
 def test_only_runs_that_figures_open_are_restored_with_weights(results_dir, tmp_path):
     runs = store.find_runs(results_dir)
-    archive.write(runs, tmp_path / "runs.tar.xz", [runs[0].key])
+    write(runs, tmp_path / "runs.tar.xz", [runs[0].key])
     archive.restore(tmp_path / "runs.tar.xz", tmp_path / "results")
     with_weights, *others = sorted(store.find_runs(tmp_path / "results"), key=lambda run: run.key != runs[0].key)
     assert with_weights.weights().tolist() == runs[0].weights().tolist()
     for run in others:
         with pytest.raises(DataError, match="has no weights: it comes from an archive without them; force=true makes"):
             run.weights()
-    archive.write(runs, tmp_path / "all.tar.xz", [run.key for run in runs])
+    write(runs, tmp_path / "all.tar.xz", [run.key for run in runs])
     assert set(archive.restore(tmp_path / "all.tar.xz", tmp_path / "results")) == {run.key for run in others}
     assert [run.weights().tolist() for run in store.find_runs(tmp_path / "results")] == [run.weights().tolist() for run in runs]
 
@@ -181,7 +182,7 @@ def test_runs_that_are_stored_are_not_replaced(results_dir, archived, tmp_path):
 @pytest.mark.parametrize("end", [-100, 100, 0])
 def test_a_cut_archive_restores_nothing(archived, tmp_path, end):
     (tmp_path / "damaged.tar.xz").write_bytes(archived.read_bytes()[:end])
-    with pytest.raises(ParameterError, match="archive must be a file that fwexp publish --archive wrote, got "):
+    with pytest.raises(ParameterError, match="archive must hold runs with their checksums, got "):
         archive.restore(tmp_path / "damaged.tar.xz", tmp_path / "results")
     assert not (tmp_path / "results").exists()
 
@@ -207,7 +208,7 @@ def test_publish_writes_the_archive_of_the_published_figures(results_dir, tmp_pa
     shutil.copytree(results_dir, results)
     make_figure("review/fig3", results)
     target = tmp_path / "runs.tar.xz"
-    assert main(["publish", "review", "--archive", str(target), f"results_dir={results}", f"published={tmp_path / 'there'}"]) == 0
+    assert publish.main(["review", "--archive", str(target), f"results_dir={results}", f"published={tmp_path / 'there'}"]) == 0
     assert f"{target}: 2 runs" in capsys.readouterr().out
     found = check_all(CLAIMS, tmp_path / "nothing", archive=target)
     published = read(tmp_path / "there" / "claims" / "review.json")

@@ -124,7 +124,10 @@ def test_what_is_open_stands_apart():
         (["--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
         (["seed=0"], "unknown key of fwexp claims 'seed'"),
         (["results_dir="], "results_dir must not be empty"),
-        (["L", "--archive", "nowhere.tar.xz"], "archive must be a file that fwexp publish --archive wrote, got nowhere.tar.xz"),
+        (
+            ["L", "--archive", "nowhere.tar.xz"],
+            "archive must hold runs with their checksums, got nowhere.tar.xz",
+        ),
         (["L", "--run", "--archive", "nowhere.tar.xz"], "fwexp claims takes either --run or --archive, because claims are decided"),
         (
             ["L", "--stale", "--archive", "nowhere.tar.xz"],

@@ -10,9 +10,9 @@ from fwexp.cli import main
 from fwexp.errors import ParameterError
 from fwexp.papers.claims.verdict_records import save
 from fwexp.papers.report import build as building
-from fwexp.papers.reproduce import publish
-from fwexp.papers.reproduce.published_faults import faults
 from tests.papers.drawn_store import CLAIMS, recorded
+from tools import publish
+from tools.published_faults import faults
 
 STORED = [
     *(f"figures/quickstart{suffix}" for suffix in (".png", ".svg", ".csv", ".json")),

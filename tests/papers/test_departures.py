@@ -8,9 +8,9 @@ import pytest
 from fwexp.experiments import FIGURES, PAPERS, Paper
 from fwexp.papers.declarations import STAND_IN
 from fwexp.papers.figure_pipeline import configs_of
-from fwexp.papers.reproduce import departures
-from fwexp.papers.reproduce.published_faults import DIFFERENCES
 from tests.pages import ROOT
+from tools import departures
+from tools.published_faults import DIFFERENCES
 
 RUN = {"dataset": {"name": "ocr", "split": "ocr"}, "solver": {}, "lam": 0.1, "max_passes": 50.0, "gap_tol": 0.0, "time_limit": None}
 ABOUT = {

@@ -22,20 +22,20 @@ from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed
 from fwexp.experiments import FIGURES
 from fwexp.files.owned import RECORD, check_folder
 from fwexp.files.processes import this_process
-from fwexp.papers import figure_files, figure_pipeline, origin
+from fwexp.papers import figure_files, figure_pipeline, origin, plan
 from fwexp.papers.claims.verdict_records import save
+from fwexp.papers.plan import GUESS, OVERHEAD, SMOKE_GUESS, Durations, Step
 from fwexp.papers.report import build as building
-from fwexp.papers.reproduce import plan, publish
-from fwexp.papers.reproduce.plan import GUESS, OVERHEAD, SMOKE_GUESS, Durations, Step
-from fwexp.papers.reproduce.published_faults import faults, faults_of
 from fwexp.plots import style
 from fwexp.plots.image_overlays import EXTRA, MISSED, RIGHT, SIDES
 from fwexp.run import sweep
 from fwexp.run.config import run_key
-from fwexp.store import archive
 from fwexp.store.provenance import provenance
 from fwexp.store.run_store import StoredRun
 from tests.papers.drawn_store import CLAIMS, COMMIT, draw, picture, recorded
+from tools import publish
+from tools.archive_runs import write
+from tools.published_faults import faults, faults_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "results" / "published"
@@ -114,7 +114,7 @@ def test_the_archive_of_the_checkout_has_the_times(tmp_path, monkeypatch, capsys
     (tmp_path / "runs.tar.xz").write_bytes(plan.PUBLISHED_RUNS.read_bytes()[:10000])
     monkeypatch.setattr(plan, "PUBLISHED_RUNS", tmp_path / "runs.tar.xz")
     assert plan.published_runs() == []
-    assert capsys.readouterr().err.startswith("no times of published runs: archive must be a file that fwexp publish --archive wr")
+    assert capsys.readouterr().err.startswith("no times of published runs: archive must hold runs with")
     monkeypatch.setattr(plan, "PUBLISHED_RUNS", tmp_path / "none")
     assert plan.published_runs() == []
 
@@ -184,7 +184,7 @@ def test_it_runs_draws_and_concludes(tmp_path, monkeypatch, capsys):
     assert "plotly, which is not installed" in captured.err
     assert main(line) == 0
     assert "0 runs are missing\n" in capsys.readouterr().out
-    archive.write(store.find_runs(tmp_path), tmp_path / "runs.tar.xz")
+    write(store.find_runs(tmp_path), tmp_path / "runs.tar.xz")
     assert main([*line[:-1], "--archive", f"{tmp_path}/runs.tar.xz", "--dry-run", f"results_dir={tmp_path}/again"]) == 0
     assert "0 runs are missing\n" in capsys.readouterr().out
     assert not (tmp_path / "again").exists()
@@ -229,8 +229,8 @@ def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path):
         name for name in changed if not name.startswith(("figures/quickstart", "provenance", "README", "reproduced", RECORD))
     ]
     about = json.loads((folder / "provenance.json").read_text())
-    assert [(each["parts"], each["command"]) for each in about["since"]] == [(["quickstart"], "fwexp publish quickstart")]
-    assert "Published again: quickstart, by `fwexp publish quickstart` on" in (folder / "README.md").read_text()
+    assert [(each["parts"], each["command"]) for each in about["since"]] == [(["quickstart"], "make publish quickstart")]
+    assert "Published again: quickstart, by `make publish quickstart` on" in (folder / "README.md").read_text()
     publish.publish(results, folder, ["quickstart"])
     assert len(json.loads((folder / "provenance.json").read_text())["since"]) == 1
     with pytest.raises(OptionError, match=r"there is nothing to publish: no figure of review in .* is drawn from the full runs"):
@@ -438,7 +438,7 @@ def test_publishing_what_no_commit_made_says_so(dirty, name, tmp_path, monkeypat
     monkeypatch.setattr(origin, "provenance", lambda: provenance() | {"git": git})
     monkeypatch.setattr(publish, "all_claims", dict)
     draw(tmp_path / "results", "quickstart", origin.commit_of({"git": git}))
-    assert main(["publish", f"results_dir={tmp_path}/results", f"published={tmp_path}/there"]) == 0
+    assert publish.main([f"results_dir={tmp_path}/results", f"published={tmp_path}/there"]) == 0
     said = f"{tmp_path}/there: runs or drawings are of {name}, expected commits of a checkout without changes\n"
     assert capsys.readouterr().err == said
     assert f"Runs are of {name},\ndrawings of {name}." in (tmp_path / "there/README.md").read_text()
@@ -511,7 +511,7 @@ def test_what_is_committed_belongs_to_what_there_is(path):
 
 def test_what_is_committed_is_whole_and_of_one_commit():
     assert faults(PUBLISHED) == []
-    check_folder(PUBLISHED)  # or `fwexp publish` would replace nothing; `drawn_store.recorded` records what was edited by hand
+    check_folder(PUBLISHED)  # or `make publish` would replace nothing; `drawn_store.recorded` records what was edited by hand
 
 
 def test_readme_shows_what_is_published():
@@ -542,12 +542,6 @@ def test_without_figures_there_is_nothing_to_publish(tmp_path):
             "unknown flag of fwexp reproduce '--dry' (did you mean '--dry-run'?); accepted: --archive, --dry-run, --preset",
         ),
         (["reproduce", "--preset", "huge"], "unknown preset 'huge'; accepted: full, smoke"),
-        (["publish", "--dry-run"], "unknown flag of fwexp publish '--dry-run'"),
-        (
-            ["publish", "fig1"],
-            "unknown part of what is published 'fig1'; accepted: crf, horses, icml2013, icml2016, lecture",
-        ),
-        (["publish", "preset=full"], "unknown key of fwexp publish 'preset'; accepted: data_dir, published, results_dir"),
     ],
 )
 def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeypatch):
@@ -556,4 +550,19 @@ def test_what_is_wrong_is_one_line(arguments, message, capsys, tmp_path, monkeyp
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--dry-run", "unknown flag of make publish '--dry-run'"),
+        ("fig1", "unknown part of what is published 'fig1'; accepted: crf, horses, icml2013, icml2016, lecture"),
+        ("preset=full", "unknown key of make publish 'preset'; accepted: data_dir, published, results_dir"),
+    ],
+)
+def test_wrong_arguments_of_publish_are_named(argument, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OptionError, match=f"^{re.escape(message)}"):
+        publish.main([argument])
     assert list(tmp_path.iterdir()) == []

@@ -4,17 +4,15 @@ import shutil
 
 import pytest
 from hydra.core.config_store import ConfigStore
-from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
 from fwexp.methods import ALIASES, methods
 from fwexp.options import without_later_defaults
-from fwexp.run import command, hydra_errors, sweep
+from fwexp.run import command, composition, hydra_errors, sweep
 from fwexp.run import config as config_module
 from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, quote, run_key
-from fwexp.run.hydra_parts import Parts
 from fwexp.solvers import SOLVERS
 from fwexp.tasks.train import Train
 
@@ -239,17 +237,16 @@ def test_wrong_places_are_named(changes, message):
 @pytest.mark.parametrize("group", [pytest.param("solver", marks=pytest.mark.slow), "dataset"])
 def test_every_name_composes_and_no_other_is_offered(group):
     names = {"solver": {*SOLVERS, *methods(), *ALIASES}, "dataset": set(DATASETS)}[group]
-    with sweep.hydra_loader() as loader:
-        assert set(loader.get_group_options(group)) == names == config_module.names(group)
-        part = Parts(loader).part
+    with composition.composing() as composed:
+        assert set(composed.names(group)) == names == config_module.names(group)
         for name in names:
             called = name
             if group == "solver":
                 called = methods()[name].solver if name in methods() else ALIASES[name]
-            composed = loader.load_configuration("config", [f"{group}={name}"], RunMode.RUN)[group]
-            assert composed.name == called
-            assert part(group, name) in (None, OmegaConf.to_container(composed))
-        assert part(group, {"solver": "bcfw_gap", "dataset": "ocr"}[group]) is not None
+            chosen = composed.compose([f"{group}={name}"])[group]
+            assert chosen.name == called
+            assert composed.part(group, name) in (None, OmegaConf.to_container(chosen))
+        assert composed.part(group, {"solver": "bcfw_gap", "dataset": "ocr"}[group]) is not None
 
 
 @pytest.mark.slow
@@ -257,7 +254,7 @@ def test_every_name_composes_and_no_other_is_offered(group):
 def test_every_option_of_every_group_composes(group):
     """Each name of the group, and each option of what it names, is known to the schema with the default of its dataclass."""
     known = {"solver": SOLVERS, "dataset": DATASETS}[group]
-    with sweep.hydra_loader():  # `expand` reads each file once
+    with composition.composing():  # `expand` reads each file once
         for name in known:
             defaults = dataclasses.asdict(known[name].Options())
             config = canonical(with_one(group, name, **defaults))
@@ -284,7 +281,7 @@ def conf(tmp_path, monkeypatch):
     folder = tmp_path / "conf"
     shutil.copytree(conf_dir(), folder)
     # Modules, not their names: one that was imported only now would keep the folder for good.
-    for module in (config_module, sweep, command, hydra_errors):
+    for module in (config_module, composition, command, hydra_errors):
         monkeypatch.setattr(module, "conf_dir", lambda: folder)
     return folder
 

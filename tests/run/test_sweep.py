@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hydra.types import RunMode
 
 import fwexp
 from fwexp import store
@@ -17,6 +16,7 @@ from fwexp.data.dataset import Dataset
 from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed, UserError
 from fwexp.files import locks
 from fwexp.run import execution, launching, runner, sweep, work
+from fwexp.run.composition import composing
 from fwexp.run.config import canonical, run_key
 from tests.test_cli import letters
 
@@ -173,9 +173,9 @@ def test_what_a_preset_says_of_a_solver_holds_for_whichever_is_chosen(preset, st
     chosen = preset(f"{stated}\nhydra: {{sweeper: {{grids: {grids}}}}}")
     configs = sweep.expand(chosen)
     assert [config["solver"]["sampling"] for config in configs] == sampling
-    with sweep.hydra_loader() as loader:
+    with composing() as composition:
         for config, given in zip(configs, (["solver=bcfw_perm", "seed=0"], ["solver=bcpfw_gap", "seed=1"]), strict=True):
-            composed = loader.load_configuration("config", [*chosen, "dataset=ocr", *given], RunMode.RUN)
+            composed = composition.compose([*chosen, "dataset=ocr", *given])
             assert config == canonical({key: composed[key] for key in composed if key != "hydra"})
 
 

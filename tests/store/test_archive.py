@@ -9,12 +9,13 @@ import pytest
 from fwexp import store
 from fwexp.errors import ParameterError
 from fwexp.store import archive
+from tools.archive_runs import write
 
 
 @pytest.fixture
 def path(tmp_path, config, make_result):
     store.save(make_result(), config, tmp_path / "store")
-    archive.write(store.find_runs(tmp_path / "store"), tmp_path / "runs.tar.xz")
+    write(store.find_runs(tmp_path / "store"), tmp_path / "runs.tar.xz")
     return tmp_path / "runs.tar.xz"
 
 
@@ -32,7 +33,10 @@ def pack(path, contents):
 
 
 def check_refused(path, reason, tmp_path):
-    with pytest.raises(ParameterError, match=rf"archive must be a file that fwexp publish --archive wrote, got .* \(.*{reason}"):
+    with pytest.raises(
+        ParameterError,
+        match=rf"archive must hold runs with their checksums, got .* \(.*{reason}",
+    ):
         archive.restore(path, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

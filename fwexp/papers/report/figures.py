@@ -24,7 +24,7 @@ OTHERS, YOURS = "others", "yours"
 """The names of the pages of figures that belong to no paper: of ours, and of a person's own."""
 
 PUBLISHED = "published"
-"""Instead of a preset: a figure that ``fwexp publish`` wrote below the store, of which a checkout has ours."""
+"""Instead of a preset: a figure that ``make publish`` wrote below the store, of which a checkout has ours."""
 
 WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels of small pictures, by folder
 MOST_PIXELS = 5e7  # of a picture: five times the pixels of one

@@ -1,4 +1,4 @@
-"""Small copies of the reproduced results, for the repository: pictures, numbers, verdicts, and their provenance.
+"""Small copies of the reproduced results, for the repository: ``make publish``.
 
 Smaller than in the store: pictures are half as wide and high, with all colours, and have no SVG; tables of numbers no keys or
 commits, four digits, and at most `POINTS` positions per curve, the first and the last among them; records of runs and verdicts
@@ -8,17 +8,20 @@ have the first 12 digits of keys, which ``fwexp ls key=...`` takes.
 import datetime
 import io
 import json
+import math
 import os
 import re
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from fwexp.commands.arguments import Arguments, command
 from fwexp.driver.progress import print_line
-from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.errors import OptionError, exit_code, unknown
 from fwexp.files import folders, owned
 from fwexp.files.folders import exists, is_file
 from fwexp.papers.claims import all_claims, check_all, shown_by
@@ -26,11 +29,13 @@ from fwexp.papers.claims.verdict import told
 from fwexp.papers.claims.verdict_records import read, tally, verdicts
 from fwexp.papers.declarations import FIGURES, PAPERS, papers_by_id
 from fwexp.papers.figure_files import PICTURE, TABLE, paths, read_file, read_record, sealed
-from fwexp.papers.figure_pipeline import configs_of
 from fwexp.papers.origin import commit_of
 from fwexp.papers.report.figures import Drawn, drawn
-from fwexp.papers.reproduce import departures
-from fwexp.papers.reproduce.published_faults import (
+from fwexp.plots.frames import spread
+from fwexp.store.records import Damaged
+from tools import departures
+from tools.archive_runs import archive_runs, check_target
+from tools.published_faults import (
     DIFFERENCES,
     DIGITS,
     DROPPED,
@@ -39,26 +44,29 @@ from fwexp.papers.reproduce.published_faults import (
     PEERS_PART,
     commits_of_drawings,
     commits_of_runs,
+    faults,
     faults_of,
     is_current,
+    part_of,
+    parts,
     read_json,
 )
-from fwexp.plots.frames import spread
-from fwexp.store.records import Damaged
 
 KIND = "published results"
 POINTS = 12
+USAGE = """\
+usage: python -m tools.publish [PART ...] [--archive FILE] [results_dir=DIR] [published=DIR]
 
+Copy results into a folder to commit (default: results/published), with their provenance: small copies of the figures of full runs,
+the verdicts on the claims, and the comparison with other tools. Runs nothing; replaces the contents of the folder. Prints which
+results it leaves out because they are damaged, and which were made at another commit.
 
-def parts() -> list[str]:
-    """Return the parts that can be published one by one: papers, figures of none, and ``peers``."""
-    FIGURES.load_all()
-    return [*sorted({part_of(name) for name in FIGURES} | set(PAPERS)), PEERS_PART]
-
-
-def part_of(name: str) -> str:
-    """Return the part that a figure belongs to: its paper, where it has one."""
-    return name.partition("/")[0]
+  --archive FILE   write records and traces of all runs behind the copies to one file, with keys and checksums, for a data
+                   archive: `fwexp claims --archive FILE` decides from it alone, and `fwexp reproduce --archive FILE` draws the
+                   figures without making these runs; an existing file is replaced
+  PART   icml2013, icml2016, lecture, review, horses, pose, quickstart or peers: copy only these figures and the claims of this
+         paper, and leave the rest of the folder as it is
+"""
 
 
 def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = (), *, verbose: bool = False) -> list[Path]:
@@ -122,52 +130,6 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = (), *, verb
         (temporary / "README.md").write_text(gallery(temporary), encoding="utf-8")
         (temporary / DIFFERENCES).write_text(departures.page(temporary), encoding="utf-8")
     return sorted(path for path in folder.rglob("*") if is_file(path))
-
-
-def archive_runs(results_dir: Path, target: Path, chosen: Sequence[str] = ()) -> list[str]:
-    """Write the stored runs of figures and claims of the `parts` to an archive; return their keys.
-
-    Weights are those of the runs that figures take as they are, for predictions or timings; see `Figure.shows`.
-
-    Raises
-    ------
-    ParameterError
-        A run of a figure is not stored any more, or damaged.
-    """
-    from fwexp import store
-    from fwexp.papers.claims.verdict_records import needed
-    from fwexp.store import archive
-
-    wanted = set(chosen or parts())
-    FIGURES.load_all()
-    figures = {one.figure.name: set(one.record["runs"]) for one in drawn(results_dir) if one.preset == "full"}
-    drawings = set().union(*(keys for name, keys in figures.items() if part_of(name) in wanted))
-    claims = [claim for claim in all_claims().values() if papers_by_id()[claim.paper].name in wanted]
-    keys = drawings.union(*map(needed, claims))
-    runs = [run for run in store.find_runs(results_dir) if run.key in keys]
-    if lacking := sorted(drawings - {run.key for run in runs}):
-        shown = ", ".join(key[:DIGITS] for key in lacking[:3])
-        raise ParameterError(f"results_dir must hold all runs of its figures, got none or a damaged one of {shown}")
-    opened = [figure for figure in FIGURES.values() if figure.shows and figure.has_runs]
-    with_weights = {store.key_of(config) for figure in opened for config in configs_of(figure, "full")}
-    try:
-        return archive.write(runs, target, with_weights)
-    except Damaged as error:
-        raise ParameterError(
-            f"runs must be as they were stored to be archived, got {error}; fwexp ls names damaged ones"
-        ) from error
-
-
-def check_target(target: Path, folder: Path) -> None:
-    """Refuse an archive that cannot be written, or that would lie among the copies.
-
-    Raises
-    ------
-    ParameterError
-    """
-    place = target.resolve()
-    if folders.is_folder(target) or not folders.is_folder(place.parent) or folder.resolve() in place.parents:
-        raise ParameterError(f"archive must be a file in a folder that exists, outside {folder}, got {str(target)!r}")
 
 
 def _compared(results_dir: Path) -> dict[str, tuple[dict[str, bytes], dict]]:
@@ -281,7 +243,7 @@ def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str
     seconds = {run.key: run.record.get("time") or 0.0 for run in runs}
     by_figure = {drawing.figure.name: [seconds[key] for key in drawing.record["runs"] if key in seconds] for drawing in figures}
     return {
-        "command": " ".join(["fwexp publish", *chosen]),
+        "command": " ".join(["make publish", *chosen]),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": commit_of(now),
         "versions": {"python": now["python"], **now["versions"]},
@@ -377,3 +339,31 @@ def escaped(text: str) -> str:
 def write_json(path: Path, content: Mapping) -> None:
     """Write a file."""
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@command("make publish", USAGE, words=math.inf, offers=parts, flags={"--archive": ()}, keys=("published",))
+def main(given: Arguments) -> int:
+    """Publish, and return the exit code.
+
+    Raises
+    ------
+    UserError
+        Unknown parts or keys; no figure is drawn.
+    """
+    folder = Path(given.keys.get("published", "results/published"))
+    results_dir = folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
+    target = Path(given.flags["--archive"]) if "--archive" in given.flags else None
+    if target:
+        check_target(target, folder)
+    paths = publish(results_dir, folder, given.words, verbose=True)
+    print(f"{folder}: {len(paths)} files, {sum(path.stat().st_size for path in paths) / 1e6:.2f} MB")
+    if target:
+        keys = archive_runs(results_dir, target, given.words)
+        print(f"{target}: {len(keys)} runs, {target.stat().st_size / 1e6:.2f} MB")
+    for fault in faults(folder):
+        print_line(f"{folder}: {fault}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code("fwexp", lambda: main(sys.argv[1:])))

@@ -15,7 +15,7 @@ from fwexp.papers.declarations import FIGURES, Figure
 GUESS, SMOKE_GUESS = 60.0, 3.0
 """Seconds of a run of which no stored run tells anything, where no figure is drawn of it, and of one of the smoke presets."""
 
-PUBLISHED_RUNS = Path(__file__).parents[3] / "results" / "runs.tar.xz"
+PUBLISHED_RUNS = Path(__file__).parents[2] / "results" / "runs.tar.xz"
 """The archive of the published runs, in a checkout."""
 
 OVERHEAD = 1.6
@@ -95,12 +95,13 @@ def plan(results_dir, preset: str = "full", archived: Sequence = (), timed: Sequ
     """
     from fwexp import store
     from fwexp.run import sweep
+    from fwexp.run.composition import composing
     from fwexp.store.keys import key_of
 
     runs = [*store.find_runs(results_dir), *archived]
     estimates, done = [Durations(runs), Durations(timed)], {run.key for run in runs}
     steps = []
-    with sweep.hydra_loader():  # for all of them, so that each file is read once
+    with composing():  # for all of them, so that each file is read once
         for name, figure in experiments():
             runs_nothing = figure is not None and not figure.has_runs
             configs = [] if runs_nothing else sweep.expand([f"+experiment={name}"], preset=preset)

@@ -27,7 +27,7 @@ KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions"
 PEERS_PART = "peers"
 PEERS = ("liblinear", "dlib", "crfsuite")  # the tools that `benchmarks.peers` compares with
 DIFFERENCES = "reproduced.md"
-"""The page that `fwexp.papers.reproduce.departures` writes."""
+"""The page that `tools.departures` writes."""
 CLAIM = {
     **dict.fromkeys(("id", "paper", "statement", "place", "criterion", "changed", "figure", "verdict", "why"), str),
     "parts": dict,
@@ -47,6 +47,17 @@ RUNS = {"stored": int, "stale": dict, "solver_hours": float, "first": str | None
 RUNS |= {"cores": list, "threads": list, "figures": dict}
 FIGURE = {**dict.fromkeys(KEPT, str), **dict.fromkeys(("versions", "runs", "files"), dict), "format": int}
 SMALL = (".png", ".md", ".csv", ".json")
+
+
+def parts() -> list[str]:
+    """Return the parts that can be published one by one: papers, figures of none, and ``peers``."""
+    FIGURES.load_all()
+    return [*sorted({part_of(name) for name in FIGURES} | set(PAPERS)), PEERS_PART]
+
+
+def part_of(name: str) -> str:
+    """Return the part that a figure belongs to: its paper, where it has one."""
+    return name.partition("/")[0]
 
 
 def faults(folder: Path) -> list[str]:

@@ -9,8 +9,8 @@ from fwexp.data import DATASETS
 from fwexp.papers.claims.verdict_records import read, tally
 from fwexp.papers.declarations import FIGURES, PAPERS, STAND_IN, Figure, Paper
 from fwexp.papers.figure_pipeline import configs_of
-from fwexp.papers.reproduce.plan import duration
-from fwexp.papers.reproduce.published_faults import read_json
+from fwexp.papers.plan import duration
+from tools.published_faults import read_json
 
 UNBOUNDED = 100_000
 """Passes from which on they are no budget: the time limit ends before."""
@@ -21,7 +21,7 @@ OURS = "generated here"
 
 def page(folder: Path) -> str:
     """Return the page, in Markdown, on a folder of published results."""
-    from fwexp.run import sweep
+    from fwexp.run.composition import composing
 
     about = read_json(folder / "provenance.json") or {}
     lines = ["# What is reproduced, and how it differs", ""]
@@ -35,7 +35,7 @@ def page(folder: Path) -> str:
             lines.append(f"| {paper.title} | {len(records)} | {tally(records)} |")
     FIGURES.load_all()
     made = _published_runs(about)
-    with sweep.hydra_loader():  # for all of them, so that each file is read once
+    with composing():  # for all of them, so that each file is read once
         for paper in PAPERS.values():
             own = [figure for name, figure in FIGURES.items() if name.startswith(f"{paper.name}/") and figure.has_runs]
             figures = [(figure, _configs(figure.name)) for figure in own]
