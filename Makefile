@@ -25,7 +25,7 @@
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
-## make faults              kill sweeps at random instants, 200 times, and see that nothing is lost
+## make faults              kill, stop and signal sweeps at random instants, and see that nothing is lost
 ## make lint                check the style, words of texts, types of the public API and layers; make format mends the style
 ## make venv                install the pinned packages into .venv (all targets do so where needed); make venv-dev those of tests, too
 ## make lock                renew requirements.lock and requirements-dev.lock, and check that all systems have their wheels

@@ -78,6 +78,12 @@ def test_a_kill_at_any_instant_of_a_save_loses_nothing(tmp_path, config, make_re
         (["kills", "--kills", "2", "--launchers", "basic"], "basic: 2 kills, nothing lost, nothing damaged, nothing left over"),
         (["together", "--kills", "1"], "three sweeps at once, 1 times one of them killed: every run is there, none was done twice"),
         (["bits", "--step", "211"], "flipped bits, each found, and its run named and redone alone"),
+        (["schemes", "--tries", "1"], "all certify the gap"),
+        (["deaths", "--tries", "3"], "no other run was lost"),
+        (["signals", "--tries", "4"], "none lost"),
+        (["hangs", "--tries", "1"], "1 runs that hang: each is a failure after its wall limit, and its sweep goes on"),
+        (["pauses", "--tries", "4"], "all stored runs stay"),
+        (["memory", "--tries", "1"], "three deaths each, one failure, the others are stored"),
     ],
 )
 def test_faults_lose_nothing(chosen, line):
