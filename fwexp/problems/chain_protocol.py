@@ -350,6 +350,11 @@ def _(problem, i, theta, c, cost, potentials):
                     potentials[first + t * width + k] += per_error * _cost(problem, i, t, k)
 
 
+@protocol.num_positions.register(ChainProblem)
+def _(problem, i):
+    return problem.label_ptr[i + 1] - problem.label_ptr[i]
+
+
 @protocol.expectation_oracle.register(ChainProblem, calls=KERNELS)
 def _(problem, i, potentials, mean, scratch):
     width = problem.width

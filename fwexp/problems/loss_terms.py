@@ -28,6 +28,7 @@ from fwexp.problems.protocol import (
     loss,
     loss_augmented_scores,
     max_oracle,
+    num_positions,
     set_dense,
     workspace,
 )
@@ -133,21 +134,20 @@ def expectations(objective, problem, i, work):
     if tau > 0.0:  # else the example has weight 0
         loss_augmented_scores(problem, i, work.theta, 1.0 / tau, objective.cost, work.potentials)
         oracle = expectation_oracle(problem, i, work.potentials[:size], work.mean[:size], work.expectation)
-        mean_loss, entropy, rounding = oracle[1], oracle[2], rounding_of(oracle[0], work.potentials, work.mean, size)
+        mean_loss, entropy, rounding = oracle[1], oracle[2], rounding_of(problem, i, oracle[0], work.potentials, size)
     return objective.cost * mean_loss + tau * (entropy - rounding), mean_loss, tau * rounding
 
 
 @inlined
-def rounding_of(log_z, potentials, mean, size):
-    """Return a bound of the rounding error of the entropy, log Z - <potentials, mean>, which cancels where these are large.
+def rounding_of(problem, i, log_z, potentials, size):
+    """Return a bound of the rounding error of the entropy, log Z - <potentials, marginals>, which cancels where these are large.
 
-    Both are sums over the positions of the example, of which there are about as many as ``mean`` sums up to.
+    Both are sums over the positions of the example, of as many potentials or twice as many.
     """
-    magnitude, positions = abs(log_z), 0.0
+    positions, largest = num_positions(problem, i), 0.0
     for j in range(size):
-        magnitude += abs(potentials[j]) * mean[j]
-        positions += mean[j]
-    return ROUNDING * (1.0 + positions) * magnitude
+        largest = max(largest, abs(potentials[j]))
+    return ROUNDING * (1.0 + positions) * (abs(log_z) + positions * largest)
 
 
 @inlined

@@ -154,7 +154,7 @@ def _steps(problem, objective, iterate, averages, work, trial, order, lam, max_c
 def ell_of(objective, problem, i, potentials, mean, scratch):
     """Return n ell_i of the distribution with these log-potentials, rounded down, and set ``mean`` to its expected parts."""
     log_z, mean_loss, entropy = expectation_oracle(problem, i, potentials, mean, scratch)
-    rounding = rounding_of(log_z, potentials, mean, len(potentials))
+    rounding = rounding_of(problem, i, log_z, potentials, len(potentials))
     return objective.cost * mean_loss + tau_of(objective, problem, i) * (entropy - rounding)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp.problems.loss_terms import expectations, make_objective, soft_workspace
 from tests import certificates, small_problems
 
 SCALES = [(1e6, 1e-6), (1e4, 1e-9)]  # of the features, and lam
@@ -35,6 +36,26 @@ def test_certificates_hold_in_extended_precision(seed, monkeypatch):
     """Without a bound of rounding errors, each of these problems has a dual above the minimum."""
     small_problems.run_in_plain_python(monkeypatch)
     assert not any(certificates.faults(seed).values())
+
+
+@pytest.mark.parametrize("seed", [6, 24, 32])
+def test_the_entropy_of_large_scores_is_rounded_down(seed, monkeypatch):
+    """One labeling has nearly all of the weight, so that the entropy vanishes; it is a difference of sums as large as 1e18."""
+    small_problems.run_in_plain_python(monkeypatch)
+    rng = np.random.default_rng(seed)
+    problem = fwexp.chain_problem([rng.normal(size=(40, 2))], [rng.integers(0, 3, 40)], num_states=3)
+    work = soft_workspace(problem)
+    work.theta[:] = rng.normal(size=len(work.theta)) * 1e17
+    assert expectations(make_objective("log", 1.0), problem, 0, work)[0] <= 0.0
+
+
+@pytest.mark.parametrize("seed", [12, 57, 118, 224])
+def test_the_minimum_is_found_by_enumeration(seed):
+    instance = certificates.instance_of(seed)
+    assert certificates.is_small(instance)
+    w, bound = certificates.minimiser(instance, np.zeros(instance.problem.d))
+    value, error = certificates.primal(instance, w)
+    assert abs(value - bound) <= 4.0 * error + 16.0 * certificates.EPS * value
 
 
 def test_sag_keeps_its_weights_when_their_factor_vanishes(monkeypatch):

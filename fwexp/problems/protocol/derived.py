@@ -129,6 +129,16 @@ def _(problem):
 
 
 @dispatched
+def num_positions(problem, i):
+    """Return how many variables a labeling of example i has."""
+
+
+@num_positions.register(object)
+def _(problem, i):
+    return 1
+
+
+@dispatched
 def loss_weight(problem, i, y):
     """Return how much L_i(y) counts in the mean loss of predictions: 1, unless the error of a set is a ratio of two sums."""
 
