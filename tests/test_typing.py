@@ -49,6 +49,10 @@ def test_public_functions_have_types():
     assert {function.__qualname__: names for function in FUNCTIONS if (names := untyped(function))} == {}
 
 
+def test_signatures_show_no_private_module():
+    assert sorted(function.__qualname__ for function in FUNCTIONS if "._" in str(inspect.signature(function))) == []
+
+
 def test_type_checkers_find_every_name_of_the_package():
     nodes = ast.parse((ROOT / "fwexp" / "__init__.pyi").read_text()).body
     imports = {

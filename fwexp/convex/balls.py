@@ -56,7 +56,7 @@ class LpBall(Sized):
         x = self._in(x)
         return x is not None and self._norm(x) <= self.radius * (1.0 + ROUNDING)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         direction = rng.standard_normal(self.dim)
         return direction * (self.radius * rng.random() ** (1.0 / self.dim) / self._norm(direction))
 
@@ -105,7 +105,7 @@ class GroupBall(ConvexSet):
         x = self._in(x)
         return x is not None and bool(self._norms(x).sum() <= self.radius * (1.0 + ROUNDING))
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         x, shares = rng.standard_normal(self.dim), rng.dirichlet(np.ones(len(self.groups) + 1))[:-1]
         return x * (self.radius * shares / self._norms(x))[self._group]
 
@@ -123,7 +123,7 @@ class Sorted(ConvexSet):
 
     ordered: np.ndarray
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         return sum(weight * rng.permutation(self.ordered) for weight in rng.dirichlet(np.ones(5)))
 
     @property

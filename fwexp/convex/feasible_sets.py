@@ -80,7 +80,7 @@ class ConvexSet(ABC):
         """Return whether x lies in the set, up to rounding."""
 
     @abstractmethod
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         """Return a point of the set."""
 
     @property
@@ -196,7 +196,7 @@ class Simplex(Sized):
         slack = ROUNDING * self.radius
         return x is not None and bool(x.min() >= -slack and abs(x.sum() - self.radius) <= slack)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         return self.radius * rng.dirichlet(np.ones(self.dim))
 
     @property
@@ -246,7 +246,7 @@ class L1Ball(Sized):
         x = self._in(x)
         return x is not None and bool(np.abs(x).sum() <= self.radius * (1.0 + ROUNDING))
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         size = rng.dirichlet(np.ones(self.dim + 1))[:-1]  # the last one is the rest of the radius
         return self.radius * size * rng.choice([-1.0, 1.0], self.dim)
 
@@ -280,7 +280,7 @@ class L2Ball(Sized):
         x = self._in(x)
         return x is not None and bool(np.linalg.norm(x) <= self.radius * (1.0 + ROUNDING))
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         direction = rng.standard_normal(self.dim)
         return direction * (self.radius * rng.random() ** (1.0 / self.dim) / np.linalg.norm(direction))
 
@@ -317,7 +317,7 @@ class Box(ConvexSet):
         slack = ROUNDING * max(np.abs(self.lower).max(), np.abs(self.upper).max())
         return x is not None and bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         return rng.uniform(self.lower, self.upper)
 
     @property
@@ -386,7 +386,7 @@ class Product(ConvexSet):
         x = self._in(x)
         return x is not None and all(factor.contains(piece) for factor, piece in self._pieces(x))
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         return np.concatenate([factor.random(rng) for factor in self.factors])
 
     @property

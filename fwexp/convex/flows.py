@@ -76,7 +76,7 @@ class UnitFlow(ConvexSet):
         net[self._sink] += 1.0
         return bool(np.abs(net).max() <= slack)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         return sum(weight * self.atom(rng.random(self.dim)).values for weight in rng.dirichlet(np.ones(5)))
 
     @property

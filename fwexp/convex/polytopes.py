@@ -44,7 +44,7 @@ class KSparse(Sized):
         most = self.radius * (1.0 + ROUNDING)
         return x is not None and bool(np.abs(x).max() <= most and np.abs(x).sum() <= self.k * most)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         weights, x = rng.dirichlet(np.ones(5)), np.zeros(self.dim)
         for weight in weights:
             self.atom(rng.standard_normal(self.dim)).add_to(x, weight)
@@ -81,7 +81,7 @@ class Birkhoff(ConvexSet):
         X = x.reshape(self.n, self.n)
         return bool(max(np.abs(X.sum(axis=0) - 1.0).max(), np.abs(X.sum(axis=1) - 1.0).max()) <= ROUNDING * self.n)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         x = np.zeros((self.n, self.n))
         for weight in rng.dirichlet(np.ones(5)):
             x[np.arange(self.n), rng.permutation(self.n)] += weight
@@ -123,7 +123,7 @@ class Hull(ConvexSet):
         rows = np.vstack((self.points.T / scale, np.ones(len(self.points))))
         return bool(nnls(rows, np.append(x / scale, 1.0))[1] <= 10 * ROUNDING)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         return rng.dirichlet(np.ones(self.num_atoms)) @ self.points
 
     @property
@@ -186,7 +186,7 @@ class Oracle(ConvexSet):
         x = self._in(x)
         return x is not None and (self._contains is None or bool(self._contains(x.reshape(self.shape))))
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         atoms = [self.atom(rng.standard_normal(self.dim)).dense(self.dim) for _ in range(5)]
         return rng.dirichlet(np.ones(5)) @ np.array(atoms)
 

@@ -53,7 +53,7 @@ class Spectrahedron(ConvexSet):
             return False
         return bool(np.linalg.eigvalsh(0.5 * (X + X.T))[0] >= -slack)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         factor = rng.standard_normal((self.n, self.n))
         X = factor @ factor.T
         return (X * (self.radius / np.trace(X))).ravel()
@@ -101,7 +101,7 @@ class NuclearBall(ConvexSet):
     def _singular(self, x):
         return np.linalg.svd(x.reshape(self.m, self.n), compute_uv=False)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         x = rng.standard_normal(self.dim)
         return x * (self.radius * rng.random() / self._singular(x).sum())
 

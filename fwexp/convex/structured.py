@@ -97,7 +97,7 @@ class ChainPolytope(ConvexSet):
         cost = np.r_[np.zeros(rows.shape[1]), np.ones(2 * len(right))]
         return bool(linprog(cost, A_eq=both, b_eq=right).fun <= 1e-6 * self.length)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         return self.soften(rng.standard_normal(self.dim))
 
     @property
@@ -147,7 +147,7 @@ class MatchingPolytope(ConvexSet):
         Z = x.reshape(self.rows, self.columns)
         return bool(max(Z.sum(axis=0).max(), Z.sum(axis=1).max()) <= 1.0 + ROUNDING)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
         return sum(weight * self.atom(rng.standard_normal(self.dim)).values for weight in rng.dirichlet(np.ones(5)))
 
     @property

@@ -136,7 +136,7 @@ class Shards(CallbackProblem):
         self._parts.pop(k).release()
         self._load(k)
 
-    def ask(self, k: int, name: str, *args: Any) -> Future:
+    def ask(self, k: int, name: str, *args: Any) -> "Future":
         """Ask a part; return the future of its answer."""
         answer = self._answer_or_fault(self._answer(k, self._parts[k], self._places[k], name, args))
         return asyncio.run_coroutine_threadsafe(answer, self.client.loop.asyncio_loop)
@@ -219,7 +219,7 @@ class Shards(CallbackProblem):
                 break
         return {k: answer for k, answer in answers.items() if not isinstance(answer, worker.Lost)}
 
-    def result(self, k: int, future: Future, stop: Callable[[], bool] | None = None) -> Any:
+    def result(self, k: int, future: "Future", stop: Callable[[], bool] | None = None) -> Any:
         """Return an answer of a part, a TimeoutError after patience."""
         end = time.monotonic() + self.patience
         while True:

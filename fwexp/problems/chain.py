@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.jit.compilation import inlined
@@ -43,7 +42,7 @@ from fwexp.problems.features import (
 )
 from fwexp.problems.rows import packed_gram, renumbered
 from fwexp.problems.subsets import PER_EXAMPLE, sliceable
-from fwexp.types import Loss, SetOfExamples, Weights
+from fwexp.types import ArrayLike, Loss, SetOfExamples, Weights
 
 LOSSES = ("share", "errors")
 

@@ -11,7 +11,6 @@ lam/2 ||w||^2 is (lam/2)/2 ||u||^2.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import oracle_part
@@ -26,7 +25,7 @@ from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeature
 from fwexp.problems.rows import row_norms_sq
 from fwexp.problems.simplex_blocks import to_best_shares
 from fwexp.problems.subsets import PER_EXAMPLE, sliceable
-from fwexp.types import Rescaling, SetOfExamples, Weights
+from fwexp.types import ArrayLike, Rescaling, SetOfExamples, Weights
 
 RESCALING = ("margin", "slack")
 ROUNDING = 1e-15  # of scores: a smaller gap of a block is none

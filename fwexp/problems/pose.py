@@ -18,7 +18,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_positive_scale, check_scale
@@ -26,7 +25,7 @@ from fwexp.problems import protocol
 from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list, check_scale_of
 from fwexp.problems.constraints import constrained
 from fwexp.problems.subsets import PER_EXAMPLE, sliceable
-from fwexp.types import SetOfExamples, Weights
+from fwexp.types import ArrayLike, SetOfExamples, Weights
 
 DEFORMATIONS = 4  # weights of an edge: of r^2, r, s^2, s
 ROOT, UNKNOWN = -1, -1

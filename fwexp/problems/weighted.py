@@ -9,7 +9,6 @@ F_i', are multiplied by c_i.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
@@ -43,7 +42,7 @@ from fwexp.problems.protocol import (
     with_inputs,
 )
 from fwexp.problems.subsets import Examples, sliceable
-from fwexp.types import Problem, SetOfExamples
+from fwexp.types import ArrayLike, Problem, SetOfExamples
 
 
 @sliceable()
