@@ -38,11 +38,11 @@ PLENTY = 2.0  # times what the fastest setting took to the next gap, after which
 LEAST = 0.02  # seconds of a run that is not given up
 TABLE = FILE.with_name("rule.csv")
 
-_OBSERVED = {"kap": "observed", "period": None, "refresh": False}
+_OBSERVED = {"kap": "observed", "period": None}
 _CORRECTIVE = {"sampling": "perm", "step": "corrective"}
 _GAPS = {"sampling": "gap_perm", "step": "corrective", "cache": {"F": 0.4, "nu": 0.01, "size": 8}}
 SETTINGS = {  # the first is fast as a rule, which shortens the others
-    "gaps, accelerated": _GAPS | {"accelerate": _OBSERVED | {"start": auto.START}},
+    "gaps, accelerated": _GAPS | {"accelerate": _OBSERVED | {"start": auto.START, "refresh": False}},
     "corrective, accelerated": _CORRECTIVE | {"accelerate": _OBSERVED | {"start": auto.START}},
     "gaps": _GAPS,
     "corrective": _CORRECTIVE,

@@ -57,7 +57,7 @@ SOLVER_OPTIONS = {
         {},
         {"objective": "softmax_margin", "sampling": "perm"},
         {"sampling": "gap", "refresh": 3, "accelerate": True},
-        {"sampling": "uniform", "accelerate": {"kap": 2.0, "refresh": False}},
+        {"sampling": "uniform", "accelerate": {"kap": 2.0}},
         {"sampling": "max_gap"},
         {"sampling": "cyclic"},
     ],

@@ -24,6 +24,7 @@ A new centre makes the known block gaps stale. Either all gaps are computed anew
 each centre, or (``refresh`` false) they stay until a step or the next regular refresh corrects them: fewer calls to the same gap.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,8 @@ from fwexp.blocks import active_set, projections, shrinking
 from fwexp.blocks.centres import new_centre
 from fwexp.blocks.counts import steps_of
 from fwexp.blocks.events import Event
+from fwexp.blocks.orders import BY_GAPS
+from fwexp.errors import OptionError
 from fwexp.jit.compilation import specialise
 from fwexp.options import check_flag, check_number, option
 from fwexp.problems.protocol import product, radii_sq
@@ -75,6 +78,27 @@ class AccelerateOptions:
     start: float = option(0.0, check_number, "a number >= 0", least=0.0, added_later=True)
     early: float = option(0.0, check_number, "a number >= 0", least=0.0, added_later=True)
     refresh: bool = option(True, check_flag, added_later=True)
+
+
+def without_effect(sampling: str, cache) -> dict[str, str]:
+    """Return the fields of `AccelerateOptions` that have no effect with these options of a method, and the options they need."""
+    if sampling == "shrinking":  # Acceleration begins once rounds bring little.
+        return dict.fromkeys(("start", "early"), "other orders than sampling=shrinking")
+    return {} if sampling in BY_GAPS or cache else {"refresh": f"sampling={' or '.join(BY_GAPS)} or a cache"}
+
+
+def check_effects(owner: str, options, cache=False) -> None:
+    """Reject fields of ``options.accelerate`` that have no effect with the other options.
+
+    Raises
+    ------
+    OptionError
+        If there is one.
+    """
+    if isinstance(options.accelerate, Mapping):
+        for name, needed in without_effect(options.sampling, cache).items():
+            if getattr(AccelerateOptions(**options.accelerate), name) != getattr(AccelerateOptions, name):
+                raise OptionError(f"{owner}: accelerate.{name} goes with {needed} only, got sampling={options.sampling}")
 
 
 def acceleration_strength(radii_sq: np.ndarray, lam: float) -> float | None:

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
-from fwexp.blocks.acceleration import OBSERVED, AccelerateOptions
+from fwexp.blocks.acceleration import OBSERVED, AccelerateOptions, check_effects
 from fwexp.options import check_choice, check_integer, check_number, check_switch, choice, option
 from fwexp.problems.loss_terms import HINGE
 from fwexp.solvers.base import Solver
@@ -11,7 +11,7 @@ from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.bcfw_options import OF_PARTS, STEPS, Setting, switched
 
 # As `fwexp.solvers.auto` has it, but later, for curvatures are K times as large (`synthetic_lsp`: 22.7 passes, 23.7 if at once).
-ACCELERATE = {"kap": OBSERVED, "period": None, "start": 2.0, "refresh": False}
+ACCELERATE = {"kap": OBSERVED, "period": None, "start": 2.0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +51,9 @@ class Options:
     tau: int | None = option(None, check_integer, 1, optional=True)
     in_flight: int = option(2, check_integer, 1)
     replay: bool = choice(True, False)
+
+    def __post_init__(self) -> None:
+        check_effects("solver bcfw on workers", self)
 
     def setting(self) -> Setting:
         """Return the setting that these options choose, once none of them is open."""

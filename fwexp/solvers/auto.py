@@ -38,7 +38,7 @@ The rule:
 import dataclasses
 import math
 
-from fwexp.blocks.acceleration import LATE_STRENGTH, OBSERVED
+from fwexp.blocks.acceleration import LATE_STRENGTH, OBSERVED, without_effect
 from fwexp.options import OBJECTIVES, left_open
 from fwexp.problems import tiers
 from fwexp.problems.loss_terms import HINGE
@@ -131,6 +131,9 @@ class Auto(Choice):
         chosen = chosen | given
         if order is not None:
             chosen.pop("sampling")
+        if "accelerate" not in given and isinstance(chosen.get("accelerate"), dict):
+            idle = without_effect(chosen.get("sampling", method.Options.sampling), chosen.get("cache"))
+            chosen["accelerate"] = {name: value for name, value in chosen["accelerate"].items() if name not in idle}
         return method, check_options(method, chosen)
 
 
@@ -190,7 +193,7 @@ def best_options(problem, lam: float | None = None, iterates=None) -> dict:
         return ordered | {"accelerate": True}
     if exact:
         return {"sampling": "shrinking", "step": "exact", "accelerate": ROUNDS}
-    accelerate = {"kap": OBSERVED, "period": None, "start": START, "early": EARLY, "refresh": False}
+    accelerate = {"kap": OBSERVED, "period": None, "start": START, "early": EARLY}
     if cheap_oracle(problem):
         return ordered | {"accelerate": accelerate}
-    return {"sampling": "gap_perm", "step": "corrective", "cache": CACHE, "accelerate": accelerate}
+    return {"sampling": "gap_perm", "step": "corrective", "cache": CACHE, "accelerate": accelerate | {"refresh": False}}

@@ -47,7 +47,7 @@ from fwexp.jit.compilation import specialise
 from fwexp.problems.loss_terms import HINGE
 from fwexp.problems.protocol import has_best_block, inner, original, product, workspace
 from fwexp.solvers.base import NO_BUDGET, Budget, Point, Reason, Solver, Stop
-from fwexp.solvers.bcfw_options import OF_PARTS, STEPS, CacheOptions, Options
+from fwexp.solvers.bcfw_options import CONSTRAINED_SEARCHES, OF_PARTS, STEPS, CacheOptions, Options
 
 FIRST_ROOM = 8  # labelings that an active set has room for at first
 DRAWN_PASSES = 4  # of draws that a kernel gets at least if there is a cache
@@ -109,6 +109,9 @@ class BCFW(Solver):
         if setting.step == "exact" and not has_best_block(problem):
             why = f"{type(original(problem)).__name__} knows no best block with slack rescaling, edges, many outputs or w >= 0"
             raise OptionError(f"solver.step=exact of {self.name}: {why}; accepted here: {', '.join(STEPS[:-1])}")
+        search = getattr(self.options, "constrained_search", CONSTRAINED_SEARCHES[0])
+        if search != CONSTRAINED_SEARCHES[0] and not len(projections.constrained_indices(problem)):
+            raise OptionError(f"constrained_search={search} goes with problems that have nonnegative weights only, got one without")
         self.setting, self.work = setting, self.new_work(problem)
         self.refresh = GapRefresh(problem, setting.refresh, self.new_work)
         self.acceleration = Acceleration(problem, setting.accelerate, setting.sampling == "shrinking", setting.needs_gaps)

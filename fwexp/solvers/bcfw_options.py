@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fwexp.blocks.acceleration import AccelerateOptions
+from fwexp.blocks.acceleration import AccelerateOptions, check_effects
 from fwexp.blocks.orders import BY_GAPS, SAMPLING
 from fwexp.errors import OptionError
 from fwexp.options import check_integer, check_number, check_switch, choice, option
@@ -101,6 +101,9 @@ class Options:
     def __post_init__(self) -> None:
         if not self.line_search and self.step != "fw":
             raise OptionError(f"solver bcfw: line_search=false goes with step=fw only, got step={self.step}")
+        if not self.line_search and self.constrained_search != CONSTRAINED_SEARCHES[0]:
+            raise OptionError("solver bcfw: constrained_search goes with line_search=true only, got line_search=false")
+        check_effects("solver bcfw", self, self.cache)
 
     def setting(self) -> Setting:
         """Return the setting that these options choose."""

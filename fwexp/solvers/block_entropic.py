@@ -15,7 +15,7 @@ padded.
 
 from dataclasses import dataclass
 
-from fwexp.blocks.acceleration import AccelerateOptions
+from fwexp.blocks.acceleration import AccelerateOptions, check_effects
 from fwexp.blocks.distributions import MarginalStep, Scores, new_distributions
 from fwexp.errors import WarmStartError
 from fwexp.options import check_number, check_switch, choice, option
@@ -44,6 +44,9 @@ class Options:
     sampling: str = choice("gap_perm", "gap", "max_gap", "uniform", "perm", "cyclic")
     refresh: float = option(0.0, check_number, "a number of passes >= 0 (0 = never)", least=0.0)
     accelerate: bool | AccelerateOptions = option(False, check_switch, AccelerateOptions)
+
+    def __post_init__(self) -> None:
+        check_effects("solver block_entropic", self)
 
     def setting(self) -> Setting:
         """Return the setting that these options choose."""

@@ -185,7 +185,7 @@ def contrary(n, shared):
     return fwexp.multiclass_problem(X, np.random.default_rng(1).integers(2, size=n), 2)
 
 
-EARLY = {"kap": "observed", "period": None, "start": 1, "early": 0.25, "refresh": False}
+EARLY = {"kap": "observed", "period": None, "start": 1, "early": 0.25}
 
 
 def test_acceleration_begins_early_if_few_blocks_determine_the_weights():

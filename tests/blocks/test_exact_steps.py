@@ -22,7 +22,7 @@ from tests.small_problems import relative_error, run_in_plain_python
 BIG = 10**9
 LAM = 0.05
 GAPS = ("uniform", "perm", "cyclic", "gap", "gap_perm", "max_gap", "max_gain", "lipschitz")
-ACCELERATE = {"kap": None, "period": None, "start": 2.0, "refresh": False}
+ACCELERATE = {"kap": None, "period": None, "start": 2.0}
 
 
 def multiclass(seed, n=8, K=4, p=3, form="dense", zero=True):

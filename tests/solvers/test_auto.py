@@ -10,7 +10,19 @@ from fwexp.testing import small_chains
 RUN = {"lam": 0.01, "max_passes": 6, "gap_tol": 0}
 
 
-@pytest.mark.parametrize("given", [{}, {"iterates": ["last", "wavg"]}, {"iterate": "tavg"}, {"step": "pairwise"}, {"order": True}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"iterates": ["last", "wavg"]},
+        {"iterate": "tavg"},
+        {"step": "pairwise"},
+        {"order": True},
+        {"sampling": "uniform", "cache": False},
+        {"sampling": "shrinking"},
+    ],
+    ids=str,
+)
 def test_auto_runs_what_it_says_that_it_chose(given):
     problem = small_chains()
     given = given | ({"order": np.resize(np.arange(problem.n), 6 * problem.n)} if "order" in given else {})

@@ -1,6 +1,7 @@
 """Every option of every solver changes the run on a problem where it should, or is rejected."""
 
 import dataclasses
+import re
 from functools import cache
 
 import numpy as np
@@ -120,3 +121,30 @@ def test_options_act_or_are_rejected(name, option):
     if needs and name != "stochastic":  # whose step is the one that is needed
         with pytest.raises(OptionError, match=rf"{option} goes with {next(iter(needs))}=.* only, got "):
             run(name, option, (option, values[1]))
+
+
+ONLY_BY_GAPS = "accelerate.refresh goes with sampling=gap or gap_perm or max_gap or max_gain or a cache only, got sampling="
+NOT_IN_ROUNDS = "goes with other orders than sampling=shrinking only, got sampling=shrinking"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("bcfw", {"constrained_search": "published"}, "goes with problems that have nonnegative weights only, got one without"),
+        ("bcfw", {"constrained_search": "published", "line_search": False}, "constrained_search goes with line_search=true only"),
+        ("bcfw", {"accelerate.refresh": False}, f"solver bcfw: {ONLY_BY_GAPS}uniform"),
+        ("auto", {"accelerate.refresh": False, "sampling": "perm", "cache": False}, f"{ONLY_BY_GAPS}perm"),
+        ("block_entropic", {"accelerate.refresh": False, "sampling": "cyclic"}, f"solver block_entropic: {ONLY_BY_GAPS}cyclic"),
+        ("bcfw", {"accelerate.start": 4.0, "sampling": "shrinking"}, f"accelerate.start {NOT_IN_ROUNDS}"),
+        ("bcfw", {"accelerate.early": 4.0, "sampling": "shrinking"}, f"accelerate.early {NOT_IN_ROUNDS}"),
+    ],
+)
+def test_options_without_effect_are_rejected(name, options, message):
+    with pytest.raises(OptionError, match=re.escape(message)) as error:
+        run(name, "", *options.items())
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("options", [{"sampling": "gap"}, {"cache": True}, {"sampling": "shrinking"}], ids=str)
+def test_acceleration_need_not_refresh_gaps_that_a_run_uses(options):
+    run("bcfw", "", *options.items(), ("accelerate.refresh", False))
