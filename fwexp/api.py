@@ -83,9 +83,10 @@ def solve(
         Iterates to log, of ``last``, ``wavg``, ``tavg``, ``avg``; by default ``last`` and, if the solver has it, ``wavg``.
     iterate : str, default "best"
         Iterate to return: the ``best`` logged one (lowest primal), or the final ``last``, ``wavg``, ...
-    schedule : "default", float or sequence of float
+    schedule : "default", "steps", float or sequence of float
         When to log, in passes: a period, or increasing pass counts. ``"default"`` logs at 2^-7 .. 2^-1 of a pass, at every pass to
-        50, then at pass counts that grow by 1.1. Logging does not change a run. See Notes.
+        50, then at pass counts that grow by 1.1. ``"steps"`` logs after every n steps, which with a cache take fewer calls than
+        a pass. Logging does not change a run. See Notes.
     train_error : bool, default False
         Whether to log the training error.
     check : bool, default False

@@ -18,7 +18,7 @@ else:
 
 AnyPath: TypeAlias = str | PathLike[str]
 Lam: TypeAlias = float | Literal["1/n"]
-Schedule: TypeAlias = Literal["default"] | float | Sequence[float]
+Schedule: TypeAlias = Literal["default", "steps"] | float | Sequence[float]
 Iterate: TypeAlias = Literal["last", "wavg", "tavg", "avg"]
 ObjectiveName: TypeAlias = Literal["hinge", "log", "softmax_margin"]
 Loss: TypeAlias = Literal["share", "errors"]

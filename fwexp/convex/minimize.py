@@ -130,7 +130,7 @@ def minimize(
         longer than the steps.
     seed : int, default 0
         Seed of the random choices.
-    schedule : float or sequence of float, default "default"
+    schedule : "steps", float or sequence of float, default "default"
         When to log, in iterations; see `fwexp.solve`.
     callback : callable, optional
         Called with every row of the trace, a dict, which has also copies of the point ``x`` and of the ``vertex`` s that minimises

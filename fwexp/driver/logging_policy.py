@@ -44,7 +44,7 @@ class LoggingState:
     target_gap : float
         Estimate of the gap that is worth an evaluation.
     looked : int
-        Step of the latest look at the estimated gap between points.
+        Step of the latest look at the estimated gap, or row after so many steps, between points.
     """
 
     reached: int = 0
@@ -62,7 +62,7 @@ class LoggingPolicy:
     iteration : Iteration
     log : Log
     bounds : Bounds
-    schedule : "default", float or tuple of float
+    schedule : "default", "steps", float or tuple of float
         See `log_points`.
     limit : TimeLimit
     """
@@ -77,6 +77,8 @@ class LoggingPolicy:
         # The estimate decides if rows show the training objective alone; rows for other sets are wanted along the run.
         estimates = terms.estimates_gap and is_default and bounds.gap_tol > 0.0 and log.objective.cost() == terms.size
         self._looks = estimates and terms.size >= WORTH_A_LOOK and not (self._is_cheap or terms.costly_oracle)
+        # Steps after which a row or a look at the estimated gap is due, 0 for none.
+        self._period = terms.size if schedule == "steps" else LOOK_PASSES * terms.size if self._looks else 0
         rarely = self._is_cheap or self._looks
         self._share = CHEAP_PASS_SHARE if rarely else EVALUATION_SHARE if self._until_known else None
         self.least_calls = terms.size if self._is_cheap else 0
@@ -110,8 +112,8 @@ class LoggingPolicy:
     def budget(self, point: int, calls: int) -> Budget:
         """Return a budget of so many more oracle calls, up to a point of the schedule."""
         iteration, steps, hits = self._iteration, self._max_steps, sys.maxsize
-        if self._looks:  # Looks and rows come after a number of steps exactly: runs must not depend on the clock.
-            steps = min((iteration.step // self._look_period + 1) * self._look_period, steps)
+        if self._period:  # Looks and rows come after a number of steps exactly: runs must not depend on the clock.
+            steps = min((iteration.step // self._period + 1) * self._period, steps)
         elif self._has_cache:  # The same holds after n steps without oracle calls.
             hits = self.state.next_hits
         return Budget(min(point, iteration.oracle_calls + calls), steps, hits, self._until_known, self.state.target_gap)
@@ -131,8 +133,8 @@ class LoggingPolicy:
         state, hits = self.state, self._iteration.cache_hits
         if self._until_known:
             self._log.write_known(self._limit.solver_seconds)
-        if self._looks:
-            if (step := self._iteration.step) % self._look_period == 0 and step != state.looked:
+        if self._period:
+            if (step := self._iteration.step) % self._period == 0 and step != state.looked:
                 state.looked = step  # An event may follow at the same step: where portions end must not matter.
                 if self._is_affordable() or self._is_promising():
                     self.write()
@@ -141,11 +143,6 @@ class LoggingPolicy:
                 self.write()
             # Such a row costs n oracle calls: between points that were given one by one, the number of hits doubles each time.
             state.next_hits = hits + (hits - state.hits if isinstance(self._schedule, tuple) else self._n)
-
-    @property
-    def _look_period(self) -> int:
-        """Steps between two looks at the estimated gap."""
-        return LOOK_PASSES * self._n
 
     def write_at(self, point: int, has_ended: Callable[[], Any]) -> None:
         """Log a point of the schedule if that is affordable, worth it, or the end."""

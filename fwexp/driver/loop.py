@@ -38,7 +38,7 @@ def drive(
         Log of that iteration.
     bounds : Bounds
         Where to end.
-    schedule : "default", float or tuple of float
+    schedule : "default", "steps", float or tuple of float
         When to log, in passes (`log_points`). Rows are also logged at the start, at the end and where the iteration stops for one.
     progress : Progress, optional
         Display while the run lasts; none by default.

@@ -10,7 +10,7 @@ def log_points(schedule, n: int, max_calls: int) -> Iterator[int]:
     """Yield the increasing numbers of oracle calls (> 0) at which a run is logged; the last is ``max_calls``.
 
     ``"default"`` has 2^-7 .. 2^-1 of a pass, every whole pass to 50, then pass counts that grow by 1.1. A number is a period in
-    passes. A sequence has the pass counts themselves.
+    passes. A sequence has the pass counts themselves. ``"steps"`` has none: rows follow numbers of steps.
     """
     before = 0
     for passes in _pass_counts(schedule, n):
@@ -25,6 +25,8 @@ def log_points(schedule, n: int, max_calls: int) -> Iterator[int]:
 
 
 def _pass_counts(schedule, n: int) -> Iterator[float]:
+    if schedule == "steps":
+        return
     if isinstance(schedule, tuple):
         yield from schedule
         return

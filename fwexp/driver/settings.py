@@ -69,10 +69,10 @@ def check_iterates(name: str, value) -> tuple[str, ...] | None:
 
 
 def check_schedule(name: str, value) -> str | float | tuple[float, ...]:
-    """Return ``"default"``, a period in passes, or increasing pass counts."""
-    message = f'{name} must be "default", a positive number of passes or an increasing list of them, got {shown(value)}'
-    if isinstance(value, str) and value == "default":
-        return "default"
+    """Return ``"default"``, ``"steps"``, a period in passes, or increasing pass counts."""
+    message = f'{name} must be "default", "steps", a positive number of passes or an increasing list of them, got {shown(value)}'
+    if isinstance(value, str) and value in ("default", "steps"):
+        return value
     if _is_list(value):
         passes = tuple(as_real(v) for v in value)
         if not all(0 <= v < math.inf for v in passes) or any(b <= a for a, b in pairwise(passes)):
@@ -136,7 +136,7 @@ class RunSettings(Bounds):
         See `Bounds`.
     seed : int, default 0
         Seed of the random choices.
-    schedule : "default", float or sequence of float
+    schedule : "default", "steps", float or sequence of float
         When to log, in passes (`fwexp.driver.schedule`).
     callback : callable, optional
         Function that receives every row; the run ends if it returns True.

@@ -29,7 +29,7 @@ from fwexp.solvers.base import Point, Solver
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.train import as_result
 from fwexp.testing import small_chains
-from tests.small_problems import chain, counting
+from tests.small_problems import chain, counting, run_in_plain_python
 
 pytestmark = pytest.mark.portable  # they compare numbers of small runs, which must not depend on the CPU
 
@@ -498,6 +498,7 @@ def ways(test):
     return [
         Way("nothing", {"schedule": []}),
         Way("period", {"schedule": 0.3}),
+        Way("steps", {"schedule": "steps"}),
         Way("list", {"schedule": [0.1, 0.11, 2.5, 3]}),
         Way("test set", {"test": test, "train_error": True}),
         Way("verbose", {"verbose": True}),
@@ -535,6 +536,22 @@ def test_gaps_that_are_spent_do_not_end_a_run(lam, options, monkeypatch):
         assert result.trace.oracle_calls.max() > 390
         traces.append(result.trace.drop(columns="time"))
     pd.testing.assert_frame_equal(*traces, check_exact=True)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 10.0])
+@pytest.mark.parametrize("options", [{"cache": True, "refresh": 2.0}, {"step": "corrective", "accelerate": True}, {}])
+def test_rows_can_follow_numbers_of_steps(seconds, options, monkeypatch):
+    """With a cache, a pass through a given order is no pass of oracle calls."""
+    run_in_plain_python(monkeypatch)
+    monkeypatch.setattr("fwexp.driver.loop.CHUNK_SECONDS", seconds)
+    problem = small_chains(10)
+    order = np.random.default_rng(0).permuted(np.tile(np.arange(10), (60, 1)), axis=1).ravel()
+    how = {"lam": 0.1, "order": order, "max_passes": 20, "gap_tol": 0, "iterates": ["last"], **options}
+    trace = fwexp.solve(problem, "bcfw", schedule="steps", **how).trace
+    *ends, last = trace.step.tolist()
+    assert ends == list(range(0, 10 * len(ends), 10))
+    assert 0 < last - ends[-1] <= 10
+    assert len(ends) > 20 if "cache" in options else len(ends) == 20
 
 
 @pytest.mark.parametrize("seconds", [1e-4, 10.0])

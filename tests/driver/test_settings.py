@@ -33,6 +33,7 @@ ACCEPTED = [
     ("iterates", ["avg", "last", "avg"], ("last", "avg")),
     ("iterates", OmegaConf.create(["wavg", "last"]), ("last", "wavg")),
     ("schedule", "default", "default"),
+    ("schedule", "steps", "steps"),
     ("schedule", 2, 2.0),
     ("schedule", [1, 2.5], (1.0, 2.5)),
     ("schedule", OmegaConf.create([0, 1]), (0.0, 1.0)),
@@ -52,7 +53,7 @@ REFUSED = [
         r"unknown iterate 'wagv' \(did you mean 'wavg'\?\); accepted: avg, last, tavg, wavg",
     ),
     *(
-        ("schedule", bad, '"default", a positive number of passes or an increasing list')
+        ("schedule", bad, '"default", "steps", a positive number of passes or an increasing list')
         for bad in ("often", 0, -1, NAN, INF, [1, 1], [2, 1], [-1], [1, NAN], [1, "2"], None, True, [True])
     ),
 ]
