@@ -43,9 +43,10 @@ the sides, --dataset, --lam and --gaps. out=DIR is another folder for them, if t
 FORMATS = ("text", "csv", "latex")
 FILTERS = ("--dataset", "--lam", "--gaps")  # flags that the names of files contain, because they change what is drawn
 FLAGS = dict.fromkeys((*FILTERS, "--config-dir"), ()) | {"--format": FORMATS}
+ACCEPTED = {"switches": ("--stale",), "flags": FLAGS, "keys": ("out",), "folder_keys": ("results_dir",), "in_words": ":/["}
 
 
-@command("fwexp compare", USAGE, words=math.inf, offers=methods, switches=("--stale",), flags=FLAGS, keys=("out",), in_words=":/[")
+@command("fwexp compare", USAGE, words=math.inf, offers=methods, **ACCEPTED)
 def main(given: Arguments) -> int:
     """Run ``fwexp compare`` with the arguments after ``compare``.
 

@@ -28,7 +28,7 @@ otherwise ~/.cache/fwexp).
 """
 
 
-@command("fwexp data", USAGE, words=math.inf, offers=lambda: [*ACTIONS, *DATASETS])
+@command("fwexp data", USAGE, words=math.inf, offers=lambda: [*ACTIONS, *DATASETS], folder_keys=("data_dir",))
 def main(given: Arguments) -> int:
     """Run ``fwexp data`` with the arguments after ``data``.
 

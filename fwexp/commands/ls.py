@@ -21,11 +21,17 @@ or an option such as solver.sampling.
 COLUMNS = ("status", "solver", "dataset", "lam", "seed", "gap", "passes", "time", "key")
 
 
-@command("fwexp ls", USAGE, switches=("--stale",), keys=None, offers=lambda: [f"{key}=" for key in RUN_COLUMNS])
+@command(
+    "fwexp ls",
+    USAGE,
+    switches=("--stale",),
+    keys=None,
+    folder_keys=("results_dir",),
+    offers=lambda: [f"{key}=" for key in RUN_COLUMNS],
+)
 def main(given: Arguments) -> int:
     """Run ``fwexp ls`` with the arguments after ``ls``, and return the exit code."""
     filters = {**given.keys, **({"stale": "true"} if "--stale" in given.flags else {})}
-    filters.pop("data_dir", None)  # accepted by all commands; nothing to do with it here
     results_dir = filters.pop("results_dir", "results")
     runs = find_runs(results_dir, include=NOT_FINISHED, **read_filters(filters, results_dir))
     if not runs:

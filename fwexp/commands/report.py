@@ -14,7 +14,7 @@ out=DIR is another folder for the report and the verdicts, if the store may not 
 """
 
 
-@command("fwexp report", USAGE, keys=("out",))
+@command("fwexp report", USAGE, keys=("out",), folder_keys=("results_dir",))
 def main(given: Arguments) -> int:
     """Run ``fwexp report`` with the arguments after ``report``.
 

@@ -1,0 +1,123 @@
+"""Every key and flag of run, data and compare changes what the command does, or is rejected in one line."""
+
+import re
+
+import pytest
+
+from fwexp import store
+from fwexp.cli import main
+from fwexp.commands import compare
+from fwexp.driver.checkpoint import Checkpoint
+from fwexp.files.folders import FOLDER_KEYS
+from fwexp.jit import threads
+from fwexp.run import catalogues, runner
+from fwexp.run.config import EXECUTION_KEYS, SWEEP_KEYS, canonical
+from fwexp.store import staleness
+from tests.test_cli import letters
+
+RUN = "run dataset=ocr data_dir=data solver=bcfw iterates=[last] max_passes=0.5 gap_tol=0"
+SWEEP = f"{RUN} -m"
+SEARCH = f"{SWEEP} hydra/sweeper=optuna hydra.sweeper.n_trials=2 lam=interval(0.1,1)"
+COMPARE = "compare bcfw ssg --stale"
+
+# A command line, and two values of a key that it is given.
+ACT = [
+    (RUN, "results_dir", "here", "there"),
+    (RUN, "data_dir", "data", "none"),
+    (f"{RUN} lam=0.5", "force", "false", "true"),
+    (RUN, "checkpoint", "0", "null"),
+    (RUN, "n_jobs", "1", "2"),
+    (f"{SWEEP} solver=bcfw,away", "skip_invalid", "false", "true"),
+    (f"{SWEEP} seed=7,8", "fail_fast", "false", "true"),
+    pytest.param(SWEEP, "wall_limit", "null", "0.1", marks=pytest.mark.slow),
+    pytest.param(SEARCH, "objective_value", "primal", "test_error", marks=pytest.mark.slow),
+    ("data list ocr", "data_dir", "data", "none"),
+    (COMPARE, "results_dir", "results", "none"),
+    (COMPARE, "out", "here", "there"),
+    (COMPARE, "--dataset", "digits", "ocr"),
+    (COMPARE, "--lam", "0.01", "0.1"),
+    (COMPARE, "--gaps", "0.6", "0.7"),
+    (COMPARE, "--format", "csv", "latex"),
+    (COMPARE.replace("ssg", "mine"), "--config-dir", "conf", "data"),
+    ("compare bcfw ssg", "--stale", None, ""),
+]
+# A command line, and a key that has no effect on it.
+REJECTED = [
+    (RUN, "skip_invalid", "true", "skip_invalid is for a sweep; add -m"),
+    (RUN, "fail_fast", "true", "fail_fast is for a sweep; add -m"),
+    (RUN, "wall_limit", "60", "wall_limit is for a sweep; add -m"),
+    (RUN, "objective_value", "primal", "objective_value is for a sweep; add -m"),
+    (SWEEP, "objective_value", "primal", "objective_value is what hydra/sweeper=optuna minimises, got 'primal' without that"),
+    ("data list ocr", "results_dir", "none", "unknown key of fwexp data 'results_dir'; accepted: data_dir"),
+    (COMPARE, "data_dir", "none", "unknown key of fwexp compare 'data_dir'; accepted: out, results_dir"),
+]
+
+
+@pytest.fixture
+def outcome(tmp_path_factory, monkeypatch, capsys, make_result):
+    """Return a function that calls a command in a new folder, and returns all that it does except for times."""
+    monkeypatch.setattr("fwexp.papers.figure_files._drawn", lambda *_: [b"", b""])
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # the most
+    solve, save, noted = runner.solve, Checkpoint.save, []
+
+    def solved(config, *problems, **how):
+        if config["seed"] == 7:
+            raise ZeroDivisionError("by nought")
+        noted.append(threads.num_threads())
+        return solve(config, *problems, **how)
+
+    def saved(checkpoint, run):
+        noted.append("saved")
+        save(checkpoint, run)
+
+    monkeypatch.setattr(runner, "solve", solved)
+    monkeypatch.setattr(Checkpoint, "save", saved)
+
+    def call(line, key, value):
+        folder = tmp_path_factory.mktemp("folder")
+        monkeypatch.chdir(folder)
+        for path, text in (("data/ocr/letter.data", letters()), ("conf/solver/mine.yaml", b"name: ssg\nsampling: perm\n")):
+            (folder / path).parent.mkdir(parents=True)
+            (folder / path).write_bytes(text)
+        if line.startswith("compare"):
+            store_runs(make_result)
+        elif key == "force":
+            assert main(line.split()) == 0
+        capsys.readouterr()
+        noted.clear()
+        code = main([*line.split(), *([] if value is None else [f"{key}={value}" if value else key])])
+        said = re.sub(r"\d[\d.e+-]* s\b", "", "".join(capsys.readouterr())).replace(str(folder), "")
+        files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+        return code, said, noted.copy(), files
+
+    return call
+
+
+def store_runs(make_result):
+    for lam in (0.01, 0.1):
+        for name, options in (("bcfw", {}), ("ssg", {}), ("ssg", {"sampling": "perm"})):
+            for seed in range(2):
+                config = canonical({"dataset": {"name": "digits"}, "solver": {"name": name} | options, "lam": lam, "seed": seed})
+                made_by = staleness.made_by(catalogues.modules(config)) | ({"sha256": "0" * 64} if seed else {})
+                store.save(make_result(level=0.65), config, "results", made_by=made_by)
+
+
+@pytest.mark.parametrize(("line", "key", "value", "other"), ACT)
+def test_keys_act(outcome, line, key, value, other):
+    first = outcome(line, key, value)
+    assert first == outcome(line, key, value)
+    assert first != outcome(line, key, other)
+
+
+@pytest.mark.parametrize(("line", "key", "value", "message"), REJECTED)
+def test_keys_without_effect_are_rejected(outcome, line, key, value, message):
+    assert outcome(line, key, value)[:2] == (2, f"fwexp: {message}\n")
+
+
+def test_no_key_is_left_out():
+    listed = {(each.values if hasattr(each, "values") else each)[:2] for each in [*ACT, *REJECTED]}
+    keys = {command: {key for line, key in listed if line.startswith(command)} for command in ("run", "data", "compare")}
+    assert keys["run"] == set(EXECUTION_KEYS)
+    assert {key for line, key in listed if "-m" in line} == set(SWEEP_KEYS)
+    assert keys["data"] == set(FOLDER_KEYS)
+    assert keys["compare"] == {*FOLDER_KEYS, *compare.ACCEPTED["switches"], *compare.FLAGS, *compare.ACCEPTED["keys"]}
