@@ -114,7 +114,7 @@ BAD = [
     ("ls solvr=bcfw", "unknown filter 'solvr' (did you mean 'solver'?); accepted: "),
     ("ls solver=bcwf", "unknown solver 'bcwf' (did you mean 'bcfw'?); accepted: "),
     ("ls method=bcwf_gap", "unknown method 'bcwf_gap' (did you mean 'bcfw_gap'?); accepted: "),
-    ("ls bcfw", "unknown argument of fwexp ls 'bcfw'; accepted: --stale, KEY=VALUE, data_dir=, results_dir="),
+    ("ls bcfw", "unknown argument of fwexp ls 'bcfw'; accepted: --stale, KEY=VALUE, results_dir="),
     ("ls seed=", "seed must not be empty"),
     ("run hydra/sweeper=nothing", "unknown hydra/sweeper 'nothing'; accepted: fwexp"),
     ("run hydra.run.dir=here", "hydra.run.dir cannot be set, got 'here'"),
