@@ -7,7 +7,8 @@ import figure_pages
 import pictures
 import reference
 
-from fwexp.files.owned import readable, replacing_folder
+from fwexp.files.atomic import readable
+from fwexp.files.owned import replacing_folder
 from fwexp.plugins import STRUCTURED
 from fwexp.solvers import SOLVERS
 from fwexp.solvers.table import table

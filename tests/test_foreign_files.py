@@ -378,7 +378,7 @@ def test_make_clean_rejects_pages_that_are_not_ours(checkout):
     done = make(checkout, "clean")
     assert done.returncode == 2
     assert done.stderr.splitlines()[0].startswith(
-        "make clean: docs/generated must be a folder that fwexp wrote, got another one with thesis.md and no record"
+        "make clean: docs/generated must be a folder that fwexp wrote, got another one with thesis.md and no mark"
     )
     assert snapshot(checkout) == before
 

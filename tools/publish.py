@@ -156,7 +156,7 @@ def _keep(folder: Path, temporary: Path, wanted: Sequence[str]) -> dict | None:
         place = path.relative_to(folder)
         stem = place.with_suffix("")
         part = next((name for name in stem.parts if name not in ("figures", "claims")), "")
-        if part in wanted or stem in left_out or place.name in ("README.md", DIFFERENCES, owned.RECORD):
+        if part in wanted or stem in left_out or place.name in ("README.md", DIFFERENCES, owned.MARK):
             continue
         if fault := next(faults_of(path, folder), None):
             print_line(f"{path}: {fault}; left out")

@@ -141,7 +141,7 @@ def faults_of(path: Path, folder: Path) -> Iterator[str]:
     """Yield the faults of one file of a folder of published results."""
     place = path.relative_to(folder)
     match place.parts:
-        case (owned.RECORD,):
+        case (owned.MARK,):
             pass
         case (name,) if name in ("README.md", DIFFERENCES):
             yield from _links(path)

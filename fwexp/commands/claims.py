@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import OptionError, ParameterError
-from fwexp.files import owned
+from fwexp.files import atomic
 from fwexp.run.config import PRESETS
 from fwexp.store.keys import STALE
 
@@ -126,7 +126,7 @@ def _published(folder: Path, claims) -> dict:
     from fwexp.papers.claims.verdict_records import read
     from fwexp.papers.declarations import papers_by_id
 
-    folder, verdicts = owned.readable(folder), {}
+    folder, verdicts = atomic.readable(folder), {}
     for paper in dict.fromkeys(claim.paper for claim in claims.values()):
         path = folder / "claims" / f"{papers_by_id()[paper].name}.json"
         records = read(path)

@@ -1,7 +1,7 @@
-"""Files that are written completely or not at all, even if a process, a disk or the machine dies meanwhile.
+"""Files and folders that are written completely or not at all, even if a process, a disk or the machine dies meanwhile.
 
-New content is written under a hidden name next to its place, flushed, and moved there in one step. Before that, hidden files of
-dead processes are removed.
+This is the only module that gives names to files. New content is written under a hidden name next to its place, flushed, and gets
+its name in one step. Before that, hidden files of dead processes are removed.
 """
 
 import contextlib
@@ -10,10 +10,11 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from fwexp.files import folders
 from fwexp.files.processes import TOKEN, is_gone, this_process
 
 HIDDEN = re.compile(rf"\..+\.(?P<process>{TOKEN.pattern})\.[0-9a-f]{{12}}")
@@ -59,6 +60,32 @@ def set_aside(path: Path) -> Path | None:
     return kept
 
 
+def put(new: Path, path: Path, *, over: bool = False) -> None:
+    """Name a complete file in one step, and let its hidden name stay or go.
+
+    Parameters
+    ----------
+    new, path : Path
+        Its hidden name, and the name that it gets.
+    over : bool, default False
+        Whether to replace a file of that name; otherwise none is ever replaced.
+
+    Raises
+    ------
+    FileExistsError
+        The name is taken.
+    """
+    if not over:
+        try:
+            os.link(new, path)
+            return
+        except (FileExistsError, FileNotFoundError):
+            raise
+        except OSError:  # There are no hard links here: an empty file holds the name for an instant.
+            path.open("xb").close()
+    new.replace(path)
+
+
 def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:
     """Write files that belong together: none takes its place before all have reached the disk, then they do so in this order.
 
@@ -85,7 +112,7 @@ def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:
                 temporary[path].write_bytes(content)
             flush(temporary[path])
         for path, new in temporary.items():
-            new.replace(path)
+            put(new, path, over=True)
     except BaseException as error:
         for left in temporary.values():
             left.unlink(missing_ok=True)
@@ -94,6 +121,58 @@ def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:
         raise
     for folder in {path.parent for path in contents}:
         flush(folder)
+
+
+@contextlib.contextmanager
+def replacing(folder: Path, check: Callable[[Path], None]) -> Iterator[Path]:
+    """Yield a hidden folder, which takes the place of ``folder`` at the end; until then, and after an error, that is as it was.
+
+    If a process is killed just when the two trade places, `readable` finds the old one, and the next such process puts it back.
+
+    Parameters
+    ----------
+    folder : Path
+        Path that is replaced, not that of a link.
+    check : callable
+        Raises if a folder must not be replaced; called with the old one again when the new one is complete.
+    """
+    before = _before(folder)
+    clean(folder.parent)
+    _put_back(before, folder, check)
+    new = hidden(folder)
+    new.mkdir()
+    try:
+        yield new
+        for path in (*new.rglob("*"), new):
+            flush(path)
+        check(folder)
+        if folders.is_folder(folder):
+            folder.rename(before)
+        new.rename(folder)
+        flush(folder.parent)
+    finally:
+        _put_back(before, folder, check)
+        discard(new)
+
+
+def readable(folder: Path) -> Path:
+    """Return where to read a folder that `replacing` writes: the old one, if a writer was killed just before the new one."""
+    before = _before(Path(os.path.realpath(folder)))
+    return before if folders.is_folder(before) and not folders.exists(folder) else folder
+
+
+def _before(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.before")
+
+
+def _put_back(before: Path, folder: Path, check: Callable[[Path], None]) -> None:
+    """Move the old folder back to its place, or remove it if there is another one."""
+    if os.path.lexists(before):
+        check(before)
+        if folders.exists(folder):
+            remove(before)
+        else:
+            before.rename(folder)
 
 
 def flush(path: Path) -> None:

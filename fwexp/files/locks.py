@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic, sleep
 
-from fwexp.files.atomic import hidden
+from fwexp.files.atomic import hidden, put
 from fwexp.files.folders import is_file, none_left_empty
 from fwexp.files.processes import is_gone, this_process
 
@@ -71,7 +71,7 @@ def acquire_claim(final: Path) -> Claim | None:
     complete, content = hidden(path), f"{this_process()} {platform.node()}\t{uuid.uuid4().hex}"
     try:
         complete.write_text(content, encoding="utf-8")
-        _link(complete, path)
+        put(complete, path)
     except (FileExistsError, FileNotFoundError):  # another process was faster, or removed the empty folder
         return None
     except OSError as error:  # the error of a full disk does not name the file
@@ -135,16 +135,6 @@ def _look(final: Path) -> tuple[list[Path], bool]:
     found = _claims(_path(final, 0))
     stale = [_is_stale(path) for path in found]
     return found, bool(found) and not stale[-1]
-
-
-def _link(complete: Path, path: Path) -> None:
-    try:
-        os.link(complete, path)
-    except FileExistsError:
-        raise
-    except OSError:  # no hard links here
-        with path.open("x", encoding="utf-8") as file:
-            file.write(complete.read_text(encoding="utf-8"))
 
 
 def _unlink(path: Path) -> None:

@@ -1,31 +1,23 @@
-"""Files that fwexp may replace and remove: those that it wrote, as they are recorded in their folder.
+"""Files that fwexp may replace and remove: those that the mark of their folder names.
 
-The record, ``.fwexp``, names the files of a folder with their checksums, as ``sha256sum --check .fwexp`` reads them, and what they
-are. A file that is not recorded there, that was changed since, or that is a link or a folder, belongs to the user: a command that
-would have to replace it raises `ParameterError` before it changes anything. A folder may be a link to another disk; the rule
-holds for the folder that it names.
+The mark, ``.fwexp``, says what fwexp writes into a folder, and names the files that it wrote there. A file that is not named
+there, or that is a link or a folder, belongs to the user: a command that would have to replace it raises `ParameterError` before
+it changes anything. A folder may be a link to another disk; the rule holds for the folder that it names.
 """
 
 import contextlib
 import os
-import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from fwexp.errors import ParameterError, exit_code
 from fwexp.files import atomic, folders, locks
-from fwexp.files.checksums import sha256, sha256_of_file
-from fwexp.files.reading import read_regular
 
-RECORD = ".fwexp"
-HEAD = "# {}: written by fwexp, which replaces and removes files only while they are as recorded here"
-LINE = re.compile(r"([0-9a-f]{64})  (.+)")
-LARGEST = 2**24  # bytes of a record
+MARK = ".fwexp"
+HEAD = "# {}: written by fwexp, which replaces and removes the files that are named here, and no others"
 PATIENCE = 60.0  # seconds for another process that writes to the same folder
-
-Written = dict[str, set[str]]  # checksums by the name of the file; several while it is being replaced
 
 
 def check(paths: Iterable[Path], kind: str) -> None:
@@ -43,11 +35,9 @@ def check(paths: Iterable[Path], kind: str) -> None:
     ParameterError
         A file, folder or link that fwexp did not write has the name of one.
     """
-    by_folder: dict[Path, list[str]] = {}
-    for path in paths:
-        by_folder.setdefault(path.parent, []).append(path.name)
-    for folder, names in by_folder.items():
-        _check_files(folder, names, kind)
+    paths = list(paths)
+    for folder in {path.parent for path in paths}:
+        _check_files([path for path in paths if path.parent == folder], kind)
 
 
 def write(contents: Mapping[Path, bytes | Callable[[], bytes]], kind: str) -> None:
@@ -56,62 +46,38 @@ def write(contents: Mapping[Path, bytes | Callable[[], bytes]], kind: str) -> No
     Parameters
     ----------
     contents : mapping
-        The content of each file, or a function that returns the content. The function is called while no other process can
-        write to the folder, so it may read the file that it changes.
+        Content of each file, or a function that returns it, which is called while no other process writes to the folder.
     kind : str
         As in `check`.
 
     Raises
     ------
     ParameterError
-        As in `check`, or another process does not come to an end with the folder.
-    OSError
-        On a full disk, for instance.
+        As in `check`; nothing is written. Or another process does not come to an end with this folder.
     """
-    (folder,) = {path.parent for path in contents}
-    names = [path.name for path in contents]
-    _check_files(folder, names, kind)
+    folder = next(iter(contents)).parent
+    _check_files(contents, kind)
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder, folder / RECORD):
-        written = _check_files(folder, names, kind)
+    with _alone(folder, folder / MARK):
+        named = _check_files(contents, kind)
         contents = {path: content() if callable(content) else content for path, content in contents.items()}
-        sums = {path.name: {sha256(content)} for path, content in contents.items()}
-        others = {name: of_name for name, of_name in written.items() if name not in sums}
-        both = {name: written.get(name, set()) | of_name for name, of_name in sums.items()}
-        # A writer that is killed leaves old or new files: both are recorded meanwhile.
-        atomic.write({folder / RECORD: _record(kind, others | both)})
+        atomic.write({folder / MARK: _mark(kind, named | {path.name for path in contents})})
         atomic.write(contents)
-        atomic.write({folder / RECORD: _record(kind, others | sums)})
 
 
 def remove(paths: Iterable[Path], kind: str) -> None:
-    """Remove files of one folder, as far as they exist, and their lines in its record.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-        The files, in the order in which they are removed.
-    kind : str
-        As in `check`.
-
-    Raises
-    ------
-    ParameterError
-        As in `write`.
-    """
+    """Remove files of one folder, as far as they exist, in this order; `ParameterError` as from `write`."""
     paths = [path for path in paths if os.path.lexists(path)]
     for folder in {path.parent for path in paths}:
-        with _alone(folder, folder / RECORD):
-            names = {path.name for path in paths}
-            written = _check_files(folder, names, kind)
+        with _alone(folder, folder / MARK):
+            named = _check_files(paths, kind)
             for path in paths:
                 path.unlink(missing_ok=True)
-            kept = {name: sums for name, sums in written.items() if name not in names}
-            atomic.write({folder / RECORD: _record(kind, kept)})
+            atomic.write({folder / MARK: _mark(kind, named - {path.name for path in paths})})
 
 
 def check_folder(folder: Path, kind: str | None = None) -> None:
-    """Check that a folder can be replaced as a whole: it is missing, empty, or holds only files that fwexp wrote, unchanged.
+    """Check that a folder can be replaced as a whole: it is missing, empty, or holds only files that fwexp wrote.
 
     Raises
     ------
@@ -122,70 +88,48 @@ def check_folder(folder: Path, kind: str | None = None) -> None:
     """
     if not os.path.lexists(folder):
         return
-    written = _read_record(folder, kind)
-    if not os.path.lexists(folder / RECORD) and (paths := sorted(folder.iterdir())):
-        found = f"another one with {paths[0].name} and no record {RECORD}"
+    named = _named(folder, kind)
+    if not os.path.lexists(folder / MARK) and (paths := sorted(folder.iterdir())):
+        found = f"another one with {paths[0].name} and no mark {MARK}"
         raise ParameterError(f"{folder} must be a folder that fwexp wrote, got {found}; move it away")
-    folders = {str(above) for name in written for above in PurePosixPath(name).parents}
-    for above, names, files in os.walk(folder, onerror=_raise):
-        for name in sorted([*names, *files]):
-            path = Path(above, name)
-            place = path.relative_to(folder).as_posix()
-            if place == RECORD and place in files:
-                continue
-            if not (place in folders and stat.S_ISDIR(path.lstat().st_mode)):
-                _check_file(path, written.get(place))
-        names.sort()
+    above = {str(parent) for name in named for parent in PurePosixPath(name).parents}
+    for path in sorted(folder.rglob("*")):
+        place = path.relative_to(folder).as_posix()
+        if not (place in above and stat.S_ISDIR(path.lstat().st_mode)):
+            _check_file(path, place in named or place == MARK)
 
 
 @contextlib.contextmanager
 def replacing_folder(folder: Path, kind: str) -> Iterator[Path]:
-    """Yield a hidden folder, which takes the place of ``folder`` at the end; until then, and after an error, that is as it was.
-
-    Writers take turns. If one is killed just when the two trade places, the next one puts the old folder back.
+    """Yield a hidden folder, which takes the place of ``folder`` at the end, as `atomic.replacing` does. Writers take turns.
 
     Parameters
     ----------
     folder : Path
         Path that is replaced; a link is followed.
     kind : str
-        As in `check`; its record is written here.
+        As in `check`; its mark is written here.
 
     Raises
     ------
     ParameterError
         It holds something that fwexp did not write, or another process does not come to an end with it.
     """
+
+    def check_kind(path: Path) -> None:
+        if path != folder and path.is_symlink():
+            raise ParameterError(f"{path} must be a folder that fwexp wrote, got a link; move it away")
+        check_folder(path, kind)
+
     folder = Path(os.path.realpath(folder))
     check_folder(folder, kind)
-    before = _before(folder)
-    with _alone(folder, folder):
-        atomic.clean(folder.parent)
-        _put_back(before, folder, kind)
-        temporary = atomic.hidden(folder)
-        temporary.mkdir()
-        try:
-            yield temporary
-            _remove_empty(temporary)  # the record lists files: an empty folder could be anybody's
-            files = sorted(path for path in temporary.rglob("*") if folders.is_file(path))
-            sums = {path.relative_to(temporary).as_posix(): {sha256_of_file(path)} for path in files}
-            (temporary / RECORD).write_bytes(_record(kind, sums))
-            for path in (*temporary.rglob("*"), temporary):
-                atomic.flush(path)
-            check_folder(folder, kind)
-            if folders.is_folder(folder):
-                folder.rename(before)
-            temporary.rename(folder)
-            atomic.flush(folder.parent)
-        finally:
-            _put_back(before, folder, kind)
-            atomic.discard(temporary)
-
-
-def readable(folder: Path) -> Path:
-    """Return where to read a folder that `replacing_folder` writes: the old one, if a writer was killed just before the new one."""
-    before = _before(Path(os.path.realpath(folder)))
-    return before if folders.is_folder(before) and not folders.exists(folder) else folder
+    with _alone(folder, folder), atomic.replacing(folder, check_kind) as new:
+        yield new
+        for path in sorted(new.rglob("*"), reverse=True):  # no mark names an empty folder: it could be anybody's
+            if folders.is_folder(path) and not any(path.iterdir()):
+                path.rmdir()
+        files = (path.relative_to(new).as_posix() for path in new.rglob("*") if folders.is_file(path))
+        (new / MARK).write_bytes(_mark(kind, {*files}))
 
 
 def remove_folders(folders: Iterable[Path]) -> int:
@@ -209,89 +153,52 @@ def _alone(folder: Path, what: Path) -> Iterator[None]:
         yield
 
 
-def _before(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.before")
-
-
-def _remove_empty(folder: Path) -> None:
-    """Remove the empty folders below a folder, and those in which there is nothing else."""
-    for above, _, _ in os.walk(folder, topdown=False):
-        if Path(above) != folder and not any(Path(above).iterdir()):
-            Path(above).rmdir()
-
-
-def _put_back(before: Path, folder: Path, kind: str) -> None:
-    """Move the old folder back to its place, or remove it if there is another one."""
-    if os.path.lexists(before):
-        check_folder(before, kind)
-        if before.is_symlink():
-            raise ParameterError(f"{before} must be a folder that fwexp wrote, got a link; move it away")
-        if folders.exists(folder):
-            atomic.remove(before)
-        else:
-            before.rename(folder)
-
-
-def _check_files(folder: Path, names: Iterable[str], kind: str) -> Written:
-    """Return the record of a folder; raise `ParameterError` if one of these files exists and differs from its record."""
+def _check_files(paths: Collection[Path], kind: str) -> set[str]:
+    """Return the names in the mark of the folder of these files; `ParameterError` if one of them exists and is not named there."""
+    folder = next(iter(paths)).parent
     above = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if not folders.is_folder(above):
         raise ParameterError(f"{above} must be a folder, got something else; move it away")
-    while True:
-        written = _read_record(folder, kind)
-        try:
-            for name in names:
-                if os.path.lexists(folder / name):
-                    _check_file(folder / name, written.get(name))
-            return written
-        except ParameterError:
-            # Writers record a file before they replace it, so an older record does not describe a file replaced meanwhile.
-            if _read_record(folder, kind) == written:
-                raise
+    there = [path for path in paths if os.path.lexists(path)]  # before the mark is read: a writer names a file first
+    named = _named(folder, kind)
+    for path in there:
+        _check_file(path, path.name in named)
+    return named
 
 
-def _check_file(path: Path, recorded: set[str] | None) -> None:
-    """Raise `ParameterError` unless a file is as recorded."""
-    mode = path.lstat().st_mode
-    if not stat.S_ISREG(mode):
-        found = "a link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "something else"
-    elif recorded is None:
-        found = f"another one, which {RECORD} does not list"
-    elif sha256_of_file(path) not in recorded:
-        found = "one that was changed since"
-    else:
+def _check_file(path: Path, is_named: bool) -> None:
+    """Raise `ParameterError` unless something is a file that a mark names, or has just gone."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
         return
+    if is_named and stat.S_ISREG(mode):
+        return
+    kinds = {stat.S_IFREG: f"another one, which {MARK} does not name", stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder"}
+    found = kinds.get(stat.S_IFMT(mode), "something else")
     raise ParameterError(f"{path} must be a file that fwexp wrote, got {found}; move it away")
 
 
-def _read_record(folder: Path, kind: str | None) -> Written:
-    """Return the record of a folder, of a kind or of any; None if it has no record."""
-    path = folder / RECORD
+def _named(folder: Path, kind: str | None) -> set[str]:
+    """Return the names in the mark of a folder, be it of a kind or of any; none without a mark."""
+    path = folder / MARK
     if not os.path.lexists(path):
-        return {}
+        return set()
     try:
-        if path.is_symlink():
+        if path.is_symlink() or not folders.is_file(path):
             raise ValueError
-        head, *lines = read_regular(path, LARGEST).decode().removesuffix("\n").split("\n")
-        matches = [LINE.fullmatch(line) for line in lines]
-        if None in matches or head != HEAD.format(kind or head[2:].partition(":")[0]):
+        head, *names = path.read_bytes().decode().removesuffix("\n").split("\n")
+        if head != HEAD.format(kind or head[2:].partition(":")[0]):
             raise ValueError
     except (OSError, ValueError) as error:
-        expected = f"a record of {kind or 'files'} that fwexp wrote"
-        raise ParameterError(f"{path} must be {expected}, got another file; move it away") from error
-    written: Written = {}
-    for match in matches:
-        written.setdefault(match[2], set()).add(match[1])
-    return written
+        raise ParameterError(
+            f"{path} must be a mark of {kind or 'files'} that fwexp wrote, got another file; move it away"
+        ) from error
+    return {*names}
 
 
-def _record(kind: str, written: Written) -> bytes:
-    lines = [f"{digest}  {name}" for name, sums in sorted(written.items()) for digest in sorted(sums)]
-    return "".join(f"{line}\n" for line in (HEAD.format(kind), *lines)).encode()
-
-
-def _raise(error: OSError) -> None:
-    raise error
+def _mark(kind: str, names: Iterable[str]) -> bytes:
+    return "".join(f"{line}\n" for line in (HEAD.format(kind), *sorted(names))).encode()
 
 
 if __name__ == "__main__":  # make clean, also in a Python without packages

@@ -101,26 +101,15 @@ def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping, may_sto
             atomic.flush(folder)
             if not (claim.is_held() and _record(folder) == before and may_store()):
                 raise TakenOver(f"another process stored the run in {folder}, or makes it")
-            _put_record(hidden[-1], folder / RECORD, is_first=not before)
+            atomic.put(hidden[-1], folder / RECORD, over=bool(before))  # a first one replaces none, however late it comes
             atomic.flush(folder)
+        except FileExistsError as error:
+            raise TakenOver(f"another process stored the run in {folder}") from error
         finally:
             named = _sums(_record(folder))
             for path in [folder / file["name"] for file in new.values() if file["name"] not in named] + hidden:
                 path.unlink(missing_ok=True)
         _clean(folder)
-
-
-def _put_record(hidden: Path, path: Path, is_first: bool) -> None:
-    """Name the new record; a first one never replaces another one, however late it comes after the last look."""
-    if is_first:
-        try:
-            os.link(hidden, path)
-            return
-        except FileExistsError as error:
-            raise TakenOver(f"another process stored the run in {path.parent}") from error
-        except OSError:  # there are no hard links here
-            pass
-    hidden.replace(path)
 
 
 def tidy(folder: Path) -> None:
@@ -155,15 +144,13 @@ def remove(folder: Path) -> None:
 def _place(hidden: Path, role: str, replaced: Mapping[str, str]) -> str:
     """Name a new file: plainly if that name is free, and was not in use before the present record, else in another way."""
     stem, _, suffix = role.partition(".")
-    for name in (role, f"{stem}-{uuid.uuid4().hex[:12]}.{suffix}"):
-        if name not in replaced:
-            try:
-                os.link(hidden, hidden.with_name(name))
-                return name
-            except OSError:  # the name is taken, or there are no hard links here: a rename could replace the file of another
-                continue
-    hidden.replace(hidden.with_name(name))
-    return name
+    with_token = f"{stem}-{uuid.uuid4().hex[:12]}.{suffix}"
+    if role not in replaced:
+        with contextlib.suppress(FileExistsError):
+            atomic.put(hidden, hidden.with_name(role))
+            return role
+    atomic.put(hidden, hidden.with_name(with_token))
+    return with_token
 
 
 def _clean(folder: Path) -> None:

@@ -58,11 +58,10 @@ def draw(results, name, commit=COMMIT, **more):
 
 
 def recorded(folder):
-    """Record the files in a folder of published results as they are now, and return it."""
-    (folder / owned.RECORD).unlink(missing_ok=True)
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    content = owned._record(publish.KIND, {name: {owned.sha256(path.read_bytes())} for name, path in files.items()})
-    (folder / owned.RECORD).write_bytes(content)
+    """Mark the files in a folder of published results as they are now, and return it."""
+    (folder / owned.MARK).unlink(missing_ok=True)
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    (folder / owned.MARK).write_bytes(owned._mark(publish.KIND, files))
     return folder
 
 

@@ -22,7 +22,7 @@ from fwexp.commands import figure
 from fwexp.errors import DataError, RunsFailed, UserError
 from fwexp.experiments import FIGURES, make_figure
 from fwexp.files.atomic import clean
-from fwexp.files.owned import RECORD
+from fwexp.files.owned import MARK
 from fwexp.papers import figure_files as figure_files
 from fwexp.papers.figure_pipeline import save_figure, stored_results
 from fwexp.papers.origin import Origin, reservations
@@ -317,7 +317,7 @@ def test_a_full_disk_leaves_the_old_figure_and_is_one_line(tmp_path, monkeypatch
     assert main(["figure"]) == 2
     assert capsys.readouterr().err == f"fwexp: {files[-1]}: No space left on device\n"
     assert [path.read_bytes() for path in files] == before
-    assert sorted(tmp_path.iterdir()) == sorted([*files, tmp_path / RECORD])
+    assert sorted(tmp_path.iterdir()) == sorted([*files, tmp_path / MARK])
 
 
 def test_a_kill_at_any_instant_leaves_whole_files_and_a_mixture_is_no_figure(tmp_path):
@@ -336,7 +336,7 @@ def test_a_kill_at_any_instant_leaves_whole_files_and_a_mixture_is_no_figure(tmp
             with pytest.raises(Damaged, match=r"^table\.md is not as it was written$"):
                 figure_files.read_record(folder / "table", figure_files.TABLE, "table", "")
         clean(folder)
-        assert {path for path in folder.iterdir() if ".claim-" not in path.name} == {*files, folder / RECORD}
+        assert {path for path in folder.iterdir() if ".claim-" not in path.name} == {*files, folder / MARK}
         if not killed:
             assert found == new
             break

@@ -20,7 +20,7 @@ from fwexp.cli import main
 from fwexp.commands import reproduce
 from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed
 from fwexp.experiments import FIGURES
-from fwexp.files.owned import RECORD, check_folder
+from fwexp.files.owned import MARK, check_folder
 from fwexp.files.processes import this_process
 from fwexp.papers import figure_files, figure_pipeline, origin, plan
 from fwexp.papers.claims.verdict_records import save
@@ -225,9 +225,7 @@ def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path):
     assert faults(folder) == []
     changed = {path.relative_to(folder).as_posix() for path in written if path.read_bytes() != before[path]}
     assert {"figures/quickstart.csv", "provenance.json", "README.md"} <= changed
-    assert not [
-        name for name in changed if not name.startswith(("figures/quickstart", "provenance", "README", "reproduced", RECORD))
-    ]
+    assert not [name for name in changed if not name.startswith(("figures/quickstart", "provenance", "README", "reproduced", MARK))]
     about = json.loads((folder / "provenance.json").read_text())
     assert [(each["parts"], each["command"]) for each in about["since"]] == [(["quickstart"], "make publish quickstart")]
     assert "Published again: quickstart, by `make publish quickstart` on" in (folder / "README.md").read_text()

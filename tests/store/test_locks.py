@@ -80,14 +80,14 @@ def test_claims_of_killed_processes_do_not_pile_up(final):
 
 def test_a_claim_below_one_that_was_made_meanwhile_is_given_up(final, monkeypatch):
     """Its holder took over the claim that this process had found, removed it, and has died since."""
-    link = locks._link
+    name = locks.put
 
     def late(complete, path):
         put(final, 5, GONE)
-        link(complete, path)
+        name(complete, path)
 
     put(final, 0, GONE)
-    monkeypatch.setattr(locks, "_link", late)
+    monkeypatch.setattr(locks, "put", late)
     assert locks.acquire_claim(final) is None
     assert not final.with_name(f".{final.name}.claim-1").exists()
 

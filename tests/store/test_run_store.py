@@ -18,7 +18,7 @@ import fwexp
 from fwexp import store
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import OptionError, ParameterError
-from fwexp.files import locks
+from fwexp.files import atomic, locks
 from fwexp.run.config import canonical, run_key
 from fwexp.store import commit, paths, records, stored_run
 from fwexp.store.provenance import provenance
@@ -195,6 +195,23 @@ def test_whenever_a_writer_is_paused_and_its_run_is_taken_over_the_run_is_whole(
         commit.tidy(store.run_dir(place, config))
         assert {run.status for run in store.find_runs(place, include={"damaged", "failed"})} == {"max_passes"}
     assert codes.count(TAKEN_OVER) > 5
+
+
+def test_a_file_system_without_hard_links_serves(tmp_path, config, make_result, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    for level in (1, 2):
+        folder = store.save(make_result(level=level), config, tmp_path)
+        assert set(store.load_results(tmp_path)["primal"]) == {level}
+        assert len(files(tmp_path)) == len(FILES)
+    with locks.claimed(folder), locks.claimed(folder) as second:
+        assert second is None
+    (tmp_path / "new").touch()
+    with pytest.raises(FileExistsError):
+        atomic.put(tmp_path / "new", folder / "run.json")
+    assert store.is_stored(tmp_path, config)
 
 
 @pytest.mark.parametrize("written", range(4))
