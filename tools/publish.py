@@ -93,7 +93,7 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = (), *, verb
     OptionError
         If a part is unknown, or no chosen figure or comparison is drawn from the full runs.
     ParameterError
-        The folder holds something that fwexp did not write, or that was changed since.
+        The folder holds something that fwexp did not write.
     """
     _check_place(folder, results_dir)
     accepted = parts()

@@ -20,7 +20,6 @@ from fwexp.store import records
 from fwexp.store.records import Damaged
 
 MEGABYTES = 10
-LARGEST = 2**24  # bytes of a JSON
 DIGITS = 12
 DROPPED = ("keys", "commit", "preset")
 KEPT = ("figure", "title", "preset", "description", "note", "commit", "versions")
@@ -262,7 +261,7 @@ def is_current(record: Mapping) -> bool:
 def read_json(path: Path) -> dict | None:
     """Return the object in a file; None where there is no file or no object in it."""
     try:
-        content = json.loads(read_regular(path, LARGEST))
+        content = json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None

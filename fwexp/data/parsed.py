@@ -2,19 +2,18 @@
 
 import contextlib
 import hashlib
-import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
 from fwexp.data.data_files import sha256
-from fwexp.files.npz import seal, unseal
-from fwexp.files.private import users_folder
+from fwexp.files import atomic, npz
+from fwexp.files.caches import users_folder
 
 
 def cache_folder() -> Path | None:
-    """Return the folder of parsed data, ``fwexp/parsed`` in the user's cache folder; None where there is none of this user's."""
+    """Return the folder of parsed data, ``fwexp/parsed`` in the user's cache folder; None where none can be written to."""
     try:
         return users_folder("parsed")
     except OSError:
@@ -40,13 +39,9 @@ def parsed_arrays(name: str, version: int, sources: Iterable[Path], parse: Calla
     if folder is None:  # without a place to keep them, they are made every time
         return parse()
     path = folder / f"{name}-{key[:16]}.npz"
-    arrays = unseal(path)
+    arrays = npz.read(path)
     if arrays is None:  # absent, or damaged in any way
         arrays = parse()
-        # On a full disk, or where there is something else of this name, they are made every time.
-        with contextlib.suppress(OSError):
-            if stat.S_ISREG(path.lstat().st_mode):  # it is damaged
-                path.unlink()
-        with contextlib.suppress(OSError):
-            seal(path, arrays)
+        with contextlib.suppress(OSError):  # on a full disk, they are made every time
+            atomic.write({path: lambda file: np.savez(file, **arrays)})
     return arrays

@@ -1,6 +1,9 @@
 """Checkpoints: a run saves its state from time to time, and a later one continues from there, bit for bit."""
 
+import contextlib
+import errno
 import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,9 +15,10 @@ from fwexp.driver.iteration import Iteration
 from fwexp.driver.progress import print_line
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import ParameterError
-from fwexp.files.npz import is_sealed, seal, unseal
+from fwexp.files import atomic, npz
+from fwexp.files.reading import open_regular
 
-IDENTITY = "identity"  # the name of its array in the file
+IDENTITY = "identity"  # the name of the first array in the file, by which it is known as a checkpoint
 SHARE = 0.05  # largest part of the time that saving takes
 
 
@@ -61,7 +65,10 @@ class Checkpoint:
         start = time.monotonic()
         try:
             identity = np.frombuffer(json.dumps(self._identity).encode(), dtype=np.uint8)
-            seal(self.path, record.to_arrays(run) | {IDENTITY: identity})
+            if os.path.lexists(self.path) and not is_checkpoint(self.path):
+                raise OSError(errno.EEXIST, "is no file that fwexp wrote; move it away", str(self.path))
+            arrays = {IDENTITY: identity, **record.to_arrays(run)}
+            atomic.write({self.path: lambda file: np.savez(file, **arrays)})
         except (OSError, ParameterError) as error:
             self._usable = False
             print_line(f"this run cannot be saved while it lasts: {error}")
@@ -76,8 +83,8 @@ class Checkpoint:
         record or None
             None if there is no file from which this run can continue.
         """
-        if (arrays := unseal(self.path)) is None:
-            if is_sealed(self.path):
+        if (arrays := npz.read(self.path)) is None:
+            if is_checkpoint(self.path):
                 print_line(f"starts from scratch: {self.path} is damaged")
             return None
         try:
@@ -89,6 +96,22 @@ class Checkpoint:
             changed = ["its format"]
         print_line(f"starts from scratch: {' and '.join(changed)} changed since {self.path} was saved")
         return None
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Return whether a file is no link and was written by `Checkpoint.save`, even if it was damaged since."""
+    try:
+        with open_regular(path) as file:
+            return not path.is_symlink() and f"{IDENTITY}.npy".encode() in file.read(64)
+    except OSError:
+        return False
+
+
+def remove(path: Path) -> None:
+    """Remove a checkpoint, as far as that can be done; files of others stay."""
+    with contextlib.suppress(OSError):
+        if is_checkpoint(path):
+            path.unlink()
 
 
 class RunSaver:

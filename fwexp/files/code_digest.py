@@ -20,8 +20,8 @@ from functools import cache
 from pathlib import Path
 
 from fwexp.files import atomic
+from fwexp.files.caches import users_folder
 from fwexp.files.folders import is_file
-from fwexp.files.private import users_folder
 
 PACKAGE = Path(__file__).resolve().parents[1]
 MOST_KEPT = 5000  # sources that are kept; with more of them, the file starts anew

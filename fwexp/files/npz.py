@@ -1,27 +1,19 @@
 """Arrays in files of numpy's format npz, read without anything that could run, and without room that the file does not fill.
 
-Files that fwexp keeps for itself are sealed: they begin with a mark, which foreign files do not have, and a digest of the rest.
-The digest is checked before anything is unpacked.
+The format has a checksum of each array, which is compared when it is read.
 """
 
-import contextlib
-import errno
-import hashlib
 import math
 import os
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-from fwexp.files import atomic
 from fwexp.files.reading import open_regular
 
 KINDS = "fiubcSU"  # of arrays: numbers and text
-MARK = b"fwexp sealed\0\0\0\0"
-SEAL = len(MARK) + hashlib.sha256().digest_size
 
 
 def arrays_in(file: BinaryIO, unpacked: int = 0) -> dict[str, np.ndarray]:
@@ -60,48 +52,10 @@ def arrays_in(file: BinaryIO, unpacked: int = 0) -> dict[str, np.ndarray]:
     return arrays
 
 
-def seal(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Replace a file by one that `unseal` reads; an OSError leaves it as it was, and is raised for a file that is not sealed."""
-
-    def fill(file: BinaryIO) -> None:
-        file.write(bytes(SEAL))
-        np.savez(file, **arrays)
-        digest = _digest(file)
-        file.seek(0)
-        file.write(MARK + digest)
-
-    if os.path.lexists(path) and not is_sealed(path):
-        raise OSError(errno.EEXIST, "is no file that fwexp wrote; move it away", str(path))
-    atomic.write({path: fill})
-
-
-def unseal(path: Path) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a sealed file; None where there is none, or it is damaged."""
+def read(path: Path) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a file that ``numpy.savez`` wrote; None where there is none, or it is damaged."""
     try:
         with open_regular(path) as file:
-            return arrays_in(file) if file.read(SEAL) == MARK + _digest(file) else None
-    except Exception:  # it cannot be read, or was sealed by others
+            return arrays_in(file)
+    except Exception:  # damaged files fail anywhere
         return None
-
-
-def remove_sealed(path: Path) -> None:
-    """Remove a sealed file, as far as that can be done; files of others stay."""
-    with contextlib.suppress(OSError):
-        if is_sealed(path):
-            path.unlink()
-
-
-def is_sealed(path: Path) -> bool:
-    """Return whether a file is no link and was written by `seal`, even if it was damaged since."""
-    if path.is_symlink():
-        return False
-    try:
-        with open_regular(path) as file:
-            return file.read(len(MARK)) == MARK
-    except OSError:
-        return False
-
-
-def _digest(file: BinaryIO) -> bytes:
-    file.seek(SEAL)
-    return hashlib.file_digest(file, hashlib.sha256).digest()

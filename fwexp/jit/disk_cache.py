@@ -1,8 +1,7 @@
-"""Machine code on disk: in folders that only this user can write to, in files that are verified before they are used.
+"""Machine code on disk: in the user's cache folder, in files that are verified before they are used.
 
-numba keeps machine code as pickles, and a pickle runs what it holds. So a folder is used only if it is this user's, and so
-is every file in it. A file begins with a checksum: one that was cut short or changed counts as absent, and what was in it is
-compiled anew. Where nothing can be kept (no place, a full disk), nothing is, and kernels are compiled in every process.
+A file begins with a checksum: one that was cut short or changed counts as absent, and what was in it is compiled anew. Where
+nothing can be kept (no place, a full disk), nothing is, and kernels are compiled in every process.
 """
 
 import contextlib
@@ -19,14 +18,13 @@ import llvmlite
 import numba
 
 from fwexp.files import folders, locks
-from fwexp.files.private import OTHERS, own, temporary_folder, users_folder
-from fwexp.files.reading import open_regular
+from fwexp.files.caches import temporary_folder, users_folder
+from fwexp.files.reading import read_regular
 
 __all__ = ["SUFFIX", "base", "directory", "prune", "read", "write"]
 
 KEEP_DIRECTORIES = 200  # so many caches are kept, one for each module and version of its sources
 KEEP_SECONDS = 7 * 24 * 3600.0  # and every one that was used within this time
-LARGEST = 2**28  # bytes of a file
 SUFFIX = ".nbc"
 
 
@@ -56,7 +54,7 @@ def directory(name: str) -> Path | None:
     folder = parent / name
     try:
         is_new = not folders.exists(folder)
-        own(folder)
+        folder.mkdir(mode=0o700, exist_ok=True)
         os.utime(folder)
         if is_new:
             prune(parent)
@@ -88,15 +86,13 @@ def _digest(content: bytes) -> bytes:
 
 
 def read(path: Path):
-    """Return the content of a file, None if it cannot be read, was written by another user, or is not as it was written."""
+    """Return the content of a file, None if it cannot be read or is not as it was written."""
     try:
-        with open_regular(path, LARGEST) as file:
-            found, content = os.fstat(file.fileno()), file.read(LARGEST)
+        content = read_regular(path)
     except OSError:
         return None
     start = hashlib.sha256().digest_size
-    is_ours = found.st_uid == os.geteuid() and not found.st_mode & OTHERS
-    return pickle.loads(content[start:]) if is_ours and content[:start] == _digest(content[start:]) else None
+    return pickle.loads(content[start:]) if content[:start] == _digest(content[start:]) else None
 
 
 def write(path: Path, content: bytes) -> None:

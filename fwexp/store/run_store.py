@@ -89,7 +89,7 @@ def tidy(results_dir) -> None:
 
 
 def _tidy(solver: Path) -> None:
-    from fwexp.files.npz import remove_sealed
+    from fwexp.driver import checkpoint
 
     clean(solver)
     locks.clean(solver)
@@ -99,10 +99,10 @@ def _tidy(solver: Path) -> None:
         final = partial.with_name(partial.name.removesuffix(paths.PARTIAL))
         if math.inf > _age(partial / RECORD) > _age(final / RECORD) >= 0:  # it was finished later
             commit.remove(partial)
-    for checkpoint in solver.glob(f".*{paths.CHECKPOINT}"):
-        final = checkpoint.with_name(checkpoint.name[1:].removesuffix(paths.CHECKPOINT))
-        if _age(checkpoint) > _age(final / RECORD) >= 0:
-            remove_sealed(checkpoint)
+    for saved in solver.glob(f".*{paths.CHECKPOINT}"):
+        final = saved.with_name(saved.name[1:].removesuffix(paths.CHECKPOINT))
+        if _age(saved) > _age(final / RECORD) >= 0:
+            checkpoint.remove(saved)
     for note in solver.glob(f".*{paths.BEGUN}"):
         final = note.with_name(note.name[1:].removesuffix(paths.BEGUN))
         if _age(note) > _age(final / RECORD) >= 0:
@@ -202,7 +202,7 @@ def put(folder: Path, contents: Mapping[str, bytes], record: Mapping, claim: loc
     """
     import yaml
 
-    from fwexp.files.npz import remove_sealed
+    from fwexp.driver import checkpoint
 
     config = yaml.safe_dump(record["config"], sort_keys=False).encode()
     final = folder.with_name(folder.name.removesuffix(paths.PARTIAL))
@@ -215,7 +215,7 @@ def put(folder: Path, contents: Mapping[str, bytes], record: Mapping, claim: loc
     commit.commit(folder, {CONFIG: config, **contents}, record, is_ours)
     if folder == final:
         commit.remove(paths.partial_path(final))
-        remove_sealed(paths.checkpoint_path(final))
+        checkpoint.remove(paths.checkpoint_path(final))
     if _is_failure(path := paths.failure_path(final)):
         path.unlink(missing_ok=True)
 

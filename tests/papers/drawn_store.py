@@ -9,7 +9,6 @@ from PIL import Image
 
 from benchmarks.peers import peer_table as peers
 from fwexp.experiments import FIGURES
-from fwexp.files import owned
 from fwexp.papers import figure_files as files
 from fwexp.papers import origin
 from fwexp.papers.claims import of_paper
@@ -55,14 +54,6 @@ def draw(results, name, commit=COMMIT, **more):
         return save_figure(
             drawn, frame, results / "figures" / name, Origin(name, more.pop("title", found.title), "full", runs), **more
         )
-
-
-def recorded(folder):
-    """Mark the files in a folder of published results as they are now, and return it."""
-    (folder / owned.MARK).unlink(missing_ok=True)
-    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    (folder / owned.MARK).write_bytes(owned._mark(publish.KIND, files))
-    return folder
 
 
 @pytest.fixture(scope="module")

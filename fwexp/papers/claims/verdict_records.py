@@ -21,7 +21,6 @@ from fwexp.papers.declarations import Need, papers_by_id
 KIND = "verdicts"
 NOTHING: dict[str, dict] = {"parts": {}, "stand_ins": {}, "numbers": {}, "sensitivity": {}}
 """Fields of a verdict if nothing is decided."""
-LARGEST = 2**24  # bytes of a file of verdicts
 
 
 def needed(claim: Claim, preset: str = "full") -> dict[str, dict]:
@@ -230,7 +229,7 @@ def check_writable(claims: Mapping[str, Claim], results_dir, preset: str = "full
 def read(path: Path) -> dict[str, dict]:
     """Return the records in a file of verdicts; none if it is missing, or damaged, which a line reports."""
     try:
-        verdicts = json.loads(read_regular(path, LARGEST))
+        verdicts = json.loads(read_regular(path))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError):
