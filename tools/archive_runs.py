@@ -75,7 +75,7 @@ def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] =
     """
     contents = {}
     for run in sorted(runs, key=lambda run: run.key):
-        contents[f"runs/{run.key}/{RECORD}"] = records.read_bytes(run.path / RECORD, records.LARGEST)
+        contents[f"runs/{run.key}/{RECORD}"] = records.read_bytes(run.path / RECORD)
         contents[f"runs/{run.key}/{TRACE}"] = verified_trace(run)
         if run.key in with_weights and MODEL in run.files:
             contents[f"runs/{run.key}/{MODEL}"] = verified(run, MODEL)

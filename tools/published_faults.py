@@ -16,7 +16,7 @@ from fwexp.papers.declarations import FIGURES, PAPERS
 from fwexp.papers.figure_files import TABLE, read_record
 from fwexp.papers.origin import OF_CODE
 from fwexp.plots.frames import COLUMNS
-from fwexp.store import records
+from fwexp.store import records, schema
 from fwexp.store.records import Damaged
 
 MEGABYTES = 10
@@ -132,7 +132,7 @@ def _records(folder: Path) -> Iterator[dict]:
     """Yield the JSON of each figure, unless it is rejected."""
     for path in sorted((folder / "figures").rglob("*.json")):
         with contextlib.suppress(Damaged):
-            if not _misfits(record := records.read(path), FIGURE):
+            if not _misfits(record := records.read(path, schema.Figure), FIGURE):
                 yield record
 
 

@@ -24,7 +24,6 @@ MORE = (".pdf", ".pgf")
 """Suffixes of further pictures, which are drawn on request."""
 
 KIND = "figures"
-LARGEST = 2**28  # bytes of one of them: ten times the largest one
 
 
 def paths(stem: Path, suffixes) -> list[Path]:
@@ -64,13 +63,9 @@ def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
     Damaged
         If a file was changed, or belongs to another figure.
     """
-    record = records.read(stem.with_name(f"{stem.name}.json"))
+    record = records.read(stem.with_name(f"{stem.name}.json"), schema.Figure)
     if (record.get("figure"), record.get("preset")) != (name, preset):
         raise Damaged(f"{stem.name}.json is that of another figure")
-    try:
-        schema.check_figure(record)
-    except schema.Misfit as error:
-        raise Damaged(f"{stem.name}.json {error}") from error
     for suffix in suffixes[:-1]:
         read_file(stem, suffix, record)
     return record
@@ -79,7 +74,7 @@ def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
 def read_file(stem: Path, suffix: str, record: Mapping) -> bytes:
     """Return the content of one file of a figure; raise `Damaged` if it differs from the one that its JSON was written for."""
     path = stem.with_name(stem.name + suffix)
-    content = records.read_bytes(path, LARGEST)
+    content = records.read_bytes(path)
     if record["files"].get(suffix) != sha256(content):
         raise Damaged(f"{path.name} is not as it was written")
     return content

@@ -105,10 +105,8 @@ def canonical(config: Mapping) -> dict:
     if engine:
         values["engine"] = {key: value for key, value in vars(engine).items() if key not in PLACE}
     plain = json.loads(json.dumps(values | {"dataset": dataset, "solver": solver} | settings))  # lists for tuples, as in files
-    try:
-        schema.check_config(plain)
-    except schema.Misfit as error:
-        raise ParameterError(f"a configuration must fit into the records of a store, got one that {error}") from error
+    if misfit := schema.misfit(schema.Config, plain):
+        raise ParameterError(f"a configuration must fit into the records of a store, got one that {misfit}")
     return plain
 
 

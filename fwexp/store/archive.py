@@ -16,17 +16,17 @@ from fwexp.errors import ParameterError
 from fwexp.files import locks
 from fwexp.files.checksums import sha256
 from fwexp.files.reading import open_regular
-from fwexp.store import records, schema, traces
-from fwexp.store.commit import MODEL, RECORD, TRACE, digest_of
+from fwexp.store import records, traces
+from fwexp.store.commit import MODEL, RECORD, TRACE
 from fwexp.store.keys import key_of
 from fwexp.store.records import Damaged
 from fwexp.store.run_store import put, read_run, results_of, run_dir
-from fwexp.store.stored_run import LARGEST_RECORD, MISFITS, StoredRun
+from fwexp.store.stored_run import StoredRun
 
 SUMS = "SHA256SUMS"
 LARGEST = 2**28  # bytes of an entry
 LARGEST_TOTAL = 2**31  # bytes of all entries
-SPEAKING = Damaged, schema.Misfit, tarfile.TarError, lzma.LZMAError, EOFError, OSError  # errors whose messages say what is wrong
+SPEAKING = Damaged, tarfile.TarError, lzma.LZMAError, EOFError, OSError  # errors whose messages say what is wrong
 NAME = re.compile(rf"runs/[0-9a-f]{{64}}/({re.escape(RECORD)}|{re.escape(TRACE)}|{re.escape(MODEL)})")
 
 
@@ -78,7 +78,7 @@ def _runs(path: Path) -> list[tuple[StoredRun, dict[str, bytes]]]:
         return [_run(key, contents) for key in keys]
     except SPEAKING as error:
         raise ParameterError(f"archive must hold runs with their checksums, got {path} ({error})") from error
-    except MISFITS as error:
+    except (ValueError, LookupError) as error:
         reason = "its sums or a record are not as fwexp writes them"
         raise ParameterError(f"archive must hold runs with their checksums, got {path} ({reason})") from error
 
@@ -122,11 +122,10 @@ def _run(key: str, contents: dict[str, bytes]) -> tuple[StoredRun, dict[str, byt
     record = records.parsed(contents[f"runs/{key}/{RECORD}"], RECORD)
     files = {name: contents[place] for name in (TRACE, MODEL) if (place := f"runs/{key}/{name}") in contents}
     config = record["config"]
-    schema.check_run(record, config)
     traces.table(files[TRACE])
-    if record["status"] in ("interrupted", "failed") or len(contents[f"runs/{key}/{RECORD}"]) > LARGEST_RECORD:
+    if record["status"] in ("interrupted", "failed"):
         raise Damaged(f"{key} is no finished run")
-    sums = {name: digest_of(record, name) for name in files}
+    sums = {name: record["files"][name]["sha256"] for name in files}
     if (record["key"], key_of(config)) != (key, key) or sums != {name: sha256(content) for name, content in files.items()}:
         raise Damaged(f"{key} is another run")
     return StoredRun(Path(key), key, record["status"], config, record), files

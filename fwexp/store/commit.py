@@ -22,9 +22,8 @@ from fwexp.files import atomic, locks
 from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.files.folders import is_folder
 from fwexp.files.processes import is_gone
-from fwexp.store import records
+from fwexp.store import records, schema
 from fwexp.store.records import Damaged
-from fwexp.store.schema import KEY
 
 CONFIG, TRACE, MODEL, RECORD = FILES = ("config.yaml", "trace.parquet", "model.npz", "run.json")
 PATIENCE = 2 * locks.STALE  # seconds for another process that writes the same run
@@ -36,20 +35,9 @@ class TakenOver(OSError):
     """Another process has taken over the run, or stored it."""
 
 
-def digest_of(record: Mapping, role: str) -> str:
-    """Return the sha256 that a ``run.json`` has of a file; `Damaged` if it is none."""
-    digest = record["files"][role]["sha256"]
-    if not (isinstance(digest, str) and KEY.fullmatch(digest)):
-        raise Damaged(f"its record has a checksum of {role} of another kind")
-    return digest
-
-
 def name_of(record: Mapping, role: str) -> str:
-    """Return the name that a ``run.json`` has of a file; `Damaged` if no commit gives such a name."""
-    name = record["files"][role].get("name", role)
-    if name != role and not (isinstance(name, str) and WITH_TOKEN.fullmatch(name)):
-        raise Damaged(f"its record has a name of {role} of another kind")
-    return name
+    """Return the name that a ``run.json`` has of a file."""
+    return record["files"][role].get("name", role)
 
 
 def fingerprint(content: bytes) -> dict:
@@ -182,17 +170,15 @@ def _unlink(folder: Path, sums: Mapping[str, str]) -> None:
 
 def _record(folder: Path) -> dict:
     """Return the record in a folder; empty if there is none that fwexp wrote."""
-    with contextlib.suppress(Damaged, LookupError, TypeError, AttributeError):
+    with contextlib.suppress(Damaged):
         if not (folder / RECORD).is_symlink():
-            record = records.read(folder / RECORD)
-            return record if _sums(record) else {}
+            return records.read(folder / RECORD, schema.Files)
     return {}
 
 
 def _sums(record: Mapping) -> dict[str, str]:
     """Return the checksums of the files that a record names, by their names."""
-    files = record.get("files") or {}
-    return {name_of(record, role): digest_of(record, role) for role in FILES if role in files}
+    return {name_of(record, role): file["sha256"] for role, file in record.get("files", {}).items()}
 
 
 def _set_aside(path: Path) -> None:

@@ -1,19 +1,19 @@
-"""The JSON records of a store: written with a checksum of themselves, and not believed if that does not fit."""
+"""The JSON records of a store: written with a checksum of themselves, and not believed if that, or their kind, does not fit."""
 
+import contextlib
 import json
 import math
-import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fwexp.files import atomic
 from fwexp.files.checksums import sha256
+from fwexp.files.reading import read_regular
 from fwexp.options import plain
 from fwexp.store import schema
 
 FORMAT, CHECKSUM = "format", "checksum"
 END = b'"\n}\n'  # of a record, after the checksum
-LARGEST = 2**22  # bytes of a record: a thousand times what one has
 
 
 class Damaged(Exception):
@@ -32,18 +32,18 @@ def content_of(record: Mapping) -> bytes:
     return head + sha256(head).encode() + END
 
 
-def read(path: Path, largest: int = LARGEST) -> dict:
-    """Return a record of at most so many bytes.
+def read(path: Path, kind: type = schema.Run) -> dict:
+    """Return a record.
 
     Raises
     ------
     Damaged
-        It cannot be read, is no record, has been changed, or holds what no record does (`schema.check_plain`).
+        It cannot be read, is no record, has been changed, or is not of the kind, which is a dataclass in `fwexp.store.schema`.
     """
-    return parsed(read_bytes(path, largest), path.name)
+    return parsed(read_bytes(path), path.name, kind)
 
 
-def parsed(content: bytes, name: str) -> dict:
+def parsed(content: bytes, name: str, kind: type = schema.Run) -> dict:
     """Return the record that the file of this name holds, as `read` does."""
     try:
         record = json.loads(content, parse_int=_whole, parse_float=_finite, parse_constant=_finite)
@@ -57,34 +57,26 @@ def parsed(content: bytes, name: str) -> dict:
     head = content.removesuffix(checksum + END)
     if head == content or checksum != sha256(head).encode():
         raise Damaged(f"{name} is not as it was stored")
-    try:
-        schema.check_plain(record)
-    except schema.Misfit as error:
-        raise Damaged(f"{name} {error}") from error
+    if misfit := schema.misfit(kind, record):
+        raise Damaged(f"{name} {misfit}")
     return record
 
 
-def read_bytes(path: Path, largest: int) -> bytes:
-    """Return what a file holds; `Damaged` if there is none of at most so many bytes (to open a pipe would wait for ever)."""
-    if (size := size_of(path)) > largest:
-        raise Damaged(f"{path.name} has {size} bytes, expected at most {largest}")
+def read_bytes(path: Path) -> bytes:
+    """Return what a file holds; `Damaged` if there is none."""
+    with readable(path):
+        return read_regular(path)
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Raise `Damaged` for errors of reading a file."""
     try:
-        return path.read_bytes()
+        yield
+    except FileNotFoundError as error:
+        raise Damaged(f"{path.name} is missing") from error
     except OSError as error:
         raise Damaged(f"{path.name} cannot be read ({error.strerror})") from error
-
-
-def size_of(path: Path) -> int:
-    """Return the size of a file; `Damaged` if there is none."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and not path.is_symlink()
-        reason = "is missing" if missing else f"cannot be read ({error.strerror})"
-        raise Damaged(f"{path.name} {reason}") from error
-    if not stat.S_ISREG(status.st_mode):
-        raise Damaged(f"{path.name} is no file")
-    return status.st_size
 
 
 def _finite(text: str) -> float:

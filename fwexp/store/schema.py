@@ -1,202 +1,189 @@
-"""The schema of records: kinds, ranges and sizes of all values that are read from a store.
+"""The kinds of records: a dataclass for each, whose fields say what a record has, and of which kind.
 
-Users copy stores, and a checksum finds damage, not foreign authors. Readers rely on these checks and make none of their own.
+A checksum finds damage; what another version or program wrote is found here. Readers rely on that and make no checks of their own.
 """
 
-import json
-import math
+import functools
 import re
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from fwexp.driver.trace import Status
+from fwexp.errors import shown
 from fwexp.options import OBJECTIVES
 from fwexp.plugins import NAME
 
-DEPTH = 20  # of a record
-VALUES = 100_000  # of a record: an item of a list or an entry of an object counts as one
-LARGEST_INTEGER = 2**63 - 1
-LARGEST_COUNT = 1e18  # of passes, calls, seconds
-LONGEST_NAME = 100  # characters of a data set, solver, task or option
-LONGEST_TEXT = 1000  # characters of an option: tables repeat it in every row of a trace
-LARGEST_CONFIG = 2**14  # bytes of a configuration as JSON: ten times what one has
-LOST = {"parts", "rounds", "messages"}  # that a cluster loses with its workers
-MOST_MODULES = 1000  # that a record names
 KEY = re.compile(r"[0-9a-f]{64}")
-MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){0,20}", re.ASCII)
-
-Check = Callable[[Any], bool]
+FILE = re.compile(r"(config|trace|model)(-[0-9a-f]{12})?\.(yaml|parquet|npz)")
 
 
-class Misfit(ValueError):
-    """A record is not as fwexp writes it; the message names the difference."""
+def misfit(kind: type, record) -> str:
+    """Return what does not fit in a record of a dataclass, such as ``has gap='0.1'``; empty if it fits. It may have more."""
+    for name, (fits, is_needed) in _fields(kind).items():
+        if name not in record:
+            if is_needed:
+                return f"has no {name}"
+        elif not fits(record[name]):
+            return f"has {name}={shown(record[name])}"
+    return ""
 
 
-def is_name(text) -> bool:
-    """Return whether a text can be the name of a data set, solver or task."""
-    return isinstance(text, str) and len(text) <= LONGEST_NAME and NAME.fullmatch(text) is not None
+@functools.cache
+def _fields(kind: type) -> dict[str, tuple[Callable[[Any], bool], bool]]:
+    kinds = get_type_hints(kind, include_extras=True)
+    return {field.name: (_fits(kinds[field.name]), field.default is MISSING) for field in fields(kind)}
 
 
-def check_plain(record: Mapping) -> None:
-    """Check that a record is not nested too deeply or too large, and that other programs can hold its numbers and texts.
-
-    Raises
-    ------
-    Misfit
-        It is not so.
-    """
-    todo, count = [(record, 1)], 0
-    while todo:
-        value, depth = todo.pop()
-        count += 1
-        if depth > DEPTH:
-            raise Misfit(f"is nested more than {DEPTH} times")
-        if count > VALUES:
-            raise Misfit(f"has more than {VALUES} values")
-        if isinstance(value, Mapping):
-            todo += [(item, depth + 1) for item in (*value.keys(), *value.values())]
-        elif isinstance(value, list):
-            todo += [(item, depth + 1) for item in value]
-        elif isinstance(value, str) and not value.isascii() and re.search("[\ud800-\udfff]", value):
-            raise Misfit("has text that is no Unicode")
-        elif isinstance(value, int) and abs(value) > LARGEST_INTEGER:
-            raise Misfit("has an integer of more than 64 bits")
+def _fits(kind) -> Callable[[Any], bool]:
+    """Return the function that says whether a value from JSON is of a kind, which may have tests in an ``Annotated``."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        fits, *tests = (_fits(inner[0]), *inner[1:])
+        return lambda value: fits(value) and all(test(value) for test in tests)
+    if origin in (Union, UnionType):
+        kinds = [*map(_fits, inner)]
+        return lambda value: any(fits(value) for fits in kinds)
+    if origin in (list, dict):
+        fits = _fits(inner[-1])
+        return lambda value: isinstance(value, origin) and all(map(fits, value.values() if origin is dict else value))
+    if is_dataclass(kind):
+        return lambda value: isinstance(value, dict) and not misfit(kind, value)
+    types = (int, float) if kind is float else kind
+    return lambda value: isinstance(value, types) and (kind is bool or not isinstance(value, bool))
 
 
-def check_run(record: Mapping, config: Mapping) -> None:
-    """Check the record of a run, or of its failure, and its configuration.
-
-    Raises
-    ------
-    Misfit
-        A fact is missing, of another kind, or outside its range.
-    """
-    _check(record, RUN, ("status",))
-    _check_config(config)
+Number, Count, Text = float | None, Annotated[float, lambda value: value >= 0] | None, str | None
+Key, Name = Annotated[str, KEY.fullmatch], Annotated[str, NAME.fullmatch]
+Texts, Versions = dict[str, str] | None, dict[str, Text] | None
 
 
-def check_config(config: Mapping) -> None:
-    """Check a configuration before it is run: with another one, the record of the run could not be read.
-
-    Raises
-    ------
-    Misfit
-        As in `check_run`.
-    """
-    check_plain({"config": config})
-    _check_config(config)
+@dataclass
+class Git:
+    commit: str
+    dirty: bool
 
 
-def _check_config(config: Mapping) -> None:
-    _check(config, CONFIG, ("dataset", "solver", "seed"))
-    if len(json.dumps(config)) > LARGEST_CONFIG:
-        raise Misfit(f"has a configuration of more than {LARGEST_CONFIG} bytes")
-    options = [config]
-    while options:
-        for name, value in options.pop().items():
-            if len(name) > LONGEST_NAME or (isinstance(value, str) and len(value) > LONGEST_TEXT):
-                raise Misfit(f"has an option of more than {LONGEST_NAME} characters in its name or {LONGEST_TEXT} in its value")
-            options += [value] if isinstance(value, Mapping) else []
+@dataclass
+class Plugin:
+    version: Text
+    git: Git | None
 
 
-def check_figure(record: Mapping) -> None:
-    """Check the record of a figure, table or comparison.
-
-    Raises
-    ------
-    Misfit
-        As in `check_run`.
-    """
-    _check(record, FIGURE, ("figure", "preset", "files"))
-
-
-def _check(facts: Mapping, kinds: Mapping[str, Check], required: Collection[str]) -> None:
-    if not isinstance(facts, Mapping):
-        raise Misfit("has a configuration of another kind")
-    for name, fits in kinds.items():
-        if (name in facts or name in required) and not fits(facts.get(name)):
-            raise Misfit(f"has a {name} of another kind or size")
+@dataclass
+class Provenance:
+    git: Git | None
+    cpu: Text = None
+    python: Text = None
+    system: Text = None
+    versions: Versions = None
+    plugins: dict[str, Plugin] | None = None
 
 
-def _is(*kinds: type) -> Check:
-    return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+@dataclass
+class Sources:
+    modules: list[str]
+    sha256: str
 
 
-def _has(**facts: Check) -> Check:
-    return lambda value: isinstance(value, Mapping) and all(fits(value.get(name)) for name, fits in facts.items())
+@dataclass
+class Choice:
+    """A data set, solver or task; its options are more."""
+
+    name: Name
 
 
-def _or_none(fits: Check) -> Check:
-    return lambda value: value is None or fits(value)
+@dataclass
+class Config:
+    """A canonical configuration."""
+
+    dataset: Choice
+    solver: Choice
+    seed: Annotated[int, lambda value: 0 <= value < 2**63]
+    task: str | Choice | None = None  # text in runs that were stored when tasks had no options
+    lam: str | Count = None
+    max_passes: Number = None
+    gap_tol: Number = None
+    temperature: Number = None
+    objective: Annotated[str, OBJECTIVES.__contains__] = OBJECTIVES[0]
 
 
-def _of(fits: Check) -> Check:
-    """Return the check for a mapping whose values all pass a check."""
-    return lambda value: isinstance(value, Mapping) and all(map(fits, value.values()))
+@dataclass
+class File:
+    """A file of a run; without a name, it is called as its role."""
+
+    size: int
+    sha256: Key
+    name: Annotated[str, FILE.fullmatch] = ""
 
 
-def _text(longest: int = LONGEST_TEXT) -> Check:
-    return lambda value: isinstance(value, str) and len(value) <= longest
+@dataclass
+class Files:
+    """All that a commit reads of the record that it replaces."""
+
+    files: dict[str, File]
+    replaced: Texts = None
 
 
-def _count(value) -> bool:
-    return _is(int, float)(value) and 0 <= value <= LARGEST_COUNT
+@dataclass
+class Run:
+    """A run, or its failure, which has an ``error`` and no ``files``."""
+
+    key: Key
+    status: Annotated[str, {*Status, "failed"}.__contains__]
+    config: Config
+    provenance: Provenance
+    files: dict[str, File] | None = None
+    error: Text = None
+    reason: Text = None
+    created: Text = None
+    iterate: Text = None
+    primal: Number = None
+    dual: Number = None
+    gap: Number = None
+    lam: Count = None
+    step: Count = None
+    oracle_calls: Count = None
+    passes: Count = None
+    time: Count = None
+    paused: Count = None
+    data: Texts = None
+    published: bool | None = None
+    lost: Annotated[dict[str, float], {"parts", "rounds", "messages"}.issuperset] | None = None
+    errors: dict[str, Number] | None = None
+    sources: Sources | None = None
 
 
-def _number(value) -> bool:
-    return _is(int, float)(value) and math.isfinite(value)
+Axis = Annotated[list, lambda value: len(value) == 3 and value[0] in ("linear", "log", "symlog", "logit")]
 
 
-def _are_modules(value) -> bool:
-    return isinstance(value, list) and len(value) <= MOST_MODULES and all(isinstance(m, str) and MODULE.fullmatch(m) for m in value)
+@dataclass
+class Axes:
+    """A panel of a figure: the scale of each axis, and its ends."""
+
+    title: str
+    x: Axis
+    y: Axis
 
 
-def _is_axis(value) -> bool:
-    """Return whether a value is the scale of an axis with its ends."""
-    if not isinstance(value, list) or len(value) != 3:
-        return False
-    return value[0] in ("linear", "log", "symlog", "logit") and all(map(_or_none(_number), value[1:]))
+@dataclass
+class Drawn:
+    created: Text = None
+    commit: Text = None
 
 
-def _is_choice(value) -> bool:
-    return isinstance(value, Mapping) and is_name(value.get("name"))
+@dataclass
+class Figure:
+    """A figure, table or comparison."""
 
-
-NUMBER, COUNT, TEXT = _or_none(_number), _or_none(_count), _or_none(_text())
-GIT = _or_none(_has(commit=_text(), dirty=_is(bool)))
-VERSIONS = _or_none(_of(TEXT))
-PLUGINS = _or_none(_of(_has(version=TEXT, git=GIT)))
-RUN = {
-    **dict.fromkeys(("primal", "dual", "gap"), NUMBER),
-    "lam": _or_none(_count),
-    **dict.fromkeys(("step", "oracle_calls", "passes", "time"), COUNT),
-    **dict.fromkeys(("iterate", "created"), TEXT),
-    **dict.fromkeys(("reason", "error"), _or_none(_is(str))),
-    "status": lambda value: isinstance(value, str) and value in {*Status, "failed"},
-    "data": _or_none(_of(_text())),
-    "published": _or_none(_is(bool)),
-    "lost": _or_none(lambda lost: isinstance(lost, Mapping) and LOST.issuperset(lost) and all(map(_count, lost.values()))),
-    "errors": _or_none(_of(NUMBER)),
-    "paused": NUMBER,
-    "sources": _or_none(_has(modules=_are_modules, sha256=_text())),
-    "provenance": _has(git=GIT, cpu=TEXT, python=TEXT, system=TEXT, versions=VERSIONS, plugins=PLUGINS),
-}
-CONFIG = {
-    "dataset": _is_choice,
-    "solver": _is_choice,
-    "task": lambda value: is_name(value) or _is_choice(value),
-    "seed": lambda value: _is(int)(value) and value >= 0,
-    "lam": _or_none(lambda value: _text(LONGEST_NAME)(value) or _count(value)),
-    "max_passes": NUMBER,
-    "gap_tol": NUMBER,
-    "objective": lambda value: value in OBJECTIVES,
-    "temperature": NUMBER,
-}
-FIGURE = {
-    **dict.fromkeys(("figure", "preset"), _text()),
-    **dict.fromkeys(("title", "description", "note", "commit"), _or_none(_is(str))),
-    "versions": VERSIONS,
-    "axes": _or_none(_of(_has(title=_text(), x=_is_axis, y=_is_axis))),
-    "runs": _of(_has(created=TEXT, commit=TEXT)),
-    "files": _of(_text()),
-}
+    figure: str
+    preset: str
+    files: dict[str, str]
+    title: Text = None
+    description: Text = None
+    note: Text = None
+    commit: Text = None
+    versions: Versions = None
+    axes: dict[str, Axes] | None = None
+    runs: dict[str, Drawn] | None = None

@@ -1,7 +1,6 @@
 """A stored run: its ``run.json``, whether that fits its place, and whether its files are as they were stored.
 
-Each look at a run reads ``run.json`` and the sizes of the other files; their contents are verified when they are read. Users copy
-stores, and a checksum finds damage, not foreign authors. Therefore the values of a record are checked as well.
+Each look at a run reads ``run.json`` and the sizes of the other files; their contents are verified when they are read.
 """
 
 import dataclasses
@@ -18,16 +17,11 @@ from fwexp.errors import DataError
 from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.methods import method_of
 from fwexp.options import flat
+from fwexp.plugins import NAME
 from fwexp.store import paths, records, schema, staleness
-from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, digest_of, name_of
+from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, name_of
 from fwexp.store.keys import key_of, task_of
 from fwexp.store.records import Damaged
-
-LARGEST_RECORD = 2**18  # bytes: fifty times what one has
-LARGEST_TRACE = 2**31  # bytes
-
-# Exceptions that a record can raise that is not as we write them.
-MISFITS = OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError
 
 # Columns that `load_results` adds to the columns of the trace; options follow as ``solver.*`` and ``dataset.*``.
 RUN_COLUMNS = (
@@ -61,7 +55,7 @@ class StoredRun:
     @property
     def is_placed(self) -> bool:
         """True if the path consists of names of a data set, a solver and a run."""
-        return all(map(schema.is_name, self.place)) and schema.KEY.fullmatch(self.key) is not None
+        return all(name and NAME.fullmatch(name) for name in self.place) and schema.KEY.fullmatch(self.key) is not None
 
     @property
     def sources(self) -> str | None:
@@ -175,28 +169,29 @@ def _read(entry: paths.Entry) -> StoredRun:
     try:
         if entry.trouble:
             raise Damaged(f"{entry.path.name} {entry.trouble}")
-        record = records.read(entry.path if kind == "failed" else entry.path / RECORD, LARGEST_RECORD)
-        config = record["config"]
-        schema.check_run(record, config)
-        run = StoredRun(entry.path, entry.key, record["status"], config, record, place=place)
+        record = records.read(entry.path if kind == "failed" else entry.path / RECORD)
+        run = StoredRun(entry.path, entry.key, record["status"], record["config"], record, place=place)
         kind_of_status = {"interrupted": "partial", "failed": "failed"}.get(run.status, "finished")
-        if (record["key"], key_of(config), kind_of_status) != (entry.key, entry.key, kind):
+        if (record["key"], key_of(run.config), kind_of_status) != (entry.key, entry.key, kind):
             raise Damaged("its record is that of another run")
         if place != tuple(run.columns()[name] for name in PATH_COLUMNS[:2]):
             raise Damaged("its record is of another data set or solver")
-        if kind == "failed":
-            record["error"].split()
-        else:
-            _check_files(run)
+        if lacking := _lacking(record, kind):
+            raise Damaged(f"its record has no {lacking}")
+        for name in run.files if kind != "failed" else ():
+            _compare_size(_path(run, name), record["files"][name]["size"])
         return run
     except Damaged as error:
         damage = str(error)
-    except schema.Misfit as error:
-        damage = f"its record {error}"
-    except MISFITS:
-        damage = "its record lacks what a record has"
     status = "damaged" if entry.trouble or kind == "failed" or _has_files(entry.path) else "missing"
     return StoredRun(entry.path, entry.key, status, {}, {}, damage, place)
+
+
+def _lacking(record: Mapping, kind: str) -> str:
+    """Return what a record lacks of its kind."""
+    if kind == "failed":
+        return "" if record.get("error") is not None else "error"
+    return next((name for name in (CONFIG, TRACE) if name not in (record.get("files") or {})), "")
 
 
 def _has_files(folder: Path) -> bool:
@@ -210,19 +205,14 @@ def _has_files(folder: Path) -> bool:
     return RECORD in names or (bool(names) and not any(name.startswith(".") for name in names))
 
 
-def _check_files(run: StoredRun) -> None:
-    for name in run.files:
-        stored = run.record["files"][name]
-        digest_of(run.record, name)
-        _compare_size(_path(run, name), stored["size"])
-
-
 def _path(run: StoredRun, name: str) -> Path:
     return run.path / name_of(run.record, name)
 
 
 def _compare_size(path: Path, stored: int) -> None:
-    if (size := records.size_of(path)) != stored:
+    with records.readable(path):
+        size = path.stat().st_size
+    if size != stored:
         raise Damaged(f"{path.name} has {size} bytes, {stored} were stored")
 
 
@@ -231,30 +221,19 @@ def verified_trace(run: StoredRun) -> bytes:
     if run.status == "damaged":
         raise Damaged(run.damage)
     for name in set(run.files) - {TRACE}:
-        _verify(run, name)
-    return verified(run, TRACE, LARGEST_TRACE)
+        path = _path(run, name)
+        with records.readable(path):
+            _compare(name, sha256_of_file(path), run.record)
+    return verified(run, TRACE)
 
 
-def _verify(run: StoredRun, name: str) -> None:
-    """Raise `Damaged` unless a file of any size is as it was stored."""
-    path = _path(run, name)
-    try:
-        if records.size_of(path) <= records.LARGEST:
-            digest = sha256(records.read_bytes(path, records.LARGEST))
-        else:
-            digest = sha256_of_file(path)
-    except OSError as error:
-        raise Damaged(f"{name} cannot be read ({error.strerror})") from error
-    _compare(name, digest, run.record)
-
-
-def verified(run: StoredRun, name: str, largest: float = math.inf) -> bytes:
-    """Return what a file of at most so many bytes holds; `Damaged` unless that is as it was stored."""
-    content = records.read_bytes(_path(run, name), largest)
+def verified(run: StoredRun, name: str) -> bytes:
+    """Return what a file holds; `Damaged` unless that is as it was stored."""
+    content = records.read_bytes(_path(run, name))
     _compare(name, sha256(content), run.record)
     return content
 
 
 def _compare(name: str, digest: str, record: Mapping) -> None:
-    if digest != digest_of(record, name):
+    if digest != record["files"][name]["sha256"]:
         raise Damaged(f"{name} is not as it was stored")

@@ -17,7 +17,6 @@ from fwexp.papers.figure_pipeline import make_figure, runs_of
 from fwexp.run import runner
 from fwexp.store import archive, records
 from fwexp.store.commit import RECORD, TRACE, fingerprint
-from fwexp.store.stored_run import LARGEST_RECORD
 from tools import publish
 from tools.archive_runs import archive_runs, check_target, write
 
@@ -122,7 +121,7 @@ def test_a_changed_archive_is_refused(archived, tmp_path, name):
     ("change", "reason"),
     [
         (lambda record, trace: (record | {"status": "interrupted"}, trace), "is no finished run"),
-        (lambda record, trace: (record | {"notes": "x" * LARGEST_RECORD}, trace), "is no finished run"),
+        (lambda record, trace: (record | {"gap": "0.1"}, trace), "has gap='0.1'"),
         (lambda record, _: (record, b"another file"), "trace.parquet"),
     ],
 )

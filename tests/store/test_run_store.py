@@ -332,8 +332,8 @@ def test_the_record_alone_is_opened_and_that_of_the_runs_asked_for(tmp_path, con
         for seed in range(3):
             store.save(make_result(), canonical({**config, "solver": {"name": solver}, "seed": seed}), tmp_path)
     runs = store.find_runs(tmp_path)
-    opened, read = [], Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: opened.append(path) or read(path))
+    opened, read = [], records.read_bytes
+    monkeypatch.setattr(records, "read_bytes", lambda path: opened.append(path) or read(path))
     assert len(store.find_runs(tmp_path, include={"partial", "failed", "damaged"}, seed=1, lam=0.01)) == 2
     assert sorted(opened) == [run.path / "run.json" for run in runs]
     for filters, found in [({"solver": "ssg"}, runs[3:]), ({"key": [runs[1].key]}, [runs[1]]), ({"dataset": "ocr"}, [])]:
