@@ -17,7 +17,7 @@ from fwexp.papers.report.figures import drawn
 from fwexp.store import archive, records
 from fwexp.store.commit import MODEL, RECORD, TRACE
 from fwexp.store.records import Damaged
-from fwexp.store.stored_run import StoredRun, verified, verified_trace
+from fwexp.store.stored_run import StoredRun, of_latest, verified, verified_trace
 from tools.published_faults import DIGITS, part_of, parts
 
 
@@ -75,10 +75,9 @@ def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] =
     """
     contents = {}
     for run in sorted(runs, key=lambda run: run.key):
-        contents[f"runs/{run.key}/{RECORD}"] = records.read_bytes(run.path / RECORD)
-        contents[f"runs/{run.key}/{TRACE}"] = verified_trace(run)
-        if run.key in with_weights and MODEL in run.files:
-            contents[f"runs/{run.key}/{MODEL}"] = verified(run, MODEL)
+        run, files = of_latest(run, lambda run: _files(run, run.key in with_weights))
+        files = {RECORD: records.content_of(run.record), **files}
+        contents |= {f"runs/{run.key}/{name}": content for name, content in files.items()}
     sums = "".join(f"{sha256(content)}  {name}\n" for name, content in contents.items())
     packed, entries = io.BytesIO(), {archive.SUMS: sums.encode(), **contents}
     for name, content in entries.items():
@@ -91,3 +90,8 @@ def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] =
             file.addfile(entry, io.BytesIO(content))
     atomic.write({path.resolve(): packed.getvalue()})
     return [name.split("/")[1] for name in contents if name.endswith(TRACE)]
+
+
+def _files(run: StoredRun, with_weights: bool) -> dict[str, bytes]:
+    files = {TRACE: verified_trace(run)}
+    return files | {MODEL: verified(run, MODEL)} if with_weights and MODEL in run.files else files

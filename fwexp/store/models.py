@@ -8,7 +8,7 @@ from fwexp.store import traces
 from fwexp.store.commit import MODEL
 from fwexp.store.records import Damaged
 from fwexp.store.run_store import find_runs
-from fwexp.store.stored_run import StoredRun, verified_trace
+from fwexp.store.stored_run import StoredRun, of_latest, verified_trace
 
 if TYPE_CHECKING:
     from fwexp.tasks.result import Result
@@ -64,7 +64,7 @@ def load_run(key: str | None = None, *, results_dir: "AnyPath" = "results", **fi
         first = ", ".join(f"{run.key[:12]} ({run.path.parent.parent.name}, {run.method})" for run in runs[:3])
         raise ParameterError(f"key and filters must leave one run, got {len(runs)} with {said}: {first}{', ...' * (len(runs) > 3)}")
     try:
-        return _result(runs[0])
+        return of_latest(runs[0], _result)[1]
     except Damaged as error:
         raise DataError(f"{runs[0].path} is damaged: {error}") from error
 

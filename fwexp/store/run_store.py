@@ -29,7 +29,7 @@ from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE
 from fwexp.store.keys import STALE, key_of
 from fwexp.store.provenance import plugins_of, provenance
 from fwexp.store.records import Damaged
-from fwexp.store.stored_run import PATH_COLUMNS, RUN_COLUMNS, StoredRun, read, verified_trace
+from fwexp.store.stored_run import PATH_COLUMNS, RUN_COLUMNS, StoredRun, of_latest, read, verified_trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -329,8 +329,7 @@ def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None
     whole = []
     for run in runs:
         try:
-            run, trace = _whole(run)
-            whole.append((run, traces.table(trace, columns)))
+            whole.append(of_latest(run, lambda run: traces.table(verified_trace(run), columns)))
         except Damaged as error:
             path = "".join(sign if sign.isprintable() else "?" for sign in str(run.path))
             warnings.warn(f"{path} is damaged and was left out: {error}", stacklevel=3)
@@ -358,18 +357,6 @@ def _joined(runs: Sequence[tuple], columns: Sequence[str] | None = None):
     facts = facts.iloc[np.repeat(np.arange(len(whole)), [len(trace) for trace in tables])]
     rows = pyarrow.concat_tables(tables, promote_options="permissive").to_pandas()
     return pd.concat([rows, facts.reset_index(drop=True)], axis=1)
-
-
-def _whole(run: StoredRun) -> tuple[StoredRun, bytes]:
-    """Return a run and its trace; another version of it if that has just taken its place."""
-    while True:
-        try:
-            return run, verified_trace(run)
-        except Damaged:
-            again = read_run(run.path)
-            if again.status == "missing" or again.record == run.record:
-                raise
-            run = again
 
 
 def _all_runs(

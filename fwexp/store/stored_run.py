@@ -7,10 +7,10 @@ import dataclasses
 import functools
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fwexp.driver.trace import lost_words
 from fwexp.errors import DataError
@@ -22,6 +22,8 @@ from fwexp.store import paths, records, schema, staleness
 from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, name_of
 from fwexp.store.keys import key_of, task_of
 from fwexp.store.records import Damaged
+
+Content = TypeVar("Content")
 
 # Columns that `load_results` adds to the columns of the trace; options follow as ``solver.*`` and ``dataset.*``.
 RUN_COLUMNS = (
@@ -113,7 +115,7 @@ class StoredRun:
 
         if MODEL not in self.files:
             raise DataError(f"{self.path} has no weights: it comes from an archive without them; force=true makes it again")
-        content = verified(self, MODEL)
+        _, content = of_latest(self, lambda run: verified(run, MODEL))
         try:
             arrays = arrays_in(io.BytesIO(content))
         except Exception as error:
@@ -162,6 +164,18 @@ def read(entry: paths.Entry) -> StoredRun:
     while run.status == "damaged" and (again := _read(entry)) != run:  # another version has just taken its place
         run = again
     return run
+
+
+def of_latest(run: StoredRun, look: Callable[[StoredRun], Content]) -> tuple[StoredRun, Content]:
+    """Return a run and what ``look`` finds in its files, or both of another version that takes its place meanwhile."""
+    while True:
+        try:
+            return run, look(run)
+        except Damaged:
+            again = read(paths.entry(run.path))
+            if again.status in ("missing", "damaged") or again.record == run.record:
+                raise
+            run = again
 
 
 def _read(entry: paths.Entry) -> StoredRun:

@@ -6,7 +6,9 @@ import fwexp
 from fwexp import store
 from fwexp.errors import DataError, OptionError, ParameterError
 from fwexp.run.config import canonical
+from fwexp.store import archive
 from tests.small_problems import chain
+from tools.archive_runs import write
 
 LAM = 0.5
 
@@ -54,3 +56,19 @@ def test_filters_choose_and_must_leave_one(result, tmp_path):
     (folders[0] / "model.npz").write_bytes(bytes((folders[0] / "model.npz").stat().st_size))
     with pytest.raises(DataError, match=r"is damaged: model\.npz is not as it was stored"):
         fwexp.load_run(max_passes=3, results_dir=tmp_path)
+
+
+def test_a_run_that_is_stored_again_meanwhile_is_read_as_it_is_then(problem, result, tmp_path, monkeypatch):
+    store.save(result, settings(), tmp_path)
+    (before,) = store.find_runs(tmp_path)
+    new = fwexp.solve(problem, "fw", lam=LAM, max_passes=4)
+    monkeypatch.setattr("fwexp.store.models.find_runs", lambda *_, **__: [before])
+    store.save(new, settings(), tmp_path)
+    np.testing.assert_array_equal(before.weights(), new.w)
+    run = fwexp.load_run(results_dir=tmp_path)
+    np.testing.assert_array_equal(run.w, new.w)
+    assert len(run.trace) == len(new.trace)
+    write([before], tmp_path / "runs.tar.xz", {before.key})
+    assert archive.restore(tmp_path / "runs.tar.xz", tmp_path / "restored") == [before.key]
+    (restored,) = store.find_runs(tmp_path / "restored")
+    np.testing.assert_array_equal(restored.weights(), new.w)
