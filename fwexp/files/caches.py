@@ -5,8 +5,6 @@ import stat
 import tempfile
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
 
 def users_folder(name: str) -> Path:
     """Return ``fwexp/<name>`` in the user's cache folder, as platformdirs finds it.
@@ -16,6 +14,8 @@ def users_folder(name: str) -> Path:
     OSError
         It cannot be written to.
     """
+    from platformdirs import user_cache_path
+
     try:
         return _writable(user_cache_path("fwexp", appauthor=False) / name)
     except RuntimeError as error:  # the home is unknown

@@ -15,7 +15,7 @@ import numba
 import pytest
 
 from benchmarks.svm import NEWCOMER
-from fwexp.files import caches, locks
+from fwexp.files import locks
 from fwexp.jit import compilation, disk_cache, kernel_cache
 
 OTHER_USER = 12345  # no user of this machine
@@ -109,7 +109,7 @@ def test_without_a_place_nothing_is_kept(places, tmp_path, monkeypatch):
 def test_a_home_that_nobody_knows_is_no_error(places, monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", lambda: Path("~nobody_of_this_name").expanduser())
-    monkeypatch.setattr(caches, "user_cache_path", lambda *_, **__: Path.home())
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: Path.home())
     found, trouble = base()
     assert found == places[1]
     assert "home directory" in trouble

@@ -474,12 +474,8 @@ def test_a_first_run_that_is_stored_after_the_last_look_stays(tmp_path, config, 
         return store.save(make_result(level=level), config, tmp_path)
 
     real = commit.commit
-    if links:
-        with pytest.raises(commit.TakenOver):
-            save(2)
-        assert store.read_run(final).record["primal"] == 1
-    else:
+    if not links:
         monkeypatch.setattr(commit.os, "link", lambda *_: (_ for _ in ()).throw(PermissionError("no links here")))
+    with pytest.raises(commit.TakenOver):
         save(2)
-        assert store.read_run(final).record["primal"] == 2
-    assert store.read_run(final).status == "max_passes"
+    assert store.read_run(final).record["primal"] == 1
