@@ -1,1 +1,1 @@
-"""Files: written at once or not at all, in folders of one's own, read with care, and the code of the package as files."""
+"""Files: written at once or not at all, claimed, owned by the marks of their folders, and the code of the package as files."""

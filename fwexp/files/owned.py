@@ -61,7 +61,8 @@ def write(contents: Mapping[Path, bytes | Callable[[], bytes]], kind: str) -> No
     with _alone(folder, folder / MARK):
         named = _check_files(contents, kind)
         contents = {path: content() if callable(content) else content for path, content in contents.items()}
-        atomic.write({folder / MARK: _mark(kind, named | {path.name for path in contents})})
+        if not named.issuperset(names := {path.name for path in contents}):
+            atomic.write({folder / MARK: _mark(kind, named | names)})
         atomic.write(contents)
 
 
