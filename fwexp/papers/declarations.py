@@ -209,8 +209,7 @@ class Figure(Preset, Declared):
 
 def launcher_of(timed: bool) -> str:
     """Return Hydra's launcher for runs: parallel, if that is installed and their seconds are not shown."""
-    parallel = find_spec("hydra_plugins.hydra_joblib_launcher") if find_spec("hydra_plugins") else None
-    return "joblib" if parallel and not timed else "basic"
+    return "joblib" if find_spec("joblib") and not timed else "basic"
 
 
 @functools.cache

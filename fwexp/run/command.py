@@ -21,9 +21,10 @@ from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed, unknown
 from fwexp.files import folders
 from fwexp.methods import check_aliases
-from fwexp.run import launching, runner, sweep, work
+from fwexp.run import runner, sweep, work
 from fwexp.run.composition import BASE, CONFIG_NAME, Composition, register, started
 from fwexp.run.config import SWEEP_KEYS, canonical, conf_dir, execution_settings, quote
+from fwexp.run.executors import Basic, executor_of
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.store.keys import GROUPS
 
@@ -134,7 +135,7 @@ def _run(composition: Composition, overrides: Sequence[str]) -> int:
     hydra_config = config.hydra
     if hydra_config.runtime.choices["hydra/sweeper"] != "fwexp" or list(hydra_config.sweeper.grids) != [{}]:
         raise OptionError("this experiment stands for many runs; add -m to run them all")
-    if not launching.runs_here(hydra_config):
+    if not isinstance(executor_of(config), Basic):
         raise OptionError(f"hydra/launcher={hydra_config.runtime.choices['hydra/launcher']} starts the runs of a sweep; add -m")
     configure_log(hydra_config.job_logging, hydra_config.verbose)
     where = execution_settings(config)

@@ -33,13 +33,7 @@ SWEEP_KEYS = {"skip_invalid": False, "fail_fast": False, "wall_limit": None, "ob
 EXECUTION_KEYS = {"results_dir": "results", "data_dir": None, "force": False, "checkpoint": CHECKPOINT_SECONDS, "n_jobs": None}
 EXECUTION_KEYS |= SWEEP_KEYS
 
-LAUNCHERS = {  # Hydra's and ours, and the class that Hydra calls for each
-    "basic": "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
-    "joblib": "hydra_plugins.hydra_joblib_launcher.joblib_launcher.JoblibLauncher",
-    "submitit_local": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.LocalLauncher",
-    "submitit_slurm": "hydra_plugins.hydra_submitit_launcher.submitit_launcher.SlurmLauncher",
-    "dask": "hydra_plugins.fwexp.DaskLauncher",
-}
+LAUNCHERS = ("basic", "joblib", "submitit_local", "submitit_slurm", "dask")  # see `fwexp.run.executors`
 PRESETS = ("full", "smoke")  # of an experiment: all of it, or just enough to see that it works
 
 

@@ -1,4 +1,4 @@
-"""Execution of a sweep: runs that are not stored, once, with the launcher of a composed configuration."""
+"""Execution of a sweep: runs that are not stored, once, by an executor."""
 
 import json
 import math
@@ -10,7 +10,8 @@ from fwexp import plugin_files, store
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, UserError
 from fwexp.files import folders
-from fwexp.run import dask_launcher, deaths, launching, relay, runner, work
+from fwexp.run import deaths, launching, relay, runner, work
+from fwexp.run.executors import Basic, Executor, check_clusters
 from fwexp.run.work import Todo
 from fwexp.store.keys import GROUPS, STALE, key_of
 from fwexp.store.run_labels import labels
@@ -20,7 +21,7 @@ MOST_REASONS, MOST_LEFT = 3, 20  # that a line lists
 
 
 def execute_in(
-    config,
+    executor: Executor,
     groups: Sequence[Sequence[Mapping]],
     tried: dict[str, Todo] | None = None,
     *,
@@ -37,12 +38,12 @@ def execute_in(
     unfit: dict[str, UserError] | None = None,
     **place,
 ) -> list[UserError | RunsFailed | None]:
-    """Run as `execute_together` does, with the launcher in Hydra's part of a configuration.
+    """Run as `execute_together` does, by an executor.
 
     Parameters
     ----------
-    config : DictConfig
-        A composed configuration with its ``hydra``.
+    executor : Executor
+        Of `fwexp.run.executors`.
     groups, tried
         As in `execute_together`.
     results_dir, data_dir, force, checkpoint, n_jobs, skip_invalid, fail_fast, wall_limit
@@ -83,12 +84,12 @@ def execute_in(
         return errors
     if due:
         store.check_writable(results_dir)
-        dask_launcher.check_cluster(config.hydra, place.get("address"))
+        check_clusters(executor, place.get("address"))
     if names is None:
         _announce(stored, due, sum(key in tried for key, run in stored.items() if run is None))
     broken = None
     if due:
-        todo = list(due.values()) if launching.runs_here(config.hydra) else _kinds_first(list(due.values()))
+        todo = list(due.values()) if isinstance(executor, Basic) else _kinds_first(list(due.values()))
         todo.sort(key=lambda run: deaths.has_died(store.run_dir(results_dir, run.config)))  # those that take a sweep with them
         _name(todo, configs, names)
         where = {
@@ -104,7 +105,7 @@ def execute_in(
         sweep["plugins"] = os.environ.get(plugin_files.VARIABLE, "")
         try:
             with relay.sweeping(results_dir, sweep) as folder:
-                work.finish(todo, lambda todo: launching.launch(todo, config, folder), results_dir, folder)
+                work.finish(todo, lambda todo: launching.launch(todo, executor, folder), results_dir, folder)
         except RunsFailed as error:
             broken = error
         store.tidy(results_dir)

@@ -100,7 +100,7 @@ def sweep(
         configs = {key: config for each in points for key, config in each.configs.items()}
         misfits = [error for each in points for error in each.misfits]
         where = points[0].execution
-        (error,) = execute_in(points[0].with_hydra, [list(configs.values())], misfits=misfits, **where)
+        (error,) = execute_in(points[0].executor, [list(configs.values())], misfits=misfits, **where)
         if isinstance(error, RunsFailed) and not where["fail_fast"]:
             warn(str(error))
         elif error is not None:

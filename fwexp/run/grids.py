@@ -30,6 +30,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from fwexp.errors import OptionError, ParameterError, UserError, unknown
 from fwexp.run.composition import Composition
 from fwexp.run.config import EXECUTION_KEYS, PRESETS, canonical, execution_settings, quote
+from fwexp.run.executors import Executor, executor_of
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.store.keys import GROUPS, key_of
 
@@ -48,8 +49,8 @@ class Points(NamedTuple):
         The overrides that distinguish each from the others, by key: of duplicates, the overrides of the first.
     execution : dict
         Where they are stored and read, as `fwexp.run.config.execution_settings` returns it.
-    with_hydra : DictConfig
-        A configuration with its ``hydra``, which has the launcher.
+    executor : Executor
+        Where they are done.
     misfits : list of UserError
         Why other points were left out.
     """
@@ -57,7 +58,7 @@ class Points(NamedTuple):
     configs: dict[str, dict]
     overrides: dict[str, tuple[str, ...]]
     execution: dict
-    with_hydra: DictConfig
+    executor: Executor
     misfits: list[UserError]
 
 
@@ -74,10 +75,10 @@ def expand(composition: Composition, overrides: Sequence[str]) -> Points:
     common, parsed = split(composition, overrides)
     given = {key: choices(override) for key, override in parsed.items()}
     execution = check_execution(given)
-    found, where, composed_with, misfits, points = {}, {}, {}, [], 0
+    found, where, executors, misfits, points = {}, {}, {}, [], 0
     for preset in given.pop("+experiment", [None]):
         compose = Composer(composition, common, preset)
-        composed_with[preset] = compose.with_hydra
+        executors[preset] = executor_of(compose.with_hydra)
         grids = [_without_old_data(axes, given) for axes in _grids(compose.with_hydra, composition)]
         points += sum(math.prod(map(len, (axes | given).values())) for axes in grids)
         _check_count(points)
@@ -95,9 +96,9 @@ def expand(composition: Composition, overrides: Sequence[str]) -> Points:
         where[preset] = execution_settings(compose(last))
     if not found:
         raise misfits[0]
-    _check_alike(where, composed_with)
+    _check_alike(where, executors)
     configs, of_points = ({key: pair[place] for key, pair in found.items()} for place in (0, 1))
-    return Points(configs, of_points, next(iter(where.values())), next(iter(composed_with.values())), misfits)
+    return Points(configs, of_points, next(iter(where.values())), next(iter(executors.values())), misfits)
 
 
 def split(composition: Composition, overrides: Sequence[str]) -> tuple[list[str], dict[str, Override]]:
@@ -115,12 +116,11 @@ def check_execution(given: Axes) -> list[str]:
     return [given[key][0] for key in EXECUTION_KEYS if key in given]
 
 
-def _check_alike(where: Mapping, composed_with: Mapping) -> None:
+def _check_alike(where: Mapping, executors: Mapping) -> None:
     """Refuse experiments that cannot be run together."""
     if any(other != next(iter(where.values())) for other in where.values()):
         raise OptionError(f"experiments that disagree on {', '.join(EXECUTION_KEYS)} cannot be run together")
-    launchers = [OmegaConf.to_container(config.hydra.launcher) for config in composed_with.values()]
-    if any(other != launchers[0] for other in launchers):
+    if any(other != next(iter(executors.values())) for other in executors.values()):
         raise OptionError("experiments that disagree on hydra/launcher cannot be run together; choose it on the command line")
 
 

@@ -4,17 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
-from fwexp.errors import OptionError, ParameterError, shown, unknown
+from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import check_choice, check_integer, option
-from fwexp.run import dask_launcher
-from fwexp.run.config import LAUNCHERS, defaults_of, keep
+from fwexp.run import executors
+from fwexp.run.config import defaults_of, keep
 
 FIXED = {"run.dir": (".",), "sweep.dir": (".",), "sweep.subdir": (".",), "output_subdir": (None,), "job.chdir": (None, False)}
 SAMPLERS = {"tpe": "TPESampler", "random": "RandomSampler"}  # of Optuna
-JOBLIB = {"backend": (None, "loky"), "prefer": ("processes",), "require": (None,)}  # it always uses loky
 
 
 @dataclass
@@ -51,10 +49,10 @@ SWEEPERS = ("fwexp", "optuna")
 
 
 def register_settings() -> None:
-    """Make the keys of sweepers, and of the launcher for Dask, known to Hydra."""
+    """Make the keys of sweepers and launchers known to Hydra."""
     keep("hydra/sweeper", "fwexp", GridOptions)  # which refuses other keys; those of Optuna are checked by `make_options`
     keep("hydra/sweeper", "optuna", defaults_of(OptunaOptions))
-    dask_launcher.register()
+    executors.register()
 
 
 def check_hydra(config: DictConfig) -> None:
@@ -70,7 +68,7 @@ def check_hydra(config: DictConfig) -> None:
             raise OptionError(f"hydra.{key} cannot be set, got {value!r}: Hydra writes nothing here, and runs go to results_dir")
     if (mode := plain.get("mode")) is not None:
         raise OptionError(f"hydra.mode cannot be set, got {getattr(mode, 'name', mode)}: the flag -m makes a sweep")
-    _check_launcher(config)
+    executors.executor_of(config)
     if plain.get("callbacks"):
         raise OptionError(f"hydra.callbacks cannot be set, got {shown(plain['callbacks'])}: fwexp.solve takes a callback")
     if plain.get("verbose") and config.hydra.runtime.choices.get("hydra/job_logging") == "none":
@@ -79,24 +77,3 @@ def check_hydra(config: DictConfig) -> None:
         handlers = plain[key].get("handlers") if isinstance(plain.get(key), dict) else None
         if isinstance(handlers, dict) and any("filename" in handler for handler in handlers.values() if isinstance(handler, dict)):
             raise OptionError(f"hydra/{key} must not write files, got {config.hydra.runtime.choices.get(f'hydra/{key}')}")
-
-
-def _check_launcher(config: DictConfig) -> None:
-    """Refuse settings that a launcher would ignore, or fail on when its first run starts."""
-    target, name = OmegaConf.select(config, "hydra.launcher._target_"), config.hydra.runtime.choices.get("hydra/launcher")
-    if target != LAUNCHERS.get(name):  # A file or an argument sets it, in addition to the choice that the other keys come from.
-        raise ParameterError(f"hydra.launcher cannot be set, got {shown(target)}; hydra/launcher takes {', '.join(LAUNCHERS)}")
-    given, known = config.hydra.launcher, ConfigStore.instance().load(f"hydra/launcher/{name}.yaml").node
-    for key in given:
-        if key not in known:
-            accepted = [key for key in known if key != "_target_"] or ["none"]
-            raise OptionError(unknown(f"key of hydra.launcher ({name})", key, accepted))
-    if name == "joblib":
-        for key, accepted in JOBLIB.items():
-            if key in given and given[key] not in accepted:
-                listed = " or ".join("null" if value is None else value for value in accepted)
-                raise ParameterError(f"hydra.launcher.{key} must be {listed}, got {shown(given[key])}")
-        if given.get("n_jobs") == 0:
-            raise ParameterError("hydra.launcher.n_jobs must be a number of processes, or -1 for one per processor, got 0")
-    if name == "dask":
-        dask_launcher.check(OmegaConf.to_container(given, resolve=True))

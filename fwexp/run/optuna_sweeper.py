@@ -22,9 +22,10 @@ from fwexp.errors import OptionError, ParameterError, RunsFailed, UserError, nee
 from fwexp.files import folders
 from fwexp.files.checksums import sha256
 from fwexp.options import make_options
-from fwexp.run import execution, grids, launching, runner
+from fwexp.run import execution, grids, runner
 from fwexp.run.composition import Composition
 from fwexp.run.config import EXECUTION_KEYS, containers, execution_settings, quote
+from fwexp.run.executors import executor_of
 from fwexp.run.hydra_settings import SAMPLERS, OptunaOptions
 from fwexp.run.measures import check_quantity, value_of
 from fwexp.store.keys import key_of
@@ -73,8 +74,9 @@ class _Search:
         if preset is not None and preset.is_sweep_override():
             raise OptionError(f"hydra/sweeper=optuna takes one experiment, got {preset.input_line}")
         self._compose = grids.Composer(composition, common, preset and preset.input_line)
-        self._hydra = self._compose.with_hydra
-        given = OmegaConf.to_container(self._hydra.hydra.sweeper, resolve=True)
+        config = self._compose.with_hydra
+        self._executor = executor_of(config)
+        given = OmegaConf.to_container(config.hydra.sweeper, resolve=True)
         self._options = make_options(OWNER, OptunaOptions, given, joint=".")
         listed = {key: value if isinstance(value, list) else [value] for key, value in (self._options.params or {}).items()}
         texts = {key: ",".join(each if isinstance(each, str) else quote(each) for each in values) for key, values in listed.items()}
@@ -90,7 +92,7 @@ class _Search:
         self._quantity = check_quantity(self._where.pop("objective_value"))
         self._folder = folders.check_folder("results_dir", self._where["results_dir"]).absolute()
         self._base = {key: value for key, value in base.items() if key not in EXECUTION_KEYS}
-        self._batch = self._options.n_jobs or launching.workers(self._hydra.hydra)
+        self._batch = self._options.n_jobs or self._executor.workers
         self._tried: dict[str, execution.Todo] = {}
 
     def run(self) -> Path:
@@ -213,7 +215,7 @@ class _Search:
         error = None
         if whole:
             configs = [point.config for point in whole]
-            (error,) = execution.execute_in(self._hydra, [configs], self._tried, names=names, unfit=unfit, **self._where)
+            (error,) = execution.execute_in(self._executor, [configs], self._tried, names=names, unfit=unfit, **self._where)
         if error is not None and not isinstance(error, RunsFailed):
             raise error
         for point in batch:

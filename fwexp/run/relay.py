@@ -28,9 +28,9 @@ SWEEP = "sweep.json"
 
 
 @functools.lru_cache(maxsize=1)
-def read(folder: str) -> dict:
-    """Return the function of the sweep with this folder that runs a job, once per process."""
-    return json.loads((Path(folder) / SWEEP).read_text(encoding="utf-8"))
+def read(folder: Path) -> dict:
+    """Return what the parent of the sweep with this folder wrote, read once per process."""
+    return json.loads((folder / SWEEP).read_text(encoding="utf-8"))
 
 
 def check_seen(folder: Path) -> None:
@@ -78,7 +78,7 @@ def end(folder: Path, key: str, line: str = "") -> None:
 @contextlib.contextmanager
 def limited(folder: Path, key: str) -> Iterator[None]:
     """End this process if the run in here takes longer than the sweep allows: a step that hangs may hold the interpreter."""
-    seconds = read(str(folder)).get("wall_limit")
+    seconds = read(folder).get("wall_limit")
     if seconds is None:
         yield
         return

@@ -8,10 +8,11 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fwexp.errors import OptionError, RunsFailed, UserError
-from fwexp.run import grids, launching
+from fwexp.run import grids
 from fwexp.run.composition import Composition, composing
-from fwexp.run.config import LAUNCHERS, execution_settings, quote
+from fwexp.run.config import execution_settings, quote
 from fwexp.run.execution import execute_in
+from fwexp.run.executors import EXECUTORS, Basic, executor_of
 from fwexp.run.work import Todo
 from fwexp.store.keys import key_of
 
@@ -20,7 +21,7 @@ def run(composition: Composition, overrides: Sequence[str]) -> None:
     """Run all combinations of the arguments of ``fwexp run -m``."""
     points = grids.expand(composition, overrides)
     configs, where = list(points.configs.values()), _places(points)
-    _raise_any(execute_in(points.with_hydra, [configs], misfits=points.misfits, **where))
+    _raise_any(execute_in(points.executor, [configs], misfits=points.misfits, **where))
 
 
 def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]:
@@ -36,9 +37,8 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
     chosen = [] if preset is None else [f"hydra.sweeper.preset={quote(preset)}"]
     with composing() as composition:
         points = grids.expand(composition, [*overrides, *chosen])
-    launcher = points.with_hydra.hydra.launcher._target_
-    if not launching.runs_here(points.with_hydra.hydra) and not any(text.startswith("hydra/launcher=") for text in overrides):
-        name = next(name for name, target in LAUNCHERS.items() if target == launcher)
+    if not isinstance(points.executor, Basic) and not any(text.startswith("hydra/launcher=") for text in overrides):
+        name = next(name for name, kind in EXECUTORS.items() if kind is type(points.executor))
         raise OptionError(f"an experiment that is run from here must choose no launcher, got {name}; give it as an argument")
     return list(points.configs.values())
 
@@ -62,7 +62,7 @@ def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callab
             nonlocal misfits
             reported, misfits = misfits, []  # once
             unfit: dict[str, UserError] = {}
-            _raise_any(execute_in(points.with_hydra, [some], misfits=reported, unfit=unfit, **where))
+            _raise_any(execute_in(points.executor, [some], misfits=reported, unfit=unfit, **where))
             return [config for config in some if key_of(config) not in unfit]
 
         yield list(points.configs.values()), where, run
@@ -136,10 +136,10 @@ def execute_together(
     """
     tried = {} if tried is None else tried
     with composing() as composition:
-        config = composition.compose([f"hydra/launcher={launcher}", *settings])
-        place = execution_settings(where)
-        place.pop("objective_value")
-        return execute_in(config, groups, tried, **place)
+        executor = executor_of(composition.compose([f"hydra/launcher={launcher}", *settings]))
+    place = execution_settings(where)
+    place.pop("objective_value")
+    return execute_in(executor, groups, tried, **place)
 
 
 def _raise_any(errors: Sequence[Exception | None]) -> None:

@@ -11,13 +11,12 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from hydra.core.utils import JobStatus
-
 from fwexp import store
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, UserError, WorkersLost
 from fwexp.files import locks
 from fwexp.run import relay
+from fwexp.run.runner import Outcome
 from fwexp.store.keys import key_of
 from fwexp.store.stored_run import StoredRun
 
@@ -48,7 +47,8 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) ->
     todo : sequence of Todo
         The runs to make.
     launch : callable
-        ``launch(todo)`` does runs and returns Hydra's JobReturn of each; it raises where a worker took all others with it.
+        ``launch(todo)`` does runs and returns the `Outcome` or the exception of each; it raises where a worker took all others
+        with it.
     results_dir : path
         The store.
     folder : path
@@ -108,16 +108,16 @@ def counts(todo: Sequence[Todo]) -> tuple[int, int]:
     return by_status["failed"], sum(by_status[status] for status in UNENDED)
 
 
-def _status(done) -> str:
-    if done.status is JobStatus.COMPLETED:
-        return done.return_value.status
-    error = done._return_value  # the public property writes and raises
-    if isinstance(error, UserError):
-        raise error
-    if isinstance(error, WorkersLost):
-        return "due"
-    print_line(f"failed: {error!r}")
-    return "failed"
+def _status(returned: Outcome | Exception) -> str:
+    match returned:
+        case UserError():
+            raise returned
+        case WorkersLost():
+            return "due"
+        case Exception():
+            print_line(f"failed: {returned!r}")
+            return "failed"
+    return returned.status
 
 
 def _in_store(run: Todo, results_dir) -> str:

@@ -357,9 +357,9 @@ def conf(tmp_path, monkeypatch):
         ),
         (
             "experiment/new.yaml",
-            "# @package _global_\nhydra: {launcher: {_target_: hydra._internal.core_plugins.basic_launcher.BasicLauncher}}",
+            "# @package _global_\nhydra: {launcher: {_target_: builtins.open}}",
             ["+experiment=new", "hydra/launcher=joblib"],
-            r"hydra.launcher cannot be set, got 'hydra._internal.core_plugins.basic_launcher.BasicLauncher';",
+            "unknown key 'hydra.launcher._target_'",
         ),
         (
             "experiment/new.yaml",

@@ -9,7 +9,6 @@ import threading
 import time
 
 import pytest
-from hydra.core.utils import JobReturn, JobStatus
 
 import fwexp
 from fwexp import store
@@ -72,7 +71,7 @@ def test_a_run_that_takes_too_long_is_a_failure(tmp_path, config, monkeypatch, c
         script = "import sys, time; from pathlib import Path; from fwexp.run import relay"
         script += "\nwith relay.limited(Path(sys.argv[1]), sys.argv[2]): time.sleep(600)"
         assert subprocess.run([sys.executable, "-c", script, folder, *keys], timeout=600).returncode == 1
-        return [JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost("it died"))]
+        return [WorkersLost("it died")]
 
     monkeypatch.setattr(launching, "_launched", launched)
     with pytest.raises(RunsFailed, match="1 of 1 runs failed"):

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hydra.core.utils import JobReturn, JobStatus
 
 import fwexp
 from fwexp import store
@@ -261,10 +260,6 @@ def finish(configs, launch, results_dir):
     return todo
 
 
-def done(outcome):
-    return JobReturn(status=JobStatus.COMPLETED, _return_value=outcome)
-
-
 def test_a_lost_run_is_not_done_because_one_of_other_data_is_stored(tmp_path, numbers):
     """What the store has of a run before a sweep does not count as what the sweep has done."""
     results = tmp_path / "results"
@@ -278,7 +273,7 @@ def test_a_lost_run_is_not_done_because_one_of_other_data_is_stored(tmp_path, nu
             relay.begin(folder, key_of(numbers.config))
             raise RuntimeError("a worker was killed")
         relay.end(folder, key_of(numbers.config))
-        return [done(runner.run(numbers.config, results, numbers.folder, verbose=False))]
+        return [runner.run(numbers.config, results, numbers.folder, verbose=False)]
 
     assert work.counts(finish([numbers.config], launch, results)) == (0, 0)
     assert launches == [1, 1]
@@ -291,11 +286,11 @@ def test_what_another_version_of_the_code_stores_meanwhile_is_not_the_run(tmp_pa
     def launch(todo, folder):
         launches.append(len(todo))
         if len(launches) > 1:
-            return [done(runner.run(numbers.config, results, numbers.folder, force="stale", verbose=False))]
+            return [runner.run(numbers.config, results, numbers.folder, force="stale", verbose=False)]
         with monkeypatch.context() as patch:  # another process, which has other sources
             patch.setattr(runner.staleness, "made_by", lambda modules: other)
             runner.run(numbers.config, results, numbers.folder, verbose=False)
-        return [done(runner.Outcome("claimed"))]
+        return [runner.Outcome("claimed")]
 
     assert work.counts(finish([numbers.config], launch, results)) == (0, 0)
     assert launches == [1, 1]
@@ -308,7 +303,7 @@ def test_workers_of_a_sweep_do_not_take_what_another_version_stored_meanwhile(tm
 
     def launch(todo, config, folder):
         wheres.append(relay.read(folder)["where"])
-        return [done(runner.Outcome("max_passes"))]
+        return [runner.Outcome("max_passes")]
 
     monkeypatch.setattr(launching, "launch", launch)
     sweep.execute([numbers.config], results_dir=results, data_dir=numbers.folder)
@@ -327,10 +322,10 @@ def test_a_run_whose_worker_dies_three_times_has_failed(tmp_path, numbers, monke
 
     def launch(todo, folder):
         try:
-            return [done(launching._in_worker(folder, key_of(each.config))) for each in todo]
+            return [launching._in_worker(folder, key_of(each.config)) for each in todo]
         except ConnectionError:
             if alone:
-                return [JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost("killed"))]
+                return [WorkersLost("killed")]
             raise
 
     def is_from_dead(path):
@@ -353,7 +348,7 @@ def test_a_failure_that_is_stored_is_final_also_if_its_worker_dies_after_that(tm
         launches.append(len(todo))
         relay.begin(folder, key_of(numbers.config))
         runner.fail(ValueError("no"), numbers.config, results)
-        return [JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost("killed"))]
+        return [WorkersLost("killed")]
 
     assert work.counts(finish([numbers.config], launch, results)) == (1, 0)
     assert launches == [1]
@@ -372,7 +367,7 @@ def test_a_run_that_kills_its_worker_fails_alone(tmp_path, numbers):
             raise RuntimeError("a worker was killed")
         for each in todo:
             relay.end(folder, key_of(each.config))
-        return [done(runner.Outcome("failed" if seed == 1 else "max_passes")) for seed in found]
+        return [runner.Outcome("failed" if seed == 1 else "max_passes") for seed in found]
 
     todo = finish(configs, launch, results)
     assert [each.name for each in todo if each.status == "failed"] == ["1"]
@@ -384,23 +379,23 @@ def test_what_others_than_the_lost_have_in_work_is_not_lost_with_it(tmp_path, nu
     """Where the launcher says what was lost, all that goes again at once; what never began counts as no death."""
     launches = []
     configs = [canonical({**numbers.config, "seed": seed}) for seed in range(4)]
-    killed = JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost("killed"))
+    killed = WorkersLost("killed")
 
     def launch(todo, folder):
         launches.append([each.config["seed"] for each in todo])
         if len(launches) == 1:
             relay.begin(folder, key_of(configs[1]))
-            return [done(runner.Outcome("max_passes")), killed, killed, done(runner.Outcome("max_passes"))]
+            return [runner.Outcome("max_passes"), killed, killed, runner.Outcome("max_passes")]
         assert relay.begin(folder, key_of(configs[1])) == 2
         relay.end(folder, key_of(configs[1]))
-        return [done(runner.Outcome("max_passes"))] * 2
+        return [runner.Outcome("max_passes")] * 2
 
     assert work.counts(finish(configs, launch, tmp_path)) == (0, 0)
     assert launches == [[0, 1, 2, 3], [1, 2]]
 
 
 def test_workers_that_die_before_they_begin_end_the_sweep(tmp_path, numbers):
-    killed = JobReturn(status=JobStatus.FAILED, _return_value=WorkersLost("killed"))
+    killed = WorkersLost("killed")
     with pytest.raises(RunsFailed, match="the sweep broke off: workers die before they begin a run"):
         finish([numbers.config], lambda *_: [killed], tmp_path)
 
@@ -425,7 +420,7 @@ def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
             runner.run(numbers.config, results, numbers.folder, verbose=False)
 
         threading.Thread(target=others).start()
-        return [done(runner.Outcome("claimed"))]
+        return [runner.Outcome("claimed")]
 
     launches = []
 
@@ -437,7 +432,7 @@ def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
         while outcome.status == "claimed":
             time.sleep(0.1)
             outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
-        return [done(outcome)]
+        return [outcome]
 
     assert work.counts(finish([numbers.config], launch_twice, results)) == (0, 0)
     lines = capsys.readouterr().err.splitlines()
@@ -451,7 +446,7 @@ def test_a_run_that_was_taken_over_is_named(tmp_path, numbers, capsys):
 
     def launch(todo, folder):
         runner.run(numbers.config, results, numbers.folder, verbose=False)
-        return [done(runner.Outcome("claimed", None, "stored in another process"))]
+        return [runner.Outcome("claimed", None, "stored in another process")]
 
     assert work.counts(finish([numbers.config], launch, results)) == (0, 0)
     assert capsys.readouterr().err.splitlines() == [f"{numbers.config['seed']}: stored in another process"]

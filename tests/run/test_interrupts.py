@@ -10,12 +10,12 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from omegaconf import OmegaConf
 
 import fwexp
 from fwexp.files.atomic import hidden
 from fwexp.files.processes import this_process
 from fwexp.run import interrupts, launching, relay
+from fwexp.run.executors import Joblib
 from fwexp.run.runner import Outcome
 from tests.faults import orphans
 from tests.small_problems import chain
@@ -67,9 +67,7 @@ def test_no_run_begins_after_its_sweep_was_stopped(folder, monkeypatch):
 def test_runs_that_a_sweep_no_longer_begins_carry_no_configuration(folder):
     """With one each, a stopped sweep of 500 runs took minutes to end."""
     relay.stop(folder)
-    returned = launching._in_processes(OmegaConf.create({"_target_": "", "n_jobs": 2, "batch_size": "3"}), folder, ["key"] * 300)
-    assert [done.return_value for done in returned] == 300 * [Outcome("skipped")]
-    assert all(done.cfg is None for done in returned)
+    assert launching._in_workers(Joblib(n_jobs=2, batch_size="3"), folder, ["key"] * 300) == 300 * [Outcome("skipped")]
 
 
 def test_a_sweep_is_over_when_it_has_ended_or_its_parent_has_died(tmp_path):
@@ -90,6 +88,7 @@ import multiprocessing, os, sys, time
 from pathlib import Path
 from fwexp.driver.clock import interruptible
 from fwexp.run import interrupts, launching, relay
+from fwexp.run.executors import Joblib
 from fwexp.run.runner import Outcome
 
 def work(folder, started):
