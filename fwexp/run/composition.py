@@ -48,9 +48,10 @@ def register() -> None:
     """Make the schema and the search path known to Hydra, whose parser advances in its assertions."""
     if not __debug__:
         raise OptionError("configurations are read with Python's assertions: unset PYTHONOPTIMIZE, and leave out -O")
+    plugins = Plugins.instance()  # which registers what other packages have: our launchers take the place of theirs
+    plugins.register(SearchPath)
     register_schema()
     register_settings()
-    Plugins.instance().register(SearchPath)
 
 
 class Composition:

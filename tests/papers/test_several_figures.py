@@ -5,7 +5,6 @@ import json
 
 import pandas as pd
 import pytest
-from hydra.core.utils import JobReturn, JobStatus
 
 from fwexp.commands.figure import main
 from fwexp.errors import DataError, RunsFailed, UserError
@@ -57,8 +56,8 @@ def world(monkeypatch):
             raise ZeroDivisionError("by nought")
         return solve(config, *problems, **options)
 
-    def launch(todo, config, folder):
-        where = relay.read(str(folder))["where"]
+    def launch(todo, executor, folder):
+        where = relay.read(folder)["where"]
         world.events.append(("run", []))
         done = []
         for each in todo:
@@ -67,7 +66,7 @@ def world(monkeypatch):
             world.events[-1][1].append(each.config["seed"])
             options = {"force": where["force"], "verbose": False}
             outcome = runner.run(each.config, where["results_dir"], where["data_dir"], **options)
-            done.append(JobReturn(status=JobStatus.COMPLETED, _return_value=outcome))
+            done.append(outcome)
         return done
 
     def draw(picture, frame, stem, *rest, **options):

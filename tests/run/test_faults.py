@@ -301,7 +301,7 @@ def test_workers_of_a_sweep_do_not_take_what_another_version_stored_meanwhile(tm
     """Between the look at the store and the run."""
     results, wheres = tmp_path / "results", []
 
-    def launch(todo, config, folder):
+    def launch(todo, executor, folder):
         wheres.append(relay.read(folder)["where"])
         return [runner.Outcome("max_passes")]
 

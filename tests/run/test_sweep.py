@@ -18,6 +18,7 @@ from fwexp.files import locks
 from fwexp.run import execution, launching, runner, sweep, work
 from fwexp.run.composition import composing
 from fwexp.run.config import canonical, run_key
+from fwexp.run.executors import Basic, Joblib, SubmititSlurm
 from tests.test_cli import letters
 
 QUICK = ["max_passes=0.1", "gap_tol=0"]
@@ -438,15 +439,15 @@ hydra: {launcher: {n_jobs: 2}, sweeper: {grids: [{solver: [bcfw, fw], max_passes
 
 def test_a_launcher_in_an_experiment_is_used(tmp_path, monkeypatch, preset):
     used = []
-    monkeypatch.setattr(launching, "launch", lambda todo, config, folder: used.append(config.hydra.launcher) or 1 / 0)
+    monkeypatch.setattr(launching, "launch", lambda todo, executor, folder: used.append(executor) or 1 / 0)
     chosen, plain = preset(CHOOSES), preset("hydra: {sweeper: {grids: [{solver: [bcfw, fw], max_passes: 0.1}]}}", "plain")
     where = [f"results_dir={tmp_path / 'results'}"]
     assert main(["run", "-m", *chosen, *where]) == 1
-    assert (used[-1]._target_.rpartition(".")[2], used[-1].n_jobs) == ("JoblibLauncher", 2)
+    assert used[-1] == Joblib(n_jobs=2)
     assert main(["run", "-m", *chosen, "hydra.launcher.n_jobs=1", *where]) == 1
-    assert used[-1].n_jobs == 1
+    assert used[-1] == Joblib(n_jobs=1)
     assert main(["run", "-m", *plain, *where]) == 1
-    assert used[-1]._target_.endswith("BasicLauncher")
+    assert used[-1] == Basic()
 
 
 def test_a_launcher_in_an_experiment_is_rejected_where_it_would_be_ignored(tmp_path, preset, capsys):
@@ -492,12 +493,11 @@ def test_runs_without_an_objective_are_rows_with_their_last_numbers(tmp_path):
 
 def test_a_list_among_the_options_of_a_launcher_is_one_value(tmp_path, monkeypatch):
     used, lines = [], ["module load python", "export A=1,2"]
-    monkeypatch.setattr(launching, "launch", lambda todo, config, folder: used.append(config.hydra.launcher) or 1 / 0)
+    monkeypatch.setattr(launching, "launch", lambda todo, executor, folder: used.append(executor) or 1 / 0)
     options = {"setup": lines, "timeout_min": 5}
     with pytest.raises(RunsFailed, match="the sweep broke off: ZeroDivisionError"):
         fwexp.sweep(lam=0.1, launcher="submitit_slurm", launcher_options=options, fail_fast=True, results_dir=tmp_path)
-    (launcher,) = used
-    assert (list(launcher.setup), launcher.timeout_min) == (lines, 5)
+    assert used == [SubmititSlurm(setup=lines, timeout_min=5)]
 
 
 def test_runs_that_fail_are_rows(tmp_path, solved):
