@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from fwexp.cli import main
 from fwexp.errors import OptionError, ParameterError
 from fwexp.run import sweep
-from fwexp.run.composition import Composition, composing
+from fwexp.run.composition import BASE, Composition, composing
 from fwexp.run.sweep import expand
 
 
@@ -65,7 +65,7 @@ def test_a_folder_of_an_argument_is_read_and_must_be_there(tmp_path, monkeypatch
 def test_a_program_of_hydra_has_its_own_hydra_afterwards(tmp_path):
     """As in a function with ``@hydra.main``, which starts Hydra in the same way."""
     (tmp_path / "config.yaml").write_text("mine: 1\n")
-    with initialize_config_dir(str(tmp_path), version_base="1.3"):
+    with initialize_config_dir(str(tmp_path), **BASE):
         own = GlobalHydra.instance().hydra
         configs = expand(["solver=fw", "lam=0.1,1", "max_passes=0.1", "gap_tol=0"])
         assert [config["lam"] for config in configs] == [0.1, 1.0]
