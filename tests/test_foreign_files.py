@@ -112,7 +112,7 @@ READS = {
     "ls": ["ls", "results_dir={}"],
     "solvers": ["solvers"],
     "options": ["options", "ocr"],
-    "data": ["data", "list", "results_dir={}"],
+    "data": ["data", "list"],
 }
 SEPARATE = {
     "run": "test_runs_keep_what_is_in_their_way",

@@ -277,7 +277,7 @@ def test_a_store_without_room_for_a_claim_ends_the_sweep(tmp_path, solved, monke
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(locks, "_link", full)
+    monkeypatch.setattr(locks, "put", full)
     with pytest.raises(RunsFailed, match="the sweep broke off: nothing more can be stored"):
         sweep.execute(expand("seed=0,1"), results_dir=tmp_path)
     assert solved.calls == []
