@@ -82,7 +82,7 @@ BAD = [
     ("run lam=inf", 'lam must be a positive finite number or "1/n", got inf'),
     ("run lam=abc", "lam must be a positive finite number or \"1/n\", got 'abc'"),
     ("run lam=${foo}", "Interpolation key 'foo' not found"),
-    ("run lam", "cannot read 'lam', expected key=value (missing EQUAL"),
+    ("run lam", "cannot read 'lam', expected key=value"),
     ("run lam=1,2", "'lam=1,2' has several values; -m runs them all"),
     ("run seed=range(3)", "Sweep parameters 'seed=range(3)' requires --multirun (-m)"),
     ("run -m lam=1,x", "lam must be a positive finite number or \"1/n\", got 'x'"),
