@@ -15,7 +15,7 @@ from fwexp import store
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, UserError, WorkersLost
 from fwexp.files import locks
-from fwexp.run import relay
+from fwexp.run import deaths, relay
 from fwexp.run.runner import Outcome
 from fwexp.store.keys import key_of
 from fwexp.store.stored_run import StoredRun
@@ -82,6 +82,8 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) ->
                     if status == "claimed":  # It was taken over, or another sweep was faster.
                         _tell(run, found)
                     status = found
+                    if relay.has_begun(folder, key_of(run.config)):  # Its worker died after the run had ended, in another sweep.
+                        deaths.forget(store.run_dir(results_dir, run.config))
             died = status in ("due", "lost", "claimed") and relay.has_begun(folder, key_of(run.config))
             run.status = "lost" if died else status
             if died:

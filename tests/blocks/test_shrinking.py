@@ -119,9 +119,7 @@ def test_what_was_shrunk_wrongly_is_looked_at_again():
 
 
 def test_it_keeps_the_promises_of_a_solver():
-    check_solver(
-        "bcfw", overlapping(5, n=12)[-1], step="exact", sampling="shrinking", accelerate={"period": None, "refresh": False}
-    )
+    check_solver("bcfw", overlapping(5, n=12)[-1], step="exact", sampling="shrinking", accelerate={"period": None})
 
 
 def test_series_end_where_the_gap_reaches_the_target():

@@ -368,7 +368,7 @@ def call_all(problem, w, labelings, blocks, total, storage, work, out):
         protocol.clear(problem, i, direction)
         protocol.add_labelings(problem, i, storage, np.zeros(1, dtype=np.int64), np.ones(1), direction)
         protocol.close(problem, i, direction)
-        out[i, 11] = protocol.dot(problem, i, direction, theta)
+        out[i, 11] = protocol.dot(problem, i, direction, theta) + protocol.num_positions(problem, i)
         protocol.scatter_labelings(problem, i, storage, np.zeros(1, dtype=np.int64), np.ones(1), 0.5, direction, w)
         protocol.prefetch_labelings(problem, i, storage, np.zeros(1, dtype=np.int64))
         protocol.score_labelings(problem, i, storage, np.zeros(1, dtype=np.int64), w, work, out[i, 12:])

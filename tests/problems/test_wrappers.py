@@ -409,6 +409,11 @@ def counted_positions(case):
     same(protocol.counted_positions(case.problem), case.d.c * lengths)
 
 
+def num_positions(case):
+    found = [protocol.num_positions(case.problem, i) for i in case.examples]
+    assert found == [protocol.num_positions(case.d.base, i) for i in case.d.indices]
+
+
 def loss_weight(case):
     for i, k in case.pairs():
         assert protocol.loss_weight(case.problem, i, case.raw(i, k)) == 1.0
@@ -689,6 +694,7 @@ EXPECTED = {  # of every function of the protocol
     },
     "order_of_weights": as_of_the_problem("order_of_weights"),
     "counted_positions": counted_positions,
+    "num_positions": num_positions,
     "loss_weight": loss_weight,
     "forget": forget,
     "ask_ahead": ask_ahead,
