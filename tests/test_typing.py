@@ -50,7 +50,8 @@ def test_public_functions_have_types():
 
 
 def test_signatures_show_no_private_module():
-    assert sorted(function.__qualname__ for function in FUNCTIONS if "._" in str(inspect.signature(function))) == []
+    shown = {function.__qualname__: str(inspect.signature(function)).replace("pathlib._local.", "") for function in FUNCTIONS}
+    assert [name for name, text in shown.items() if "._" in text] == []  # Python 3.13 has its own `Path` there
 
 
 def test_type_checkers_find_every_name_of_the_package():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fwexp.files.folders import exists
 from fwexp.store import paths
+from fwexp.store.stored_run import StoredRun
 
 DEATHS = 3  # a run whose processes died so many times has failed
 
@@ -36,6 +37,11 @@ def _note(final: Path) -> Path:
 def has_died(final: Path) -> bool:
     """Return whether the process of a run has died, or runs."""
     return exists(_note(final))
+
+
+def is_death(failure: StoredRun | None) -> bool:
+    """Return whether a run is a stored failure because its processes died."""
+    return failure is not None and failure.status == "failed" and failure.record["error"].startswith(ProcessDied.__name__)
 
 
 def forget(final: Path) -> None:

@@ -53,8 +53,12 @@ def returned_by(work: Callable, folder: Path, key: str) -> Outcome | Exception:
 def _may_die(folder: Path, key: str) -> bool:
     """Return whether a run needs a process of its own, because it can take this one with it."""
     sweep = relay.read(folder)
-    final = store.run_dir(sweep["where"]["results_dir"], sweep["jobs"][key]["config"])
-    return sweep.get("wall_limit") is not None or deaths.has_died(final)
+    results_dir, config = sweep["where"]["results_dir"], sweep["jobs"][key]["config"]
+    return (
+        sweep.get("wall_limit") is not None
+        or deaths.has_died(store.run_dir(results_dir, config))
+        or deaths.is_death(store.failure(results_dir, config))
+    )
 
 
 def _note_overrun(folder: Path, keys: Sequence[str]) -> None:

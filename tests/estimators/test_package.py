@@ -24,4 +24,4 @@ def test_signatures_show_public_names():
     for name in estimators.__all__:
         cls = getattr(estimators, name)
         for function in (cls, *(value for key, value in inspect.getmembers(cls, inspect.isfunction) if not key.startswith("_"))):
-            assert "._" not in str(inspect.signature(function))
+            assert "._" not in str(inspect.signature(function)).replace("pathlib._local.", "")  # where Python 3.13 has `Path`
