@@ -359,7 +359,7 @@ def conf(tmp_path, monkeypatch):
             "experiment/new.yaml",
             "# @package _global_\nhydra: {launcher: {_target_: builtins.open}}",
             ["+experiment=new", "hydra/launcher=joblib"],
-            "unknown key 'hydra.launcher._target_'",
+            r"hydra\.launcher cannot be set, got 'builtins\.open';",
         ),
         (
             "experiment/new.yaml",
