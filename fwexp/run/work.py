@@ -82,8 +82,8 @@ def finish(todo: Sequence[Todo], launch: Callable, results_dir, folder: Path) ->
                     if status == "claimed":  # It was taken over, or another sweep was faster.
                         _tell(run, found)
                     status = found
-                    if relay.has_begun(folder, key_of(run.config)):  # Its worker died after the run had ended, in another sweep.
-                        deaths.forget(store.run_dir(results_dir, run.config))
+            if status in ("done", "failed") and relay.has_begun(folder, key_of(run.config)):
+                deaths.forget(store.run_dir(results_dir, run.config))  # A worker died after the run had ended, in another sweep.
             died = status in ("due", "lost", "claimed") and relay.has_begun(folder, key_of(run.config))
             run.status = "lost" if died else status
             if died:

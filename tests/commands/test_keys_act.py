@@ -86,7 +86,9 @@ def outcome(tmp_path_factory, monkeypatch, capsys, make_result):
         capsys.readouterr()
         noted.clear()
         code = main([*line.split(), *([] if value is None else [f"{key}={value}" if value else key])])
-        said = re.sub(r"compiling, .*\n|\d[\d.e+-]* s\b", "", "".join(capsys.readouterr())).replace(str(folder), "")
+        said = re.sub(r"(?m)^(?:compiling, .*|.*: pass .*)\n|\d[\d.e+-]* s\b", "", "".join(capsys.readouterr())).replace(
+            str(folder), ""
+        )
         files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
         return code, said, noted.copy(), files
 

@@ -328,7 +328,7 @@ def test_a_run_whose_worker_dies_three_times_has_failed(tmp_path, numbers, monke
             raise
 
     def is_from_dead(path):
-        return path.name.endswith(paths.BEGUN) and path.stat().st_size <= deaths.DEATHS
+        return path.name.endswith(paths.BEGUN) and path.exists() and path.stat().st_size <= deaths.DEATHS
 
     (run,) = finish([numbers.config], launch, results)
     assert work.counts([run]) == (1, 0)
