@@ -1,1 +1,1 @@
-"""What maintainers run: ``make publish``, ``make lock``."""
+"""Commands of maintainers: ``make publish``, ``make lock``."""

@@ -35,7 +35,7 @@ def page(folder: Path) -> str:
             lines.append(f"| {paper.title} | {len(records)} | {tally(records)} |")
     FIGURES.load_all()
     made = _published_runs(about)
-    with composing():  # for all of them, so that each file is read once
+    with composing():  # for all of them, so that each file of values is read once
         for paper in PAPERS.values():
             own = [figure for name, figure in FIGURES.items() if name.startswith(f"{paper.name}/") and figure.has_runs]
             figures = [(figure, _configs(figure.name)) for figure in own]

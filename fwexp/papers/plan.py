@@ -101,7 +101,7 @@ def plan(results_dir, preset: str = "full", archived: Sequence = (), timed: Sequ
     runs = [*store.find_runs(results_dir), *archived]
     estimates, done = [Durations(runs), Durations(timed)], {run.key for run in runs}
     steps = []
-    with composing():  # for all of them, so that each file is read once
+    with composing():  # for all of them, so that each file of values is read once
         for name, figure in experiments():
             runs_nothing = figure is not None and not figure.has_runs
             configs = [] if runs_nothing else sweep.expand([f"+experiment={name}"], preset=preset)

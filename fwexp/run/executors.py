@@ -92,7 +92,7 @@ class Joblib:
 
     @property
     def workers(self) -> int:
-        """How many runs it does at once."""
+        """Number of runs at once."""
         return self.n_jobs if self.n_jobs > 0 else max(available_processors() + 1 + self.n_jobs, 1)
 
     def map(self, work: Work, folder: Path, keys: Sequence[str]) -> list:
@@ -125,7 +125,10 @@ class SubmititLocal:
     name: str = option("fwexp", _check_text)
     stderr_to_stdout: bool = option(False, _as_given)
 
-    workers: ClassVar[int] = available_processors()
+    @property
+    def workers(self) -> int:
+        """Number of runs at once, as far as this process knows it."""
+        return available_processors()
 
     def map(self, work: Work, folder: Path, keys: Sequence[str]) -> list:
         """Submit a job for each key, and wait for all."""
@@ -213,7 +216,7 @@ class Dask:
 
     @property
     def workers(self) -> int:
-        """How many runs it does at once, as far as that is known here."""
+        """Number of runs at once, as far as this process knows it."""
         return self.n_workers or available_processors()
 
     def map(self, work: Work, folder: Path, keys: Sequence[str]) -> list:
