@@ -511,7 +511,7 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
     ("line", "words"),
     [
         ("fwexp ru", ["run"]),
-        ("fwexp run solver=bcpfw_gap", ["solver=bcpfw_gap", "solver=bcpfw_gap_cache", "solver=bcpfw_gap_cache_10"]),
+        ("fwexp run solver=bcpfw_gap", ["solver=bcpfw_gap", "solver=bcpfw_gap_cache"]),
         ("some/run/fwexp run -m lam=0.1 solver=bcfw_lip", ["solver=bcfw_lipschitz"]),
         ("fwexp run solver.sam", ["solver.sampling="]),
         ("fwexp run solver=nothing la", []),

@@ -118,7 +118,7 @@ def test_what_is_wrong_is_one_line(fwexp, arguments, message):
 
 
 def test_names_are_completed(fwexp, monkeypatch):
-    for line, words in (("fwexp solvers bcpfw_gap_", "bcpfw_gap_cache bcpfw_gap_cache_10"), ("fwexp options conll", "conll2000")):
+    for line, words in (("fwexp solvers bcpfw_gap_", "bcpfw_gap_cache"), ("fwexp options conll", "conll2000")):
         monkeypatch.setenv("COMP_LINE", line)
         assert fwexp("-sc", "query=bash")[1] == f"{words}\n"
 
