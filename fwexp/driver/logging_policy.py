@@ -1,23 +1,16 @@
 """Logging policy: where a run is logged, so that evaluation takes a small part of the time.
 
-Nothing here changes the steps; a row can only end the run. Three cases:
-
-* A *costly oracle* with the default schedule: evaluation may make a share of the iteration's own oracle calls. Rows that these
-  calls give for nothing are logged as well, and so are points at which the estimated gap is small enough.
-* *Cheap passes* with the default schedule: a smaller share, and an evaluation as soon as the estimated gap reaches a target.
-  The same holds for an iteration that *estimates its gap*, if no other sets are evaluated: the log looks at the estimate at the
-  points of the schedule and every `LOOK_PASSES` n steps.
-* Otherwise the schedule is kept, unless there is a time limit and evaluation is behind (`TimeLimit`).
+Nothing here changes the steps; a row can only end the run. `regime_of` says what a kind of run has beyond its schedule.
 """
 
 import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fwexp.driver import settings
-from fwexp.driver.iteration import NO_TARGET, Budget, Iteration
+from fwexp.driver.iteration import NO_TARGET, Budget, Iteration, Terms
 from fwexp.driver.log import Log
 from fwexp.driver.schedule import log_points
 from fwexp.driver.settings import Bounds
@@ -54,6 +47,38 @@ class LoggingState:
     looked: int = 0
 
 
+class Regime(NamedTuple):
+    """What a kind of run has beyond its schedule, which it keeps unless there is a time limit and evaluation is behind."""
+
+    share: float | None = None  # most oracle calls that the log makes, as a share of the iteration's
+    period: int = 0  # steps after which a row, or a look at the estimated gap, is due; 0 for never
+    least_calls: int = 0  # that the iteration makes before the loop looks at it again
+    until_known: bool = False  # whether rows that the iteration's own calls give for nothing are logged, too
+    looks: bool = False  # whether the log looks at the estimated gap
+    target_gap: float = NO_TARGET  # first estimate of the gap that is worth an evaluation
+
+
+def regime_of(terms: Terms, schedule, gap_tol: float, cost: int) -> Regime:
+    """Return the regime of a run, given its tolerance in the units of the iteration and the oracle calls that a row costs.
+
+    With the default schedule an evaluation may make a share of the iteration's own oracle calls. It is made as soon as the
+    estimated gap is small enough, where passes are cheap or rows show the training objective alone: rows for other sets are wanted
+    along the run.
+    """
+    n, target_gap = terms.size, FIRST_TARGET * gap_tol if gap_tol > 0.0 else NO_TARGET
+    if schedule == "steps":
+        return Regime(period=n)
+    if schedule != "default":
+        return Regime()
+    if terms.cheap_passes:
+        return Regime(CHEAP_PASS_SHARE, least_calls=n, until_known=terms.costly_oracle, target_gap=target_gap)
+    if terms.costly_oracle:
+        return Regime(EVALUATION_SHARE, until_known=True)
+    if terms.estimates_gap and gap_tol > 0.0 and cost == n and n >= WORTH_A_LOOK:
+        return Regime(CHEAP_PASS_SHARE, period=LOOK_PASSES * n, looks=True, target_gap=target_gap)
+    return Regime()
+
+
 class LoggingPolicy:
     """Decide where the points of an iteration are logged, and log them.
 
@@ -69,22 +94,13 @@ class LoggingPolicy:
 
     def __init__(self, iteration: Iteration, log: Log, bounds: Bounds, schedule, limit: TimeLimit) -> None:
         self._iteration, self._log, self._schedule, self._limit, self._gap_tol = iteration, log, schedule, limit, bounds.gap_tol
-        terms, is_default = iteration.terms, schedule == "default"
-        self._n, self._has_cache, self._until_known = terms.size, terms.has_cache, terms.costly_oracle and is_default
+        terms = iteration.terms
+        self._n, self._has_cache = terms.size, terms.has_cache
+        self._regime = regime_of(terms, schedule, self._own_gap_tol, log.objective.cost())
+        self.least_calls = self._regime.least_calls
         self.max_calls = settings.max_calls(bounds.max_passes, terms.size)
         self._max_steps = settings.MAX_STEPS_PER_CALL * max(self.max_calls, 1)
-        self._is_cheap = terms.cheap_passes and is_default
-        # The estimate decides if rows show the training objective alone; rows for other sets are wanted along the run.
-        estimates = terms.estimates_gap and is_default and bounds.gap_tol > 0.0 and log.objective.cost() == terms.size
-        self._looks = estimates and terms.size >= WORTH_A_LOOK and not (self._is_cheap or terms.costly_oracle)
-        # Steps after which a row or a look at the estimated gap is due, 0 for none.
-        self._period = terms.size if schedule == "steps" else LOOK_PASSES * terms.size if self._looks else 0
-        rarely = self._is_cheap or self._looks
-        self._share = CHEAP_PASS_SHARE if rarely else EVALUATION_SHARE if self._until_known else None
-        self.least_calls = terms.size if self._is_cheap else 0
-        self._has_target = rarely and bounds.gap_tol > 0.0
-        target_gap = FIRST_TARGET * self._own_gap_tol if self._has_target else NO_TARGET
-        self.state = LoggingState(next_hits=terms.size, target_gap=target_gap)
+        self.state = LoggingState(next_hits=terms.size, target_gap=self._regime.target_gap)
 
     @property
     def _own_gap_tol(self) -> float:
@@ -112,17 +128,17 @@ class LoggingPolicy:
     def budget(self, point: int, calls: int) -> Budget:
         """Return a budget of so many more oracle calls, up to a point of the schedule."""
         iteration, steps, hits = self._iteration, self._max_steps, sys.maxsize
-        if self._period:  # Looks and rows come after a number of steps exactly: runs must not depend on the clock.
-            steps = min((iteration.step // self._period + 1) * self._period, steps)
+        if period := self._regime.period:  # Looks and rows come after a number of steps exactly: runs must not depend on the clock.
+            steps = min((iteration.step // period + 1) * period, steps)
         elif self._has_cache:  # The same holds after n steps without oracle calls.
             hits = self.state.next_hits
-        return Budget(min(point, iteration.oracle_calls + calls), steps, hits, self._until_known, self.state.target_gap)
+        return Budget(min(point, iteration.oracle_calls + calls), steps, hits, self._regime.until_known, self.state.target_gap)
 
     def write(self) -> None:
         """Log the point where the iteration is, and set the next target if the gap is still too large."""
         with self._limit.evaluation:
             self._log.write(self._limit.solver_seconds)
-        if not self._has_target or not (gap := self._log.gap) > self._gap_tol:
+        if self._regime.target_gap == NO_TARGET or not (gap := self._log.gap) > self._gap_tol:
             return
         if math.isfinite(estimate := self._iteration.estimated_gap()):
             # The estimate differs from the gap by a factor, which should be about the same at the next evaluation.
@@ -131,10 +147,10 @@ class LoggingPolicy:
     def write_between_points(self) -> None:
         """Log the rows that cost nothing, and those that follow many steps without oracle calls."""
         state, hits = self.state, self._iteration.cache_hits
-        if self._until_known:
+        if self._regime.until_known:
             self._log.write_known(self._limit.solver_seconds)
-        if self._period:
-            if (step := self._iteration.step) % self._period == 0 and step != state.looked:
+        if period := self._regime.period:
+            if (step := self._iteration.step) % period == 0 and step != state.looked:
                 state.looked = step  # An event may follow at the same step: where portions end must not matter.
                 if self._is_affordable() or self._is_promising():
                     self.write()
@@ -156,20 +172,20 @@ class LoggingPolicy:
 
     def _is_promising(self) -> bool:
         """Return whether the estimated gap is small enough; an iteration with cheap passes stops there by itself."""
-        if self._until_known:
+        if self._regime.until_known:
             return self._iteration.estimated_gap() <= self._own_gap_tol
-        return self._looks and self._iteration.estimated_gap() <= self.state.target_gap
+        return self._regime.looks and self._iteration.estimated_gap() <= self.state.target_gap
 
     def _next_affordable(self) -> int:
         """Return the first point of the schedule that can be affordable: to stop at others would cost calls of kernels."""
-        if not self._is_cheap:
+        if not self._iteration.terms.cheap_passes or self._regime.share is None:
             return 0
         log = self._log
-        return min(math.ceil((log.calls - log.calls_at_start + log.cost) / self._share), self.max_calls)
+        return min(math.ceil((log.calls - log.calls_at_start + log.cost) / self._regime.share), self.max_calls)
 
     def _is_affordable(self) -> bool:
         """Return whether an evaluation keeps to the share of oracle calls and to the time limit; the start is free."""
-        log = self._log
-        if self._share is not None and log.calls - log.calls_at_start + log.cost > self._share * self._iteration.oracle_calls:
+        log, share = self._log, self._regime.share
+        if share is not None and log.calls - log.calls_at_start + log.cost > share * self._iteration.oracle_calls:
             return False
         return not self._limit.is_logging_behind()
