@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.convex.frank_wolfe import Active
-from fwexp.convex.method import StepOptions, View
+from fwexp.convex.method import State, StepOptions, View
 from fwexp.driver.iteration import Reason, Stop
 from fwexp.options import check_number, option
 
@@ -43,6 +43,13 @@ class LazyOptions(StepOptions):
     K: float = option(2.0, check_number, "a finite number >= 1", least=1.0)
 
 
+@dataclass
+class LazyState(State):
+    """State of `Lazy`."""
+
+    phi: float = math.inf  # the last estimate of the gap
+
+
 class Lazy(Active):
     """Lazy pairwise Frank-Wolfe (Braun, Pokutta & Zink 2019, section 4): few steps have a linear minimisation.
 
@@ -53,7 +60,7 @@ class Lazy(Active):
     """
 
     name, title = "lazy", "lazy pairwise Frank-Wolfe"
-    Options = LazyOptions
+    Options, State = LazyOptions, LazyState
 
     def advance(self, budget):
         """Take steps, up to the first gap of a linear minimisation that may be small enough."""
@@ -78,9 +85,6 @@ class Lazy(Active):
             self._count_step()
         return Stop(reason, calls_needed=self.size)
 
-    def _phi(self) -> float:
-        return self.state.more.get("phi", math.inf)
-
     def _step_inside(self) -> bool:
         """Take a step with active atoms only, if these gain enough; return whether one was taken."""
         state, f, active = self.state, self.f, self.state.active
@@ -89,7 +93,7 @@ class Lazy(Active):
         g = f.gradient(state.x, state.z)
         dots = active.dots(g)
         k, j = int(np.argmax(dots)), int(np.argmin(dots))
-        if k == j or dots[k] - dots[j] < self._phi() / self.options.K:
+        if k == j or dots[k] - dots[j] < state.phi / self.options.K:
             return False
         atom, gs = active.copy_of(j), float(dots[j])
         view = View(0.0 if self.line_search else f.value(state.x, state.z), g, float(g @ state.x), atom, gs)
@@ -98,6 +102,6 @@ class Lazy(Active):
 
     def _take_step(self, view):
         k, gv = self._away(view)
-        if gv - view.gs < self._phi() / self.options.K:
-            self.state.more["phi"] = gv - view.gs
+        if gv - view.gs < self.state.phi / self.options.K:
+            self.state.phi = gv - view.gs
         self._step_between(k, gv, view.atom, view.gs, view)

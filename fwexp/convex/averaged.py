@@ -6,18 +6,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.convex.frank_wolfe import FrankWolfe, Uncertified
-from fwexp.convex.method import OpenLoopOptions, View
+from fwexp.convex.method import OpenLoopOptions, State, View
 from fwexp.convex.steps import STEPS
 from fwexp.options import check_fraction, check_integer, check_number, choice, option
+
+
+@dataclass
+class AveragedState(State):
+    """State of `Averaged`."""
+
+    m: np.ndarray | None = None  # None before the first step
 
 
 class Averaged(Uncertified, FrankWolfe):
     """m <- (1 - rho) m + rho g, g a gradient at x;  x <- (1 - gamma) x + gamma s, s a minimiser of <m, s> over the set."""
 
+    State = AveragedState
+
     def _estimate(self):
         state, g = self.state, self._gradient()
         rho = self._rho() if state.step else 1.0
-        m = state.more["m"] = rho * g + (1.0 - rho) * state.more["m"] if state.step else g
+        m = state.m = rho * g + (1.0 - rho) * state.m if state.step else g
         atom = self.set.atom(m)
         state.inspected += self.set.inspected or 0
         value = 0.0 if self.line_search or self.options.step == "open_loop" else self.f.value(state.x, state.z)

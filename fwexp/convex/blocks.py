@@ -1,18 +1,22 @@
 """Methods on products of sets that change one block at a time (Lacoste-Julien et al. 2013, algorithms 3 and C.1)."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from fwexp.blocks.sampling import Draws
 from fwexp.convex.atoms import ActiveSet
 from fwexp.convex.feasible_sets import ConvexSet, Product
-from fwexp.convex.method import Method, OpenLoopOptions, View
+from fwexp.convex.method import Method, OpenLoopOptions, State, View
 from fwexp.driver.iteration import Stop
 from fwexp.errors import OptionError, ParameterError
 from fwexp.options import check_integer, choice, option
 
-RULES = ("uniform", "permuted", "cyclic", "gap", "greedy")
+DRAWN = {"uniform": "uniform", "permuted": "perm", "cyclic": "cyclic"}
+"""The rules that look at no gap, with the names that they have where blocks are examples."""
+
+RULES = (*DRAWN, "gap", "greedy")
 
 
 @dataclass(frozen=True)
@@ -47,20 +51,32 @@ class DescentOptions:
         ``auto``: 1/L_i.
     """
 
-    rule: str = choice(*RULES[:3])
+    rule: str = choice(*DRAWN)
     step: str = choice("auto")
+
+
+@dataclass
+class BlockState(State):
+    """State of methods that change one block at a time."""
+
+    draws: Draws | None = None  # of blocks, with ``rng``; None where gaps choose them
+    atoms: list[ActiveSet] = field(default_factory=list)  # the active sets of the blocks, of pairwise steps
+    gaps: np.ndarray | None = None  # the last known ones, of rule ``gap``
+    since: int = 0  # steps since all of them were known
 
 
 class BlockMethod(Method):
     """A method that changes one block of a product at a time; its certificates are computed for the log, off the clock."""
 
-    stochastic = True
+    stochastic, State = True, BlockState
 
     def __init__(self, f, convex_set, *args, **named):
         if not isinstance(convex_set, Product):
             raise ParameterError(f"method {self.name} needs a Product of sets, got {convex_set!r}")
         super().__init__(f, convex_set, *args, **named)
         self.calls_per_step = 1
+        if rule := DRAWN.get(self.options.rule):
+            self.state.draws, self.state.rng = Draws(rule, self.size, self.state.rng), None
 
     def advance(self, budget):
         """Take steps, one block each."""
@@ -74,16 +90,7 @@ class BlockMethod(Method):
 
     def _next(self) -> int:
         """Return the next block."""
-        state, n = self.state, self.size
-        k = state.step % n
-        match self.options.rule:
-            case "uniform":
-                return int(state.rng.integers(n))
-            case "permuted":
-                if k == 0:
-                    state.more["order"] = state.rng.permutation(n)
-                return int(state.more["order"][k])
-        return k
+        return int(self.state.draws.take(1)[0])
 
     @abstractmethod
     def _change(self, i: int, block: slice) -> None:
@@ -108,12 +115,12 @@ class Block(BlockMethod):
         if self.pairwise:
             if self.options.step == "open_loop":
                 raise OptionError("direction pairwise excludes step open_loop; accepted: auto, line_search, adaptive")
-            self.state.more["active"] = [self._active(*pair) for pair in zip(self.set.factors, self.set.blocks, strict=True)]
+            self.state.atoms = [self._active(*pair) for pair in zip(self.set.factors, self.set.blocks, strict=True)]
         if self.options.rule == "greedy":
             self.calls_per_step = self.size + 1
         if self.options.rule == "gap":
             self.calls_per_step = self.size + 1 if self.options.refresh else 1
-            self.state.more |= {"gaps": np.full(self.size, np.inf), "since": 0}
+            self.state.gaps = np.full(self.size, np.inf)
 
     def _active(self, factor: ConvexSet, block: slice) -> ActiveSet:
         """Return the active set of a block at the start."""
@@ -132,14 +139,14 @@ class Block(BlockMethod):
             return int(np.argmax(self._gaps()))
         if self.options.rule != "gap":
             return super()._next()
-        gaps = state.more["gaps"]
+        gaps = state.gaps
         unknown = np.flatnonzero(gaps == np.inf)
         if len(unknown):
             return int(unknown[0])
-        if self.options.refresh and state.more["since"] >= self.options.refresh * n:
+        if self.options.refresh and state.since >= self.options.refresh * n:
             gaps[:] = self._gaps()
             state.calls += n
-            state.more["since"] = 0
+            state.since = 0
         ends = np.cumsum(gaps)
         if not ends[-1] > 0.0:
             return int(state.rng.integers(n))
@@ -160,7 +167,7 @@ class Block(BlockMethod):
         gap = float(g @ state.x[block]) - atom.dot(g)
         most = 1.0
         if self.pairwise:
-            active = state.more["active"][i]
+            active = state.atoms[i]
             k = int(np.argmax(active.dots(g)))
             most, d = float(active.weights[k]), atom.dense(len(g)) - active.atom(k).dense(len(g))
         else:
@@ -179,9 +186,9 @@ class Block(BlockMethod):
                 state.drops += 1
         state.calls += 1
         state.inspected += self.set.factors[i].inspected or 0
-        if "gaps" in state.more:
-            state.more["gaps"][i] = max(gap, 0.0)
-            state.more["since"] += 1
+        if state.gaps is not None:
+            state.gaps[i] = max(gap, 0.0)
+            state.since += 1
 
 
 class BlockDescent(BlockMethod):

@@ -136,6 +136,7 @@ class ConvexSet(ABC):
         """Return the nearest point of the set."""
         raise OptionError(f"{type(self).__name__} has no projection here; sets that have one: {', '.join(PROJECTED)}")
 
+    calls_users_lmo: bool = False  # whether its linear minimisation is a function of a user
     softens: bool = False  # whether it has ``soften``
     mass: float = math.inf  # of such sets: ||x - x'||_1^2 <= 2 mass D(x, x'), D the distance of the entropy
 

@@ -8,15 +8,11 @@ import numpy as np
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import Product
-from fwexp.convex.method import IDLE, PROGRESS, Method, OpenLoopOptions, StepOptions, View
+from fwexp.convex.method import Method, OpenLoopOptions, StepOptions, View
 from fwexp.convex.objectives import EVERYWHERE
 from fwexp.convex.steps import STEPS
-from fwexp.convex.watching import is_watched
 from fwexp.driver.iteration import Reason, Stop
 from fwexp.options import check_number, choice, option
-from fwexp.solvers.growing_qp import SimplexQP
-
-QUADRATIC = 1e-9  # of the terms: by how much two values may differ from those of a quadratic function
 
 
 class LinearMinimisation(Method):
@@ -186,132 +182,6 @@ class Pairwise(Active):
 
     def _take_step(self, view):
         self._step_between(*self._away(view), view.atom, view.gs, view)
-
-
-class Corrective(Active):
-    """Fully corrective Frank-Wolfe: after every linear minimisation f is minimised over the hull of all atoms so far.
-
-    Of quadratics exactly, by an active-set method on the weights (atoms keep their place when their weight is 0); of other
-    functions by pairwise steps, until the gap over the hull is a tenth of the one before. A function of a user's is quadratic as
-    long as the values and gradients at its atoms are those of a quadratic function.
-    """
-
-    name, title = "corrective", "fully corrective Frank-Wolfe"
-    INNER, SHARE = 1000, 0.1
-    UNPAUSED = 10  # pairwise steps after which the driver may look at the clock
-    CORRECTION = "correction"  # state of an incomplete step: its target, its steps, and their progress
-
-    def compile(self):
-        """Compile the solver of quadratic programs."""
-        qp = SimplexQP()
-        qp.add(np.zeros(0), 1.0, 0.0)
-        qp.solve()
-
-    def _take_step(self, view):
-        target = self.SHARE * view.gap
-        if self._is_quadratic(view) and self._solve(view, target):
-            return
-        self.state.active.row(view.atom)
-        self.state.more[self.CORRECTION] = target, 0, math.inf, 0, self.state.idle
-        self._continue_step()
-
-    @property
-    def _is_within_step(self):
-        return self.CORRECTION in self.state.more
-
-    def _continue_step(self):
-        state, f = self.state, self.f
-        value, g = f.value(state.x, state.z), f.gradient(state.x, state.z)
-        self._correct(View(value, g, math.nan, None, math.nan), *state.more.pop(self.CORRECTION))
-
-    # -- quadratic functions
-
-    def _is_quadratic(self, view: View) -> bool:
-        """Return whether f is quadratic, as far as is known; the gradient of a user's function at an atom shows its curvature."""
-        f, more = self.f, self.state.more
-        if f.domain is not None or "curved" in more:
-            return False
-        if f.quadratic:
-            return self.line_search
-        if not f.gradient_is_free or self.options.step != "auto":
-            return False
-        if "start" not in more:
-            zero = np.zeros(f.dim)  # Near a large point digits would be lost; a user's set may have no ``contains``.
-            start = zero if not is_watched(self.set) and self.set.contains(zero) else self.state.active.point()
-            more["start"] = start, f.value(start, start), f.gradient(start, start)
-        start, value, g = more["start"]
-        point = view.atom.dense(f.dim)
-        there, slopes = f.value(point, point), np.array([g, f.gradient(point, point)]) @ (point - start)
-        error = abs(there - value - slopes.mean())
-        return error <= QUADRATIC * (abs(value) + abs(there) + np.abs(slopes).sum()) or self._leave_quadratic()
-
-    def _leave_quadratic(self) -> bool:
-        """Take f for a function that is not quadratic from now on; return False."""
-        more = self.state.more
-        more["curved"] = True
-        if more.pop("qp", None) is not None:
-            self.state.active.drop_zeros()
-        return False
-
-    def _solve(self, view: View, target: float) -> bool:
-        """Minimise a quadratic function over the hull; return whether that brought the gap over the hull to the target."""
-        state, f = self.state, self.f
-        if "qp" not in state.more:
-            if f.quadratic:
-                zero = np.zeros(f.dim)
-                state.more["start"] = zero, math.nan, f.gradient(zero, f.image(zero))
-            state.more["qp"] = SimplexQP()
-            self._add(0)
-        k = state.active.row(view.atom)
-        if k == state.more["qp"].size:
-            self._add(k)
-        qp = state.more["qp"]
-        qp.solve()
-        state.active.weights[: qp.size] = qp.a[: qp.size]
-        state.x = state.active.point()
-        state.z = f.image(state.x)
-        if f.quadratic:
-            return True
-        dots = state.active.dots(f.gradient(state.x, state.z))
-        return float(dots[qp.a[: qp.size] > 0.0].max() - dots.min()) <= target or self._leave_quadratic()
-
-    def _add(self, k: int) -> None:
-        """Add row k of the active set to the quadratic program over the weights: f without a constant, about the start."""
-        active, f = self.state.active, self.f
-        start, _, g = self.state.more["start"]
-        atom = active.atom(k)
-        if f.quadratic:
-            change = f.hessian_times(f.image_of(atom))
-        else:  # The Hessian times s - start is a difference of gradients.
-            point = atom.dense(f.dim)
-            change = f.gradient(point, point) - g
-        products = active.dots(change) - start @ change
-        self.state.more["qp"].add(products[:k], products[k], start @ g - atom.dot(g))
-
-    # -- other functions
-
-    def _correct(self, view: View, target: float, k: int, least: float, since: int, idle: int) -> None:
-        """Take pairwise steps within the hull from step k on; stop, to continue later, after `UNPAUSED` of them."""
-        state, f = self.state, self.f
-        pause = k + self.UNPAUSED
-        while k < self.INNER:
-            if k == pause:
-                state.more[self.CORRECTION] = target, k, least, since, idle
-                return
-            dots = state.active.dots(view.g)
-            worst, best = int(np.argmax(dots)), int(np.argmin(dots))
-            if dots[worst] - dots[best] <= target:
-                break
-            self._step_between(worst, float(dots[worst]), state.active.copy_of(best), float(dots[best]), view)
-            spread = dots[worst] - dots[best]
-            least, since = (spread, k) if spread < PROGRESS * least or self.state.idle == 0 else (least, since)
-            if self._stalled or k - since > max(IDLE, k // 2):
-                self._stalled = self._stalled and k == 0
-                break
-            view = view._replace(value=f.value(state.x, state.z), g=f.gradient(state.x, state.z))
-            k += 1
-        state.idle = min(state.idle, idle + 1)  # as one step
-        state.active.drop_zeros()
 
 
 class Uncertified(LinearMinimisation):

@@ -7,7 +7,7 @@ gap is a lower bound, which is logged as the dual objective.
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ class OpenLoopOptions:
 
 @dataclass
 class State:
-    """All that a method changes; a record."""
+    """All that a method changes; a record. Methods that change more have a subclass of it."""
 
     x: np.ndarray
     z: np.ndarray  # the image of x
@@ -80,7 +80,7 @@ class State:
     least: float = math.inf  # the smallest gap so far, up to a tenth
     idle: int = 0  # steps since then that no value shows to be a decrease
     precision: tuple = ()  # precisions that the function states
-    more: dict = field(default_factory=dict)  # further values of a method
+    waited: int = 0  # iterations without a step, of ``monotonic``
 
 
 class View(NamedTuple):
@@ -129,6 +129,7 @@ class Method(Iteration):
     title: ClassVar[str]
     kinds: ClassVar[tuple[str, ...]] = (CONVEX,)
     Options: ClassVar[type] = StepOptions
+    State: ClassVar[type[State]] = State
     keeps_atoms: ClassVar[bool] = False
     keeps_image: ClassVar[bool] = True  # whether steps change the image, too; otherwise it is computed for the log
     stochastic: ClassVar[bool] = False  # whether the seed matters
@@ -152,7 +153,7 @@ class Method(Iteration):
             where = "x0 must lie in the domain of f" if x0 is not None else "the start must lie in the domain of f"
             raise ParameterError(f"{where}, got {shown(x.tolist())}; pass a point of the domain as x0")
         self.starts_at_atom = x0 is None
-        self.state = State(x, f.image(x), rng=np.random.default_rng(seed))
+        self.state = self.State(x, f.image(x), rng=np.random.default_rng(seed))
         if self.keeps_atoms:
             self.state.active = ActiveSet.of_atom(first, len(x)) if x0 is None else ActiveSet.of_point(x, first)
         self._view: View | None = None
@@ -331,9 +332,8 @@ class Method(Iteration):
             gamma = steps.asked(rule, replace(line, x=x.copy(), curvature=curvature)) if may_fall else 0.0
             return self._inside(gamma, lambda: direction)
         if rule == "monotonic":
-            waited = state.more.get("waited", 0)
-            gamma, longer = steps.monotonic(state.step + waited, view.value, value_at)
-            state.more["waited"] = waited + longer
+            gamma, longer = steps.monotonic(state.step + state.waited, view.value, value_at)
+            state.waited += longer
             self._stalled = gamma == 0.0
             return gamma
         rounding = steps.ROUNDINGS * f.epsilon * float(np.abs(view.g) @ np.abs(direction[block or slice(None)]))

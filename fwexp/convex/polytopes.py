@@ -153,6 +153,7 @@ class Oracle(ConvexSet):
         self.dim = check_integer("dim", dim, 1)
         self._contains = check_function("contains", contains, optional=True)
 
+    calls_users_lmo = True
     epsilon = 0.0  # the precision of the least precise answer so far
 
     def atom(self, g: np.ndarray) -> Atom:

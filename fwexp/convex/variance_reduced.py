@@ -22,7 +22,7 @@ import numpy as np
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.frank_wolfe import FrankWolfe, Uncertified
-from fwexp.convex.method import View
+from fwexp.convex.method import State, View
 from fwexp.errors import OptionError
 from fwexp.options import check_integer, choice, option
 
@@ -50,6 +50,20 @@ class VarianceReducedOptions:
     step: str = choice("auto")
 
 
+@dataclass
+class VarianceReducedState(State):
+    """State of `VarianceReduced`."""
+
+    terms: int = 0  # slopes or gradients of terms that were computed
+    w: np.ndarray | None = None  # the slopes, of all variants but ``svrf``
+    r: np.ndarray | None = None  # A'w
+    products: np.ndarray | None = None  # the z of ``lf``
+    epoch: int = 0  # snapshots of ``svrf``
+    k: int = 0  # steps since the last one
+    snapshot: np.ndarray | None = None
+    full: np.ndarray | None = None  # the gradient there
+
+
 class VarianceReduced(Uncertified, FrankWolfe):
     """Variance-reduced stochastic Frank-Wolfe (Negiar et al. 2020, Hazan & Luo 2016, Lu & Freund 2021): f is a sum.
 
@@ -57,7 +71,7 @@ class VarianceReduced(Uncertified, FrankWolfe):
     """
 
     name, title = "variance_reduced", "variance-reduced stochastic Frank-Wolfe"
-    Options = VarianceReducedOptions
+    Options, State = VarianceReducedOptions, VarianceReducedState
     stochastic, keeps_image = True, False
 
     def __init__(self, f, convex_set, options, *args, **named):
@@ -71,25 +85,23 @@ class VarianceReduced(Uncertified, FrankWolfe):
             accepted = "svrf, or a LinearSum, LeastSquares or Logistic"
             raise OptionError(f"variant {variant} needs terms of <a_i, x>, got a {type(f).__name__}; accepted: {accepted}")
         self.batch = min(options.batch or BATCH, f.terms)
-        self.state.more["terms"] = 0
         if self.variant != "svrf":
             self._remember()
 
     def _remember(self) -> None:
         """Start the memory of slopes: at 0 as in the paper, and for ``lf`` at x."""
         state, f = self.state, self.f
-        more = state.more
         if self.variant == "lf":
-            more["z"] = state.z.copy()
-            more["w"] = np.array(f.term_slopes(state.z, np.arange(f.terms)))
-            more["r"] = f.gradient(state.x, state.z)
-            more["terms"] = f.terms
+            state.products = state.z.copy()
+            state.w = np.array(f.term_slopes(state.z, np.arange(f.terms)))
+            state.r = f.gradient(state.x, state.z)
+            state.terms = f.terms
         else:
-            more["w"], more["r"] = np.zeros(f.terms), np.zeros(f.dim)
+            state.w, state.r = np.zeros(f.terms), np.zeros(f.dim)
 
     def _estimate(self):
         # Substitute gradients are updated by the products with s itself.
-        atom = self.set.atom(self.state.more["r"]) if self.variant == "lf" else None
+        atom = self.set.atom(self.state.r) if self.variant == "lf" else None
         g = self._snapshot_gradient() if self.variant == "svrf" else self._remembered_gradient(atom)
         atom = atom or self.set.atom(g)
         self.state.inspected += self.set.inspected or 0
@@ -108,7 +120,7 @@ class VarianceReduced(Uncertified, FrankWolfe):
                 m = self.f.terms / self.batch
                 return 2.0 * (2.0 * m + t) / ((t + 1.0) * (4.0 * m + t + 1.0)), 2.0 * m / (2.0 * m + t + 1.0)
             case "svrf":
-                return 2.0 / (self.state.more["k"] + 1.0), 1.0
+                return 2.0 / (self.state.k + 1.0), 1.0
         return 2.0 / (t + 2.0), 1.0
 
     def _draw(self, size: int) -> np.ndarray:
@@ -117,36 +129,36 @@ class VarianceReduced(Uncertified, FrankWolfe):
 
     def _remembered_gradient(self, atom: Atom | None) -> np.ndarray:
         """Return r after it has changed by a batch of slopes; ``atom`` is the s of ``lf``."""
-        f, state, more = self.f, self.state, self.state.more
+        f, state = self.f, self.state
         terms, rho = self._draw(self.batch), self._lengths()[1]
-        rows, w, r = f.rows(terms), more["w"], more["r"]
+        rows, w, r = f.rows(terms), state.w, state.r
         if atom is not None:
-            more["z"][terms] += rho * (rows @ atom.dense(f.dim) - more["z"][terms])
-            slopes = f.term_slopes(more["z"][terms], terms)
+            state.products[terms] += rho * (rows @ atom.dense(f.dim) - state.products[terms])
+            slopes = f.term_slopes(state.products[terms], terms)
         else:
             slopes = f.term_slopes(rows @ state.x, terms)
         change = rho * (slopes - w[terms]) if self.variant == "mhk" else slopes - w[terms]
         w[terms] += change
         difference = rows.T @ change
         r += difference
-        more["terms"] += len(terms)
+        state.terms += len(terms)
         return r + (f.terms / len(terms) - 1.0) * difference if self.variant == "saga" else r
 
     def _snapshot_gradient(self) -> np.ndarray:
         """Return the gradient at the snapshot, corrected by a sample of terms; take a snapshot when one is due."""
-        f, state, more = self.f, self.state, self.state.more
-        if not state.step or more["k"] == 2 ** (more["epoch"] + 3) - 2:
-            more |= {"epoch": more.get("epoch", 0) + 1, "k": 0, "snapshot": state.x.copy()}
-            more["full"] = f.gradient(state.x, f.image(state.x))
-            more["terms"] += f.terms
-        more["k"] += 1
-        size = self.options.batch or SAMPLES * (more["k"] + 1)
-        more["terms"] += min(size, f.terms)
+        f, state = self.f, self.state
+        if not state.step or state.k == 2 ** (state.epoch + 3) - 2:
+            state.epoch, state.k, state.snapshot = state.epoch + 1, 0, state.x.copy()
+            state.full = f.gradient(state.x, f.image(state.x))
+            state.terms += f.terms
+        state.k += 1
+        size = self.options.batch or SAMPLES * (state.k + 1)
+        state.terms += min(size, f.terms)
         if size >= f.terms:
             return f.gradient(state.x, f.image(state.x))
         terms = self._draw(size)
-        return more["full"] + f.sampled(state.x, terms) - f.sampled(more["snapshot"], terms)
+        return state.full + f.sampled(state.x, terms) - f.sampled(state.snapshot, terms)
 
     def extras(self):
         """Return the terms whose slopes or gradients were computed, in addition."""
-        return super().extras() | {"terms": float(self.state.more["terms"])}
+        return super().extras() | {"terms": float(self.state.terms)}

@@ -11,7 +11,6 @@ import numpy as np
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import ConvexSet, Product
-from fwexp.convex.polytopes import Oracle
 from fwexp.errors import CertificateError, ParameterError
 
 TOLERANCE = 1e-6  # of products, relative to the lengths; oracles in single precision may hand over numbers in double precision
@@ -30,7 +29,7 @@ def watched(convex_set: ConvexSet) -> ConvexSet:
         new = copy.copy(convex_set)
         new.factors = factors
         return new
-    if type(convex_set).__module__.startswith("fwexp.") and not isinstance(convex_set, Oracle):
+    if type(convex_set).__module__.startswith("fwexp.") and not convex_set.calls_users_lmo:
         return convex_set
     new = copy.copy(convex_set)
     new.atom = watch = Watch(new)

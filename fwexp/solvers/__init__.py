@@ -5,16 +5,29 @@ Another package offers a solver by an entry point of the group ``fwexp.solvers``
 
 import inspect
 from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from fwexp import plugins
 from fwexp.driver.iteration import Iteration
 from fwexp.errors import ParameterError, unknown
 from fwexp.methods import methods
-from fwexp.solvers.base import Solver, check_needs, check_options
+
+if TYPE_CHECKING:
+    from fwexp.solvers.base import Solver, check_needs, check_options
+
+OF_BASE = ("Solver", "check_needs", "check_options")
+"""Names that are imported when they are first used: methods on convex sets need no protocol of problems."""
 
 __all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_method", "get_solver", "of_kind"]
 
 FOLDERS = (__name__, "fwexp.convex")  # found by name, as other packages are: methods on convex sets are above this layer
+
+
+def __getattr__(name: str):
+    if name not in OF_BASE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.base"), name)
 
 
 def _check(cls) -> None:
@@ -45,7 +58,7 @@ SOLVERS = plugins.Catalogue(
 )
 
 
-def get_solver(name: str) -> type[Solver]:
+def get_solver(name: str) -> "type[Solver]":
     """Return the solver class called ``name``."""
     return SOLVERS.find(name)
 
@@ -55,7 +68,7 @@ def of_kind(kind: str) -> Mapping[str, type[Iteration]]:
     return SOLVERS.where(lambda cls: kind in cls.kinds)
 
 
-def get_method(name: str, options: Mapping) -> tuple[type[Solver], Mapping]:
+def get_method(name: str, options: Mapping) -> "tuple[type[Solver], Mapping]":
     """Return the solver of a method and its options: the given ones, and the method's own; a solver is itself a method."""
     solvers = of_kind(plugins.STRUCTURED)
     if name in solvers:

@@ -143,7 +143,7 @@ def test_the_estimate_stays_the_product_with_the_slopes(variant, kind):
     f = Logistic(kind(A), y)
     run = new_method(f, L1Ball(D), "variance_reduced", None, 0, 0.0, {"variant": variant, "batch": 7})
     run.advance(Budget(200, 200))
-    np.testing.assert_allclose(run.state.more["r"], A.T @ run.state.more["w"], atol=1e-12)
+    np.testing.assert_allclose(run.state.r, A.T @ run.state.w, atol=1e-12)
     assert run.oracle_calls == run.step == 200
 
 
