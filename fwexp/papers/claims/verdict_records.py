@@ -131,12 +131,14 @@ def check_all(
     printed to standard error, because some claims take minutes.
     """
     from fwexp import store
+    from fwexp.run.composition import composing
 
     if archive is not None:
         from fwexp.store.archive import read as read_archive
 
         results = read_archive(archive).drop(columns="stale")
-    wanted = {key: config for claim in claims.values() for key, config in needed(claim, preset).items()}
+    with composing():  # for all of them, so that each file of values is read once
+        wanted = {key: config for claim in claims.values() for key, config in needed(claim, preset).items()}
     if results is None:
         results = store.load_results(results_dir, key=sorted(wanted))
     text = results.select_dtypes(["object", "string"])
