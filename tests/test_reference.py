@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
+from fwexp.experiments.theory import small
 from tests import reference as ref
 from tests.reference.examples import chain, multiclass
 
@@ -162,10 +163,11 @@ def test_averages_equal_their_other_forms():
 
 
 def test_batch_frank_wolfe_is_the_subgradient_method():
-    tp, lam = chain(0), 0.1
+    tp, lam = ref.tiny_multiclass(*multiclass(0), 3), 0.1
     run = ref.fw(tp, lam, 20, line_search=False)
     betas = [2 / (k + 2) / lam for k in range(20)]
-    np.testing.assert_allclose(ref.subgradient(tp, lam, betas), run.last.w, atol=1e-12)
+    outputs = small.Outputs(np.array(tp.psi), np.array(tp.loss))
+    np.testing.assert_allclose(small.subgradients(outputs, lam, betas), run.last.w, atol=1e-12)
 
 
 # Other methods -----------------------------------------------------------------------------------------------------

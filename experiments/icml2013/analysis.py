@@ -3,7 +3,7 @@
 import numpy as np
 
 from fwexp.experiments.icml2013.theory import errors_of
-from fwexp.papers.claims import small
+from fwexp.experiments.theory import small
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.verdict import Finding
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from fwexp.experiments.icml2013.claims import END, LAMS, OCR
 from fwexp.experiments.icml2013.figures import FIG3, TABLE1
-from fwexp.papers.claims import small
+from fwexp.experiments.theory import small
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import FACTOR, FACTORS, LINES, SEEDS, SHARE, SHARES, Rate, below, first
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided

@@ -4,7 +4,7 @@ import numpy as np
 
 from fwexp.experiments.icml2013.claims import CONLL, END, LAMS, OCR, OCR_RADIUS_SQ, OWN, early_lows
 from fwexp.experiments.icml2013.figures import FIG1, FIG2, FIG3
-from fwexp.papers.claims import small
+from fwexp.experiments.theory import small
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import ALWAYS, FACTOR, FACTORS, LINES, SEEDS, SHARES, below, examples, interval
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding

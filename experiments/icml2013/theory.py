@@ -5,7 +5,7 @@ import numpy as np
 from fwexp.experiments.icml2013.claims import LAMS, OCR, OCR_RADIUS_SQ, OWN
 from fwexp.experiments.icml2013.figures import FIG2
 from fwexp.experiments.icml2016 import figures as gaps
-from fwexp.papers.claims import small
+from fwexp.experiments.theory import small
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import examples, interval, reached
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided

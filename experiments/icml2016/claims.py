@@ -3,7 +3,7 @@
 import numpy as np
 
 from fwexp.experiments.icml2016.figures import FIG1, FIG2, FIG3, FIG5, FIG6
-from fwexp.papers.claims import small
+from fwexp.experiments.theory import small
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import FACTOR, FACTORS, LINES, SEEDS, SHARE, SHARES, below, is_linear, quantile
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided

@@ -4,7 +4,7 @@ import numpy as np
 
 from fwexp.experiments.icml2016.claims import OF_THE_PAPER, finding, where_of
 from fwexp.experiments.icml2016.figures import FIG8
-from fwexp.papers.claims import small, small_paths
+from fwexp.experiments.theory import small, small_paths
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import FACTOR, FACTORS
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided

@@ -6,7 +6,7 @@ from fwexp.experiments.icml2013.claims import LAMS, OCR
 from fwexp.experiments.icml2013.figures import FIG1
 from fwexp.experiments.icml2013.theory import ROUNDING, batch_is_subgradient, corrective_is_cutting_plane
 from fwexp.experiments.review.figures import R3
-from fwexp.papers.claims import small
+from fwexp.experiments.theory import small
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.verdict import Finding, Undecided
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fwexp.papers.claims import quadratics, small
+from fwexp.experiments.theory import quadratics, small
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.verdict import Finding
 
@@ -54,7 +54,7 @@ def tighter_bound():
     lam, sizes = 0.1, (2, 4, 8, 16)
     diameters = [quadratics.diameter(quadratics.product_corners(n, 3), 2) ** 2 / (2 * n) for n in (2, 3, 4)]
     eigenvalues = {
-        what: [quadratics.lipschitz(quadratics.hessian(_all_alike(*shape), lam), 2) for shape in shapes]
+        what: [quadratics.lipschitz(small.hessian(_all_alike(*shape), lam), 2) for shape in shapes]
         for what, shapes in (("outputs", [(4, m) for m in sizes]), ("n", [(n, 4) for n in sizes]))
     }
     growth = {what: min(large / little for little, large in pairwise(found)) for what, found in eigenvalues.items()}
@@ -62,7 +62,7 @@ def tighter_bound():
     for seed in range(5):
         outputs = small.some_outputs(seed)
         n, m = outputs.losses.shape
-        Q, corners = quadratics.hessian(outputs, lam), quadratics.product_corners(n, m)
+        Q, corners = small.hessian(outputs, lam), quadratics.product_corners(n, m)
         bound = quadratics.lipschitz(Q, 1) * quadratics.diameter(corners, 1) ** 2
         exact.append(bound * lam / (4 * outputs.radius_sq))
         over.append(quadratics.curvature(Q, corners) / bound)

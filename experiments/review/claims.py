@@ -6,7 +6,7 @@ import fwexp
 from fwexp.experiments.icml2013.theory import curvature_bounds
 from fwexp.experiments.lecture.claims import CURVATURE
 from fwexp.experiments.review.figures import R1, R2, R3, R5
-from fwexp.papers.claims import quadratics
+from fwexp.experiments.theory import quadratics
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import interval, is_linear, reached
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided

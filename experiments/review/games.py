@@ -4,7 +4,7 @@ import numpy as np
 
 from fwexp.experiments.review.bounds import within
 from fwexp.experiments.review.figures import R5
-from fwexp.papers.claims import quadratics
+from fwexp.experiments.theory import quadratics
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import first
 from fwexp.papers.claims.verdict import Finding

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fwexp.papers.claims import quadratics, small
+from fwexp.experiments.theory import quadratics, small
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.verdict import Finding
 

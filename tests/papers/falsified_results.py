@@ -3,7 +3,7 @@
 import numpy as np
 
 from fwexp.experiments.review import misprints
-from fwexp.papers.claims import quadratics, small_paths
+from fwexp.experiments.theory import quadratics, small_paths
 from tests.papers import claimed_results
 
 OCR_SMALL_LAM = {"dataset": "ocr", "lam": "1/n"}

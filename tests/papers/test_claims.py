@@ -12,7 +12,8 @@ from fwexp.experiments import FIGURES
 from fwexp.experiments.icml2013.theory import PRINTED_EQUALITY
 from fwexp.experiments.review.bounds import CONSTANT_ERROR, WITH_N
 from fwexp.experiments.review.games import BY_NORMS
-from fwexp.papers.claims import NOT_REACHED, VERDICTS, Finding, all_claims, check, shown_by, small
+from fwexp.experiments.theory import small
+from fwexp.papers.claims import NOT_REACHED, VERDICTS, Finding, all_claims, check, shown_by
 from fwexp.papers.claims import claim as declare
 from fwexp.papers.claims.runs import Curves, Runs, below, interval, is_linear, reached
 from fwexp.papers.claims.verdict import Undecided, for_json

@@ -8,12 +8,11 @@ every iterate is stored, and every random choice is an argument.
 
 from .active_set import STEP_FUNCTIONS, State
 from .averages import Path, Run, avg, last_power_of_two, make_run, tavg, wavg, wavg_explicit
-from .binary import dual_coordinate_descent, prox_sdca
 from .block_solver import BlockRun, block_fw, cached_corner, chi, improvement_factor, inverse_cdf
 from .cutting_plane import Cuts, one_slack
 from .exact_blocks import Ascent, exact_ascent
 from .exponentiated_gradient import EGRun, online_eg
-from .frank_wolfe import Query, bcfw, bcfw_dual, clipped_step, degraded_oracle, exact_oracle, fw, ssg, subgradient
+from .frank_wolfe import Query, bcfw, bcfw_dual, clipped_step, degraded_oracle, exact_oracle, fw, ssg
 from .kernel import KernelRun, chain_kernel, kernel_bcfw, kernel_fw, multiclass_kernel, psi_gram
 from .path import change_lam, gap_slope, lam_infinity
 from .problem import (

@@ -109,16 +109,6 @@ def bcfw_dual(tp, lam, order, line_search=True):
     return [[a[block] for block in blocks] for a in points]
 
 
-def subgradient(tp, lam, step_sizes):
-    """Batch subgradient method on P with the given step sizes; the iterates w_0, w_1, ... (Section 4)."""
-    ws = [np.zeros(tp.d)]
-    for beta in step_sizes:
-        w = ws[-1]
-        direction = lam * w - sum(tp.psi[i][tp.argmax(i, w)] for i in range(tp.n)) / tp.n  # in the subdifferential
-        ws.append(w - beta * direction)
-    return np.array(ws)
-
-
 def ssg(tp, lam, order):
     """Stochastic subgradient method with the Pegasos step 1/(lam (k + 1)), k from 0 (Appendix F); no dual point."""
     ws = [np.zeros(tp.d)]

@@ -5,6 +5,7 @@ import pytest
 
 import fwexp
 from fwexp.driver.iteration import Budget
+from fwexp.experiments.theory import small
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
@@ -43,8 +44,8 @@ def test_bcfw_is_dual_coordinate_descent_and_prox_sdca(lam, seed):
     order = order_of(ref.tiny_binary(X, y), 20)
     w = iterates(two_classes(X, y), "bcfw", 2.0 * lam, order).reshape(len(order) + 1, -1, 2)
     u = w[..., 1] - w[..., 0]
-    np.testing.assert_allclose(u, ref.dual_coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)
-    np.testing.assert_allclose(u, ref.prox_sdca(X, y, lam, order), atol=1e-10)
+    np.testing.assert_allclose(u, small.coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)
+    np.testing.assert_allclose(u, small.prox_sdca(small.binary_outputs(X, y), lam, order), atol=1e-10)
     np.testing.assert_allclose(w[..., 0], -w[..., 1], atol=1e-10)
 
 
@@ -54,7 +55,7 @@ def test_the_same_with_the_binary_features_written_out(lam):
     tp = ref.tiny_binary(X, y)
     order = order_of(tp, 20)
     u = iterates(fwexp.enumerated_problem(tp.psi, tp.loss), "bcfw", lam, order)
-    np.testing.assert_allclose(u, ref.dual_coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)
+    np.testing.assert_allclose(u, small.coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)
 
 
 @pytest.mark.parametrize("lam", LAMS)
@@ -64,4 +65,4 @@ def test_the_kernelised_method_takes_the_same_steps(monkeypatch, lam):
     order = order_of(ref.tiny_binary(X, y), 10)
     coefficients = iterates(two_classes(X, y), "kernel_bcfw", 2.0 * lam, order).reshape(len(order) + 1, len(y), 2)
     u = (coefficients[..., 1] - coefficients[..., 0]) @ X
-    np.testing.assert_allclose(u, ref.dual_coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)
+    np.testing.assert_allclose(u, small.coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)

@@ -3,7 +3,8 @@
 A claim is a function in a module below ``experiments/``, or in the module of a paper or figure of another package, under the
 decorator `claim`. Its docstring is its criterion: the content of the paper's sentence, and how it is measured. Criteria were
 written from the text, before the runs were looked at. The function gets the `Runs` that it needs and returns a `Finding`, or
-raises `Undecided`. A claim without runs gets no argument: it computes its finding within seconds, mostly on `small` problems.
+raises `Undecided`. A claim without runs gets no argument: it computes its finding within seconds, mostly on the small problems
+of ``experiments/theory``.
 
 If the sentence names no number and the criterion needs one, we choose a threshold: a keyword of the function, with other values
 in ``vary``, for which the verdict is reported as well. The docstring names it in braces, as in ``{factor:g}``.

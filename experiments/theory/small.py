@@ -46,6 +46,12 @@ def mirrored(psi: np.ndarray) -> Outputs:
     return Outputs(np.stack([0.0 * psi, psi, -psi], axis=1), np.tile([0.0, 1.0, 1.0], (len(psi), 1)))
 
 
+def binary_outputs(X: np.ndarray, y: np.ndarray) -> Outputs:
+    """Return the binary SVM on inputs (n, p) and labels in {-1, 1}: one wrong output each, with psi_i = y_i x_i."""
+    psi = y[:, None] * X
+    return Outputs(np.stack([0.0 * psi, psi], axis=1), np.tile([0.0, 1.0], (len(y), 1)))
+
+
 def hard_outputs(n: int, m: int) -> Outputs:
     """Return `fwexp.tasks.improvement.one_hard_example`, with the wrong output of each easy example repeated m times."""
     from fwexp.tasks.improvement import one_hard_example
@@ -275,15 +281,25 @@ def curvature(outputs: Outputs, lam: float) -> float:
     return float(((corners[:, None] - corners[None]) ** 2).sum(axis=2).max() / (lam * outputs.n**2))
 
 
-def optimum(outputs: Outputs, lam: float) -> float:
-    """Return D* to 1e-9, by pairwise Frank-Wolfe on min lam/2 ||A a||^2 - b'a."""
-    from fwexp.convex import Product, Quadratic, Simplex, minimize
-
+def hessian(outputs: Outputs, lam: float) -> np.ndarray:
+    """Return lam A'A, that of -D."""
     n, m, d = outputs.psi.shape
     A = outputs.psi.reshape(n * m, d).T / (lam * n)
-    negative = Quadratic(lam * A.T @ A, -outputs.losses.ravel() / n)
-    result = minimize(negative, Product([Simplex(m)] * n), method="pairwise", gap_tol=1e-9, max_iter=100_000, schedule=10)
-    return -result.value
+    return lam * A.T @ A
+
+
+def minimum(outputs: Outputs, lam: float, gap: float):
+    """Return the minimum of -D = lam/2 ||A a||^2 - b'a to a gap, by pairwise Frank-Wolfe."""
+    from fwexp.convex import Product, Quadratic, Simplex, minimize
+
+    n, m, _ = outputs.psi.shape
+    negative = Quadratic(hessian(outputs, lam), -outputs.losses.ravel() / n)
+    return minimize(negative, Product([Simplex(m)] * n), method="pairwise", gap_tol=gap, max_iter=100_000, schedule=10)
+
+
+def optimum(outputs: Outputs, lam: float) -> float:
+    """Return D* to 1e-9."""
+    return -minimum(outputs, lam, 1e-9).value
 
 
 def primal(outputs: Outputs, w: np.ndarray, lam: float) -> np.ndarray:

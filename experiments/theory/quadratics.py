@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.papers.claims.small import Outputs
-
 
 class OnHull(NamedTuple):
     """1/2 x'Qx + b'x on the convex hull of corners."""
@@ -75,13 +73,6 @@ def gaps_with_errors(f: OnHull, steps: int, error: Callable[[int], float]) -> np
         s = f.corners[np.where(scores <= scores.min() + error(t), scores, -np.inf).argmax()]
         x = x + 2.0 / (t + 2.0) * (s - x)
     return np.array(gaps)
-
-
-def hessian(outputs: Outputs, lam: float) -> np.ndarray:
-    """Return lam A'A of the dual of a structural SVM."""
-    n, m, d = outputs.psi.shape
-    A = outputs.psi.reshape(n * m, d).T / (lam * n)
-    return lam * A.T @ A
 
 
 def product_corners(n: int, m: int) -> np.ndarray:

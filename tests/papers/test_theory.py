@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fwexp.papers.claims import small
+from fwexp.experiments.theory import small
 from tests import reference as ref
 
 LAM = 0.2
@@ -45,15 +45,6 @@ def test_iterates_objectives_and_averages():
         np.testing.assert_allclose(means["weighted mean"][-1], np.average(ws, axis=0, weights=np.arange(21)))
         np.testing.assert_allclose(means["mean of the second half"][8], ws[5:10].mean(axis=0))
         assert all(len(mean) == 20 for mean in means.values())
-
-
-def test_other_methods():
-    outputs = small.some_outputs(6)
-    steps = [0.5, 0.2, 0.1]
-    np.testing.assert_allclose(small.subgradients(outputs, LAM, steps), ref.subgradient(transcribed(outputs), LAM, steps))
-    rng = np.random.default_rng(1)
-    X, y, order = rng.standard_normal((5, 2)), rng.choice([-1.0, 1.0], 5), rng.integers(5, size=30)
-    np.testing.assert_allclose(small.coordinate_descent(X, y, 0.7, order), ref.dual_coordinate_descent(X, y, 0.7, order))
 
 
 def test_the_hard_example_is_the_one_of_the_package():

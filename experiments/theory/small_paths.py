@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fwexp.papers.claims.small import Outputs, as_problem, augmented
+from fwexp.experiments.theory.small import Outputs, as_problem, augmented, minimum
 
 TOLERANCE = 1e-9
 """Of the conditions of an optimum, in units of the losses."""
@@ -16,21 +16,11 @@ def exact_weights(outputs: Outputs, lam: float, support: np.ndarray | None = Non
     if support is not None and (w := _solve(outputs, lam, support)) is not None:
         return w, support
     for gap in (1e-6, 1e-9, 1e-12):
-        a = _approximate(outputs, lam, gap)
+        a = minimum(outputs, lam, gap).x.reshape(outputs.losses.shape)
         for least in (1e-2, 1e-3, 1e-4, 1e-5, 1e-7):
             if (w := _solve(outputs, lam, a > least)) is not None:
                 return w, a > least
     raise ArithmeticError(f"no support meets the conditions of an optimum at lam = {lam:g}")
-
-
-def _approximate(outputs: Outputs, lam: float, gap: float) -> np.ndarray:
-    from fwexp.convex import Product, Quadratic, Simplex, minimize
-
-    n, m, d = outputs.psi.shape
-    A = outputs.psi.reshape(n * m, d).T / (lam * n)
-    negative = Quadratic(lam * A.T @ A, -outputs.losses.ravel() / n)
-    found = minimize(negative, Product([Simplex(m)] * n), method="pairwise", gap_tol=gap, max_iter=100_000, schedule=10)
-    return found.x.reshape(n, m)
 
 
 def _solve(outputs: Outputs, lam: float, support: np.ndarray) -> np.ndarray | None:
