@@ -6,7 +6,7 @@ Dual extragradient (Nesterov 2007; Taskar, Lacoste-Julien & Jordan 2006; the rev
 
 import copy
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -23,13 +23,10 @@ from fwexp.plugins import SADDLE
 
 @dataclass
 class State:
-    """All that a method changes; a record."""
+    """All that a method changes; a record. Every method has a subclass of it."""
 
     step: int = 0
     calls: int = 0
-    arrays: dict = field(default_factory=dict)
-    active: tuple = ()
-    drops: int = 0
 
 
 class SaddleMethod(Iteration):
@@ -46,9 +43,9 @@ class SaddleMethod(Iteration):
     def __init__(self, game: Bilinear, options, gap_tol: float = 0.0) -> None:
         self.game, self.options, self.gap_tol = copy.copy(game), options, gap_tol
         self.game.X, self.game.Y = watched(game.X), watched(game.Y)
-        self.state, self._at_row = State(), False
+        self._at_row = False
         self._proof: tuple[float, Pair] | None = None  # the highest lower bound, and its pair
-        self.start()
+        self.state = self.start()
 
     @property
     def step(self) -> int:
@@ -74,8 +71,8 @@ class SaddleMethod(Iteration):
         return Stop(calls_needed=self.calls_per_step)
 
     @abstractmethod
-    def start(self) -> None:
-        """Set the state to step 0."""
+    def start(self) -> State:
+        """Return the state at step 0."""
 
     @abstractmethod
     def _take_step(self, gap_tol: float) -> float:
@@ -123,10 +120,6 @@ class SaddleMethod(Iteration):
             dual = least_product(game.X, pair.gx) - pair.qy + game.constant
         return value, dual
 
-    def extras(self):
-        """Return the sizes of active sets."""
-        return {"atoms": float(sum(active.size for active in self.state.active))} if self.state.active else {}
-
 
 class WorstCase(Objective):
     """Value of x, for the log: max_y L(x, y)."""
@@ -169,6 +162,17 @@ class ExtragradientOptions:
     memory: str = choice("full", "efficient")
 
 
+@dataclass(kw_only=True)
+class ExtragradientState(State):
+    """State of `DualExtragradient`: sums over all u of x, of M y + p, of q'y, of M'x - q and of y."""
+
+    x: np.ndarray
+    gx: np.ndarray
+    qy: float = 0.0
+    gy: np.ndarray | None = None  # this and y with full memory only
+    y: np.ndarray | None = None
+
+
 class DualExtragradient(SaddleMethod):
     """Algorithm 6: dual extragradient.
 
@@ -194,13 +198,11 @@ class DualExtragradient(SaddleMethod):
         L = self._norm()
         eta = options.eta or (1.0 / L if L > 0.0 else 1.0)
         self.eta_x, self.eta_y = eta * np.sqrt(options.ratio), eta / np.sqrt(options.ratio)
-        zero = np.zeros(game.X.dim)
-        self._centre_x = None if self._soft_x else game.X.project(zero)
-        self._centre_y = None if self._soft_y else game.Y.project(np.zeros(game.Y.dim))
-        # sums over all u: of x, of M y + p, of q'y
-        self.state.arrays = {"x": zero, "gx": np.zeros(game.X.dim), "qy": 0.0}
-        if options.memory == "full":
-            self.state.arrays |= {"gy": np.zeros(game.Y.dim), "y": np.zeros(game.Y.dim)}
+        zero_x, zero_y = np.zeros(game.X.dim), np.zeros(game.Y.dim)
+        self._centre_x = None if self._soft_x else game.X.project(zero_x)
+        self._centre_y = None if self._soft_y else game.Y.project(zero_y)
+        of_y = {"gy": zero_y, "y": zero_y} if options.memory == "full" else {}
+        return ExtragradientState(x=zero_x, gx=zero_x, **of_y)
 
     def _norm(self) -> float:
         """Return the Lipschitz constant of F between the norms that belong to the two d, at most."""
@@ -217,14 +219,12 @@ class DualExtragradient(SaddleMethod):
 
     def _sum_gy(self) -> np.ndarray:
         """Return the sum of M'x - q over all u."""
-        arrays, game = self.state.arrays, self.game
-        if "gy" in arrays:
-            return arrays["gy"]
-        return game.matrix.transposed_times(arrays["x"]) - self.state.step * game.q
+        state, game = self.state, self.game
+        return state.gy if state.gy is not None else game.matrix.transposed_times(state.x) - state.step * game.q
 
     def _take_step(self, gap_tol):
-        game, arrays = self.game, self.state.arrays
-        sx, sy = -arrays["gx"], self._sum_gy()
+        game, state = self.game, self.state
+        sx, sy = -state.gx, self._sum_gy()
         if self._soft_x:
             vx = game.X.soften(self.eta_x * sx)
         else:
@@ -236,12 +236,12 @@ class DualExtragradient(SaddleMethod):
         fx, fy = -game.gradient_x(vy), game.gradient_y(vx)
         x = game.X.soften(self.eta_x * (sx + fx)) if self._soft_x else game.X.project(vx + self.eta_x * fx)
         y = game.Y.soften(self.eta_y * (sy + fy)) if self._soft_y else game.Y.project(vy + self.eta_y * fy)
-        arrays["x"] = arrays["x"] + x
-        arrays["gx"] = arrays["gx"] + game.gradient_x(y)
-        arrays["qy"] += float(game.q @ y)
-        if "gy" in arrays:
-            arrays["gy"] = arrays["gy"] + game.gradient_y(x)
-            arrays["y"] = arrays["y"] + y
+        state.x = state.x + x
+        state.gx = state.gx + game.gradient_x(y)
+        state.qy += float(game.q @ y)
+        if state.gy is not None:
+            state.gy = state.gy + game.gradient_y(x)
+            state.y = state.y + y
         return np.inf
 
     def _start(self):
@@ -251,17 +251,17 @@ class DualExtragradient(SaddleMethod):
         return x, game.Y.soften(np.zeros(game.Y.dim)) if self._soft_y else self._centre_y
 
     def pair(self):
-        game, arrays, t = self.game, self.state.arrays, self.state.step
+        game, state, t = self.game, self.state, self.state.step
         if t == 0:
             x, y = self._start()
             return Pair(x, game.gradient_x(y), game.gradient_y(x), float(game.q @ y))
-        x = arrays["x"] / t
-        return Pair(x, arrays["gx"] / t, game.gradient_y(x), arrays["qy"] / t)
+        x = state.x / t
+        return Pair(x, state.gx / t, game.gradient_y(x), state.qy / t)
 
     def y(self):
         if self.options.memory == "efficient":
             return None
-        return self.state.arrays["y"] / self.step if self.step else self._start()[1]
+        return self.state.y / self.step if self.step else self._start()[1]
 
 
 LINEAR_RATE = {"step": ("linear_rate",)}
@@ -300,6 +300,18 @@ class SaddleAwayOptions:
     step: str = choice("adaptive")
 
 
+@dataclass(kw_only=True)
+class SaddleState(State):
+    """State of saddle-point Frank-Wolfe: the pair, with M y + p and M'x - q."""
+
+    x: np.ndarray
+    y: np.ndarray
+    gx: np.ndarray
+    gy: np.ndarray
+    active: tuple[ActiveSet, ...] = ()  # of both players, where steps lead away from atoms
+    drops: int = 0
+
+
 class SaddleFrankWolfe(SaddleMethod):
     """Algorithm 7: s = argmin <r, s> over X times Y, r = (M y + p, q - M'x);  z <- (1 - gamma) z + gamma s."""
 
@@ -316,20 +328,19 @@ class SaddleFrankWolfe(SaddleMethod):
             self._C = 2.0 * L + 8.0 * L * L / (self.options.beta * self.options.delta)
         elif step == "adaptive":
             self._C = game.norm() * (game.X.diameter**2 + game.Y.diameter**2)
-        x, y = game.X.atom(np.zeros(game.X.dim)), game.Y.atom(np.zeros(game.Y.dim))
-        self._begin(x, y)
-        x, y = x.dense(game.X.dim), y.dense(game.Y.dim)
-        self.state.arrays = {"x": x, "y": y, "gx": game.gradient_x(y), "gy": game.gradient_y(x)}
+        atoms = game.X.atom(np.zeros(game.X.dim)), game.Y.atom(np.zeros(game.Y.dim))
+        x, y = atoms[0].dense(game.X.dim), atoms[1].dense(game.Y.dim)
+        return SaddleState(x=x, y=y, gx=game.gradient_x(y), gy=game.gradient_y(x), active=self._active(*atoms))
 
-    def _begin(self, x, y) -> None:
-        """Keep the atoms of the starting point."""
+    def _active(self, x, y) -> tuple[ActiveSet, ...]:
+        """Return the active sets of the start, which only steps away from atoms need."""
+        return ()
 
     def _corners(self):
         """Return the atoms of s, and the gap."""
-        game, a = self.game, self.state.arrays
-        sx, sy = game.X.atom(a["gx"]), game.Y.atom(-a["gy"])
-        gap = float(a["gx"] @ a["x"]) - sx.dot(a["gx"]) - float(a["gy"] @ a["y"]) + sy.dot(a["gy"])
-        return sx, sy, gap
+        game, z = self.game, self.state
+        sx, sy = game.X.atom(z.gx), game.Y.atom(-z.gy)
+        return sx, sy, float(z.gx @ z.x) - sx.dot(z.gx) - float(z.gy @ z.y) + sy.dot(z.gy)
 
     def _take_step(self, gap_tol):
         sx, sy, gap = self._corners()
@@ -343,27 +354,25 @@ class SaddleFrankWolfe(SaddleMethod):
                 return 2.0 / (self.state.step + 2.0)
             case "adaptive":
                 return gap / (2.0 * self._C) if self._C > 0.0 else 1.0
-        game, a = self.game, self.state.arrays
-        distance_sq = ((sx.dense(game.X.dim) - a["x"]) ** 2).sum() + ((sy.dense(game.Y.dim) - a["y"]) ** 2).sum()
+        game, z = self.game, self.state
+        distance_sq = ((sx.dense(game.X.dim) - z.x) ** 2).sum() + ((sy.dense(game.Y.dim) - z.y) ** 2).sum()
         return gap / (distance_sq * self._C)
 
     def _go(self, sx, sy, gamma: float) -> None:
         """Move to (1 - gamma) z + gamma s; gamma < 0 goes away from s."""
-        game, a = self.game, self.state.arrays
-        for name, atom, image, shift in (
-            ("x", sx, "gy", game.gradient_y(sx.dense(game.X.dim))),
-            ("y", sy, "gx", game.gradient_x(sy.dense(game.Y.dim))),
-        ):
-            a[name] = (1.0 - gamma) * a[name]
-            atom.add_to(a[name], gamma)
-            a[image] = (1.0 - gamma) * a[image] + gamma * shift
+        game, z = self.game, self.state
+        z.gy = (1.0 - gamma) * z.gy + gamma * game.gradient_y(sx.dense(game.X.dim))
+        z.gx = (1.0 - gamma) * z.gx + gamma * game.gradient_x(sy.dense(game.Y.dim))
+        z.x, z.y = (1.0 - gamma) * z.x, (1.0 - gamma) * z.y
+        sx.add_to(z.x, gamma)
+        sy.add_to(z.y, gamma)
 
     def pair(self):
-        a = self.state.arrays
-        return Pair(a["x"], a["gx"], a["gy"], float(self.game.q @ a["y"]))
+        z = self.state
+        return Pair(z.x, z.gx, z.gy, float(self.game.q @ z.y))
 
     def y(self):
-        return self.state.arrays["y"].copy()
+        return self.state.y.copy()
 
 
 class SaddleAway(SaddleFrankWolfe):
@@ -372,17 +381,17 @@ class SaddleAway(SaddleFrankWolfe):
     name, title = "sp_away", "saddle-point away-step Frank-Wolfe"
     Options = SaddleAwayOptions
 
-    def _begin(self, x, y):
-        self.state.active = (ActiveSet.of_atom(x, self.game.X.dim), ActiveSet.of_atom(y, self.game.Y.dim))
+    def _active(self, x, y):
+        return ActiveSet.of_atom(x, self.game.X.dim), ActiveSet.of_atom(y, self.game.Y.dim)
 
     def _take_step(self, gap_tol):
         sx, sy, gap = self._corners()
         if gap <= max(gap_tol, 0.0):
             return gap
-        a, (of_x, of_y) = self.state.arrays, self.state.active
-        dots_x, dots_y = of_x.dots(a["gx"]), of_y.dots(-a["gy"])
+        z, (of_x, of_y) = self.state, self.state.active
+        dots_x, dots_y = of_x.dots(z.gx), of_y.dots(-z.gy)
         j, k = int(np.argmax(dots_x)), int(np.argmax(dots_y))
-        away = float(dots_x[j] + dots_y[k]) - float(a["gx"] @ a["x"]) + float(a["gy"] @ a["y"])
+        away = float(dots_x[j] + dots_y[k]) - float(z.gx @ z.x) + float(z.gy @ z.y)
         if gap >= away or (of_x.alone(j) and of_y.alone(k)):
             gamma = min(self._length(sx, sy, gap), 1.0)
             self._go(sx, sy, gamma)
@@ -403,3 +412,7 @@ class SaddleAway(SaddleFrankWolfe):
                 active.drop(row)
                 self.state.drops += 1
         return gap
+
+    def extras(self):
+        """Return the sizes of both active sets."""
+        return {"atoms": float(sum(active.size for active in self.state.active))}
