@@ -2,11 +2,12 @@ import json
 import re
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fwexp import store
+from fwexp import experiments, store
 from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES
 from fwexp.experiments.icml2013.theory import PRINTED_EQUALITY
@@ -151,6 +152,14 @@ def test_a_verdict_flips_where_the_data_contradict_the_claim(id, monkeypatch):
         assert ("does not hold" in other["why"]) == (False in other["parts"].values())
         gone |= {part for part, held in outcomes(other).items() if held is False}
     assert gone - FALSE.get(id, set()) == {part for part, held in outcomes(told).items() if held is True}
+
+
+def test_what_is_computed_is_computed_alike_again():
+    """Tests of the report take computed verdicts from files: this one sees that nothing but given seeds and code decides them."""
+    sources = [path for folder in experiments.__path__ for path in Path(folder).rglob("*.py")]
+    assert len(sources) > 20
+    chance = r"default_rng\(\s*(None)?\)|np\.random\.(?!default_rng|Generator)|import (random|secrets)\b|perf_counter|\btime\.time"
+    assert [path.name for path in sources if re.search(chance, path.read_text())] == []
 
 
 @pytest.mark.slow
