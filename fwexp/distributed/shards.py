@@ -25,12 +25,12 @@ from fwexp.distributed.oracles import Oracles
 from fwexp.errors import OptionError, ParameterError, Stopped, WorkersLost, shown
 from fwexp.options import check_choice, check_integer, check_positive
 from fwexp.problems import protocol
-from fwexp.problems.callback import CallbackProblem
-from fwexp.problems.evaluation import Evaluator, Totals
+from fwexp.problems.evaluation import Evaluator, Totals, evaluator
+from fwexp.problems.python_oracles import PythonProblem
 from fwexp.problems.signature import check_problem_type, check_signature, signature
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.problems.weighted import share
-from fwexp.solvers import get_method
+from fwexp.solvers import choose_method, get_method
 from fwexp.types import Problem
 
 PATIENCE = 300.0  # seconds
@@ -39,7 +39,7 @@ LOOK_INTERVAL = 0.2  # seconds between two looks at whether to stop
 ROLL_CALL = 1.0  # seconds between two looks at whether a worker is still there
 
 
-class Shards(CallbackProblem):
+class Shards(PythonProblem):
     """A problem whose examples are with workers, for ``fwexp.solve``, ``evaluate`` and ``predict``: see `shard`, `from_parts`.
 
     For solvers that are not made for workers its oracle is a function as any other: a labeling is a `worker.Answer`.
@@ -54,7 +54,7 @@ class Shards(CallbackProblem):
         Examples of each part.
     """
 
-    features = loss = max_oracle = decode = max_oracle_batch = inference = n_jobs = None  # workers have them
+    tiers = ("sets",)
     begins_single = True
 
     def __init__(
@@ -234,10 +234,6 @@ class Shards(CallbackProblem):
 
     # --- functions that solvers call ---
 
-    def evaluator(self) -> "ShardsEvaluator":
-        """Return the evaluator of weights on all parts."""
-        return ShardsEvaluator(self)
-
     def method(self, solver: str, options: dict) -> tuple[type, dict]:
         """Return the solver class that runs, and its options: one of the two schemes for ``auto`` and ``bcfw``."""
         scheme = options.get("scheme")
@@ -273,13 +269,9 @@ class Shards(CallbackProblem):
         """Return an answer, which has L_i(y) and psi_i(y)."""
         return y if isinstance(y, worker.Answer) else self.phi(i, y)
 
-    def psi(self, i: int, y: Any) -> Any:
-        """Return psi_i(y) of an answer."""
-        return self.known(i, y).psi
-
-    def task_loss(self, i: int, y: Any) -> float:
-        """Return L_i(y) of an answer."""
-        return self.known(i, y).loss
+    def predicted(self, i: int, w: np.ndarray) -> Any:
+        """Refuse: workers predict, all examples at once."""
+        return self.phi(i, None)
 
     def augmented(self, i: int, w: np.ndarray) -> tuple[Any, float]:
         """Return an answer for example i: one that is queued, or else the one at w, and its value at w.
@@ -334,12 +326,27 @@ class ShardsEvaluator(Evaluator):
         return max(worst, key=lambda one: one[2] - one[1], default=None)
 
 
+choose_method.register(Shards)(Shards.method)
+
+
+@evaluator.register(Shards)
+def _(shards, objective=None):
+    return ShardsEvaluator(shards)
+
+
 def _of_example(function):
     """Apply a function of the protocol that concerns no single example to the example of the shards."""
     function.register(Shards)(lambda shards, *args: function(shards.example, *args))
 
 
-for _function in (protocol.to_public, protocol.from_public, protocol.check_weights, protocol.order_of_weights, protocol.inner):
+for _function in (
+    protocol.example,
+    protocol.to_public,
+    protocol.from_public,
+    protocol.check_weights,
+    protocol.order_of_weights,
+    protocol.inner,
+):
     _of_example(_function)
 
 

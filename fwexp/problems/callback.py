@@ -22,9 +22,8 @@ from fwexp.problems.arrays import as_sparse, check_scale_of
 from fwexp.problems.constraints import internal_indices
 from fwexp.problems.known_labelings import Known, KnownLabelings
 from fwexp.problems.python_labelings import can_be_kept, equal_labelings, same_form, snapshot
-from fwexp.problems.python_oracles import Oracles, short
+from fwexp.problems.python_oracles import Oracles, PythonProblem, short
 from fwexp.problems.sparse_vector import SparseVector, difference, fits_single, values_of
-from fwexp.problems.subsets import Examples
 from fwexp.types import Weights
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
@@ -36,7 +35,7 @@ NUMBERS = (int, float, np.integer, np.floating)
 EXAMPLES, OTHERS, SEEN = 5, 5, 50  # whose answers at w = 0 are compared; with so many labelings, out of so many
 
 
-class CallbackProblem(Oracles, Examples):
+class CallbackProblem(Oracles, PythonProblem):
     """A structural SVM problem given by Python functions.
 
     Use it for structures that no other constructor has. All solvers but those with kernels or marginals train it.

@@ -20,7 +20,7 @@ inputs instead, and their norms go through F_i' direction, at about the cost of 
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from fwexp.problems.features import (
     padded_width,
 )
 from fwexp.problems.rows import packed_gram, renumbered
-from fwexp.problems.subsets import PER_EXAMPLE, sliceable
+from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 from fwexp.types import ArrayLike, Loss, SetOfExamples, Weights
 
 LOSSES = ("share", "errors")
@@ -55,23 +55,8 @@ NO_CUTS = np.zeros((0, 2), dtype=np.bool_)
 FORBIDDEN = -1e300  # the score of excluded labelings: finite, so that differences are numbers
 
 
-@sliceable(
-    labels="label_ptr",
-    x="label_ptr",
-    local_x="label_ptr",
-    gram="gram_ptr",
-    num_local=PER_EXAMPLE,
-    counts=PER_EXAMPLE,
-    position_weight="label_ptr",
-    is_cut=PER_EXAMPLE,
-    z="label_ptr",
-    local_z="label_ptr",
-    num_local_z=PER_EXAMPLE,
-)
-class ChainProblem(NamedTuple):
-    """A set of labelled sequences; build it with ``fwexp.chain_problem``."""
-
-    tiers = ("sets", "expectations", "kernels", "bounds", "enumeration")
+class ChainArrays(NamedTuple):
+    """The fields of `ChainProblem`."""
 
     n: int  # number of sequences
     d: int  # length of the public w
@@ -102,6 +87,26 @@ class ChainProblem(NamedTuple):
     z: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures = NoFeatures()
     local_z: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures = NoFeatures()  # ``z`` like ``local_x``
     num_local_z: np.ndarray = np.zeros(0, dtype=np.int64)  # int64 (n,)
+
+
+class ChainProblem(Sliceable, ChainArrays):
+    """A set of labelled sequences; build it with ``fwexp.chain_problem``."""
+
+    __slots__ = ()
+    tiers = ("sets", "expectations", "kernels", "bounds", "enumeration")
+    rows: ClassVar = {
+        "labels": "label_ptr",
+        "x": "label_ptr",
+        "local_x": "label_ptr",
+        "gram": "gram_ptr",
+        "num_local": PER_EXAMPLE,
+        "counts": PER_EXAMPLE,
+        "position_weight": "label_ptr",
+        "is_cut": PER_EXAMPLE,
+        "z": "label_ptr",
+        "local_z": "label_ptr",
+        "num_local_z": PER_EXAMPLE,
+    }
 
     def __repr__(self) -> str:
         return f"ChainProblem(n={self.n}, d={self.d}, K={self.num_states}, positions={len(self.labels)})"

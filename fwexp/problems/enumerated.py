@@ -5,7 +5,7 @@ are its outputs themselves: F_i' has the columns psi_i(y), and a dual block is k
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,18 +19,15 @@ from fwexp.problems.arrays import as_floats, as_list, check_scale_of
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import DenseFeatures
 from fwexp.problems.multiclass import RESCALING
-from fwexp.problems.subsets import PER_EXAMPLE, sliceable
+from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 from fwexp.types import Rescaling, SetOfExamples, Weights
 
 MOST_OUTPUTS = 64  # of an example whose block is maximised at once
 ROUNDING = 1e-15  # of the largest linear term: a gap there is 0
 
 
-@sliceable(psi="part_ptr", scale="part_ptr", losses="part_ptr", labels=PER_EXAMPLE)
-class EnumeratedProblem(NamedTuple):
-    """A problem given by matrices; build it with ``fwexp.enumerated_problem``."""
-
-    tiers = ("sets", "expectations", "bounds", "enumeration", "exact")
+class EnumeratedArrays(NamedTuple):
+    """The fields of `EnumeratedProblem`."""
 
     n: int
     d: int
@@ -42,6 +39,14 @@ class EnumeratedProblem(NamedTuple):
     scale: np.ndarray  # float64 (outputs,), by which psi is multiplied: 1, or the losses for slack rescaling
     losses: np.ndarray  # float64 (outputs,), L_i(y)
     nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of weights that must not be negative
+
+
+class EnumeratedProblem(Sliceable, EnumeratedArrays):
+    """A problem given by matrices; build it with ``fwexp.enumerated_problem``."""
+
+    __slots__ = ()
+    tiers = ("sets", "expectations", "bounds", "enumeration", "exact")
+    rows: ClassVar = {"psi": "part_ptr", "scale": "part_ptr", "losses": "part_ptr", "labels": PER_EXAMPLE}
 
     def __repr__(self) -> str:
         return f"EnumeratedProblem(n={self.n}, d={self.d}, outputs={len(self.losses)})"

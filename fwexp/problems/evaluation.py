@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.errors import Stopped
-from fwexp.jit.compilation import njit, specialise
+from fwexp.jit.compilation import dispatched, njit, specialise
 from fwexp.jit.threads import num_threads, parallel_for
 from fwexp.problems.loss_terms import HINGE, new_work, term
 from fwexp.problems.protocol import (
@@ -57,9 +57,14 @@ class Totals(NamedTuple):
     weight: float = 0.0  # of these weights times the positions that the losses count
 
 
-def evaluator(problem, objective=HINGE) -> "Evaluator":
+@dispatched
+def evaluator(problem, objective) -> "Evaluator":
     """Return the evaluator of weights on a problem; a problem that is spread out has its own."""
-    return problem.evaluator() if hasattr(problem, "evaluator") else Evaluator(problem, objective)
+
+
+@evaluator.register(object)
+def _(problem, objective=HINGE):
+    return Evaluator(problem, objective)
 
 
 @njit

@@ -11,7 +11,7 @@ from fwexp.problems.subsets import PER_EXAMPLE
 
 LOSSES = ("share", "errors", "balanced")
 
-GRAPH_ROWS = {  # for `sliceable`
+GRAPH_ROWS = {  # of `Sliceable`
     "labels": "label_ptr",
     "node_loss": "label_ptr",
     "counts": PER_EXAMPLE,

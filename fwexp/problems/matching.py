@@ -16,7 +16,7 @@ Functions that solvers call are in ``matching_protocol``.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,25 +27,14 @@ from fwexp.problems.arrays import as_labels, as_list, as_matrix
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
 from fwexp.problems.protocol import UNCONSTRAINED
-from fwexp.problems.subsets import PER_EXAMPLE, sliceable
+from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 from fwexp.types import SetOfExamples, Weights
 
 POSSIBLE, SURE = 1, 2  # marks of edges in test sets
 
 
-@sliceable(
-    labels="label_ptr",
-    x="part_ptr",
-    marks="part_ptr",
-    columns=PER_EXAMPLE,
-    precision=PER_EXAMPLE,
-    recall=PER_EXAMPLE,
-    num_sure=PER_EXAMPLE,
-)
-class MatchingProblem(NamedTuple):
-    """A set of pairs to be matched; build it with ``fwexp.matching_problem``."""
-
-    tiers = ("sets", "bounds")
+class MatchingArrays(NamedTuple):
+    """The fields of `MatchingProblem`."""
 
     n: int
     d: int  # p
@@ -60,6 +49,22 @@ class MatchingProblem(NamedTuple):
     marks: np.ndarray  # int8, POSSIBLE or SURE or 0 for every edge of a test set that has these; else empty
     num_sure: np.ndarray  # int64 (n,) or empty, the same for sure links
     nonnegative: np.ndarray = UNCONSTRAINED  # int64, indices of weights that must not be negative
+
+
+class MatchingProblem(Sliceable, MatchingArrays):
+    """A set of pairs to be matched; build it with ``fwexp.matching_problem``."""
+
+    __slots__ = ()
+    tiers = ("sets", "bounds")
+    rows: ClassVar = {
+        "labels": "label_ptr",
+        "x": "part_ptr",
+        "marks": "part_ptr",
+        "columns": PER_EXAMPLE,
+        "precision": PER_EXAMPLE,
+        "recall": PER_EXAMPLE,
+        "num_sure": PER_EXAMPLE,
+    }
 
     def __repr__(self) -> str:
         return f"MatchingProblem(n={self.n}, d={self.d}, edges={self.part_ptr[-1]})"

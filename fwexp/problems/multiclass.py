@@ -8,7 +8,7 @@ With two classes this is the binary SVM: its weights are u = w_1 - w_0, and sinc
 lam/2 ||w||^2 is (lam/2)/2 ||u||^2.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,18 +24,15 @@ from fwexp.problems.constraints import constrained
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, padded_width, row_entries
 from fwexp.problems.rows import row_norms_sq
 from fwexp.problems.simplex_blocks import to_best_shares
-from fwexp.problems.subsets import PER_EXAMPLE, sliceable
+from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 from fwexp.types import ArrayLike, Rescaling, SetOfExamples, Weights
 
 RESCALING = ("margin", "slack")
 ROUNDING = 1e-15  # of scores: a smaller gap of a block is none
 
 
-@sliceable(labels=PER_EXAMPLE, x=PER_EXAMPLE, norm_sq=PER_EXAMPLE)
-class MulticlassProblem(NamedTuple):
-    """A set of labelled vectors; build it with ``fwexp.multiclass_problem``."""
-
-    tiers = ("sets", "expectations", "kernels", "bounds", "enumeration", "exact")
+class MulticlassArrays(NamedTuple):
+    """The fields of `MulticlassProblem`."""
 
     n: int
     d: int  # K p
@@ -51,6 +48,14 @@ class MulticlassProblem(NamedTuple):
     costs: np.ndarray  # float64 (K, K), L(true, predicted)
     scale: np.ndarray  # float64 (K, K), by which psi is multiplied: 1, or the costs for slack rescaling
     nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of internal weights that must not be negative
+
+
+class MulticlassProblem(Sliceable, MulticlassArrays):
+    """A set of labelled vectors; build it with ``fwexp.multiclass_problem``."""
+
+    __slots__ = ()
+    tiers = ("sets", "expectations", "kernels", "bounds", "enumeration", "exact")
+    rows: ClassVar = {"labels": PER_EXAMPLE, "x": PER_EXAMPLE, "norm_sq": PER_EXAMPLE}
 
     def __repr__(self) -> str:
         return f"MulticlassProblem(n={self.n}, d={self.d}, K={self.num_classes})"

@@ -19,20 +19,17 @@ at every node, in rows of a padded width. Internal weights are rows of that widt
 Functions that solvers call are in ``multilabel_protocol``.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, padded_width
 from fwexp.problems.graphs import GRAPH_ROWS, graph_fields
-from fwexp.problems.subsets import sliceable
+from fwexp.problems.subsets import Sliceable
 
 
-@sliceable(**GRAPH_ROWS)
-class MultiLabelProblem(NamedTuple):
-    """A set of graphs whose nodes have more than two labels; build it with ``fwexp.segmentation_problem``."""
-
-    tiers = ("sets", "expectations", "bounds", "exact")
+class MultiLabelArrays(NamedTuple):
+    """The fields of `MultiLabelProblem`."""
 
     n: int
     d: int  # L p + q
@@ -54,6 +51,14 @@ class MultiLabelProblem(NamedTuple):
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per node
     z: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
     nonnegative: np.ndarray  # int64 (q,), where u is among the internal weights
+
+
+class MultiLabelProblem(Sliceable, MultiLabelArrays):
+    """A set of graphs whose nodes have more than two labels; build it with ``fwexp.segmentation_problem``."""
+
+    __slots__ = ()
+    tiers = ("sets", "expectations", "bounds", "exact")
+    rows: ClassVar = GRAPH_ROWS
 
     def __repr__(self) -> str:
         sizes = f"L={self.num_labels}, nodes={len(self.labels)}, edges={self.edge_ptr[-1]}"

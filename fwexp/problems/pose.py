@@ -15,7 +15,7 @@ Huttenlocher, "Pictorial structures for object recognition", IJCV 61 (2005).
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,18 +24,15 @@ from fwexp.options import check_positive_scale, check_scale
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list, check_scale_of
 from fwexp.problems.constraints import constrained
-from fwexp.problems.subsets import PER_EXAMPLE, sliceable
+from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 from fwexp.types import ArrayLike, SetOfExamples, Weights
 
 DEFORMATIONS = 4  # weights of an edge: of r^2, r, s^2, s
 ROOT, UNKNOWN = -1, -1
 
 
-@sliceable(labels="label_ptr", x="cell_ptr", columns=PER_EXAMPLE, reach=PER_EXAMPLE)
-class PoseProblem(NamedTuple):
-    """Images with poses; build it with ``fwexp.pose_problem``."""
-
-    tiers = ("sets", "bounds")
+class PoseArrays(NamedTuple):
+    """The fields of `PoseProblem`."""
 
     n: int
     d: int
@@ -58,6 +55,14 @@ class PoseProblem(NamedTuple):
     reach: np.ndarray  # float64 (n,), distance at which a part counts as wrong
     nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of weights that must not be negative
     exhaustive: bool = False  # whether the oracle tries all pairs of cells, as if deformations were not quadratic
+
+
+class PoseProblem(Sliceable, PoseArrays):
+    """Images with poses; build it with ``fwexp.pose_problem``."""
+
+    __slots__ = ()
+    tiers = ("sets", "bounds")
+    rows: ClassVar = {"labels": "label_ptr", "x": "cell_ptr", "columns": PER_EXAMPLE, "reach": PER_EXAMPLE}
 
     def __repr__(self) -> str:
         return f"PoseProblem(n={self.n}, d={self.d}, parts={self.num_labels})"

@@ -1,4 +1,4 @@
-"""How oracles that are Python functions are asked: one example at a time, several at once, or by several processes."""
+"""Problems whose oracles are Python functions, and how these are asked: one example at a time, several at once, or by processes."""
 
 import reprlib
 from collections.abc import Callable, Sequence
@@ -11,6 +11,7 @@ import numpy as np
 from fwexp.errors import OptionError, ParameterError, not_installed
 from fwexp.problems.arrays import as_list
 from fwexp.problems.python_labelings import can_be_kept, snapshot
+from fwexp.problems.subsets import Examples
 
 NOT_ASKED = object()
 CHUNKS = 16  # into which examples are dealt to processes at most
@@ -18,6 +19,26 @@ CHUNKS = 16  # into which examples are dealt to processes at most
 # Messages of numpy, and of packages on its buffers, about a function that writes to w.
 _READ_ONLY = ("assignment destination", "output array", "sort array", "array", "buffer source array")
 _WRITES = {f"{what} is read-only" for what in _READ_ONLY}
+
+
+class PythonProblem(Examples):
+    """The base of problems whose labelings have no parts, and whose oracles Python calls.
+
+    A class states its ``tiers``, has the fields of all problems, ``y`` (the true labelings), ``label_ptr`` (`arange(n + 1)`: a
+    labeling is one object) and ``begins_single`` (whether single precision holds the features of the truth). Its methods are
+    ``known(i, y)``, which returns a labeling with ``loss`` and ``psi``, ``augmented(i, w)``, ``predicted(i, w)`` and ``phi(i, y)``.
+    """
+
+    def psi(self, i: int, y: Any) -> Any:
+        """Return psi_i(y)."""
+        return self.known(i, y).psi
+
+    def task_loss(self, i: int, y: Any) -> float:
+        """Return L_i(y)."""
+        return self.known(i, y).loss
+
+    def forget(self) -> None:
+        """Ask anew from here on."""
 
 
 class Oracles:

@@ -21,7 +21,7 @@ Functions that solvers call are in ``segmentation_protocol``.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -41,15 +41,12 @@ from fwexp.problems.graphs import (
     stack,
 )
 from fwexp.problems.multilabel_graph import multilabel_from_arrays
-from fwexp.problems.subsets import sliceable
+from fwexp.problems.subsets import Sliceable
 from fwexp.types import Loss, SetOfExamples
 
 
-@sliceable(**GRAPH_ROWS)
-class SegmentationProblem(NamedTuple):
-    """A set of graphs with labelled nodes; build it with ``fwexp.segmentation_problem``."""
-
-    tiers = ("sets", "expectations", "bounds", "enumeration", "exact")
+class SegmentationArrays(NamedTuple):
+    """The fields of `SegmentationProblem`."""
 
     n: int
     d: int  # width * p + q
@@ -71,6 +68,14 @@ class SegmentationProblem(NamedTuple):
     x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per node
     z: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
     nonnegative: np.ndarray  # int64 (q,), where u is among the internal weights
+
+
+class SegmentationProblem(Sliceable, SegmentationArrays):
+    """A set of graphs with labelled nodes; build it with ``fwexp.segmentation_problem``."""
+
+    __slots__ = ()
+    tiers = ("sets", "expectations", "bounds", "enumeration", "exact")
+    rows: ClassVar = GRAPH_ROWS
 
     def __repr__(self) -> str:
         return f"SegmentationProblem(n={self.n}, d={self.d}, nodes={len(self.labels)}, edges={self.edge_ptr[-1]})"

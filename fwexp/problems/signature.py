@@ -14,7 +14,6 @@ from fwexp.problems.chain import as_matrices, chain_problem
 from fwexp.problems.graphs import node_features
 from fwexp.problems.matching import matching_problem
 from fwexp.problems.multiclass import multiclass_problem
-from fwexp.problems.protocol import original
 from fwexp.problems.segmentation import segmentation_problem
 
 WEIGHTS, INPUTS = "weights", "training inputs"
@@ -26,7 +25,7 @@ def signature(problem, *, inputs: bool = False) -> dict[str, str | int]:
 
     ``inputs`` marks the signature of weights that refer to the inputs of the problem, not to its features.
     """
-    problem = original(getattr(problem, "example", problem))  # of one that is spread out, an example is at hand
+    problem = protocol.example(problem)
     sizes = {name: int(getattr(problem, name)) for name in SIZES if hasattr(problem, name)}
     return {"family": type(problem).__name__, "d": int(problem.d)} | sizes | ({WEIGHTS: INPUTS} if inputs else {})
 

@@ -1,6 +1,7 @@
 """Some examples of a problem: ``problem.subset(indices)``, ``problem[10:20]`` and ``len(problem)``, for every family."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,8 @@ def as_indices(n: int, indices) -> np.ndarray:
 class Examples:
     """The interface of all problems that are sets of examples."""
 
+    __slots__ = ()
+
     def subset(self, indices: Weights) -> SetOfExamples:
         """Return the problem of some of the examples, with the same weights.
 
@@ -71,36 +74,30 @@ class Examples:
         return self.subset([indices] if is_integer(indices) else indices)
 
 
-def sliceable(**rows: str | Callable) -> Callable[[type], type]:
-    """Register subsets of a family.
+class Sliceable(Examples):
+    """The base of families of arrays, before a named tuple of these.
 
-    Parameters
+    Attributes
     ----------
-    **rows
+    rows : mapping
         Of each field with rows of examples how many an example has: `PER_EXAMPLE`, the name of a pointer, or a function from the
         problem to one. The pointers themselves need not be named.
     """
 
-    def decorate(cls: type) -> type:
-        def subset(problem, indices: np.ndarray):
-            pointers = {name: getattr(problem, name) for name in {*filter(_is_pointer, rows.values()), "part_ptr", "label_ptr"}}
-            changed = {name: _pointer(np.diff(ptr)[indices]) for name, ptr in pointers.items()}
-            for name, rule in rows.items():
-                if rule == PER_EXAMPLE:
-                    places = indices
-                else:
-                    places = _places(pointers[rule] if _is_pointer(rule) else rule(problem), indices)
-                changed[name] = take_rows(getattr(problem, name), places)
-            return problem._replace(n=len(indices), **changed)
+    __slots__ = ()
+    rows: ClassVar[Mapping[str, str | Callable]] = {}
+    _make = classmethod(tuple.__new__)  # The one of named tuples counts fields by len, which is n here.
 
-        # The methods of a NamedTuple count its fields by len; its class takes no base class with others.
-        cls._make = classmethod(tuple.__new__)
-        cls._subset = subset
-        for name in ("subset", "__len__", "__getitem__"):
-            setattr(cls, name, getattr(Examples, name))
-        return cls
-
-    return decorate
+    def _subset(self, indices: np.ndarray) -> SetOfExamples:
+        pointers = {name: getattr(self, name) for name in {*filter(_is_pointer, self.rows.values()), "part_ptr", "label_ptr"}}
+        changed = {name: _pointer(np.diff(ptr)[indices]) for name, ptr in pointers.items()}
+        for name, rule in self.rows.items():
+            if rule == PER_EXAMPLE:
+                places = indices
+            else:
+                places = _places(pointers[rule] if _is_pointer(rule) else rule(self), indices)
+            changed[name] = take_rows(getattr(self, name), places)
+        return self._replace(n=len(indices), **changed)
 
 
 def _is_pointer(rule) -> bool:

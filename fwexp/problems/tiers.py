@@ -16,7 +16,11 @@ REQUIRED = "required"
 @cache
 def functions(module=protocol) -> tuple[str, ...]:
     """Return the names of all functions of the protocol, or of those in one of its files."""
-    return tuple(name for name, value in vars(module).items() if hasattr(value, "implementations"))
+    found = {name: value for name, value in vars(module).items() if hasattr(value, "implementations")}
+    for name, function in found.items():
+        if not hasattr(function, "degree"):
+            raise TypeError(f"{name} must declare its degree in c_i: @degree of fwexp.problems.protocol, not @dispatched")
+    return tuple(found)
 
 
 # By the names of their files, in which the functions of a tier, and no others, are declared.
@@ -71,9 +75,9 @@ def _available(family, name: str) -> bool:
 
 def families() -> list[type]:
     """Return the classes of the package's own families, which state their tiers."""
-    package = __name__.partition(".")[0]
-    registered = [cls for cls in protocol.scores.implementations if cls.__module__.partition(".")[0] == package]
-    return [cls for cls in registered if isinstance(vars(cls).get("tiers"), tuple)]
+    registered = [cls for base in protocol.scores.implementations for cls in (base, *base.__subclasses__())]
+    ours = [cls for cls in registered if cls.__module__.startswith(f"{__package__}.")]
+    return [cls for cls in ours if isinstance(vars(cls).get("tiers"), tuple)]
 
 
 def tiers_of(family) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fwexp import plugins
 from fwexp.driver.iteration import Iteration
 from fwexp.errors import ParameterError, unknown
+from fwexp.jit.compilation import dispatched
 from fwexp.methods import methods
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 OF_BASE = ("Solver", "check_needs", "check_options")
 """Names that are imported when they are first used: methods on convex sets need no protocol of problems."""
 
-__all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "get_method", "get_solver", "of_kind"]
+__all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "choose_method", "get_method", "get_solver", "of_kind"]
 
 FOLDERS = (__name__, "fwexp.convex")  # found by name, as other packages are: methods on convex sets are above this layer
 
@@ -77,3 +78,13 @@ def get_method(name: str, options: Mapping) -> "tuple[type[Solver], Mapping]":
     if not isinstance(name, str) or name not in known:
         raise ParameterError(unknown("solver", name, solvers, known))
     return solvers[known[name].solver], {**known[name].options, **options}
+
+
+@dispatched
+def choose_method(problem, name, options):
+    """Return the solver that runs on a problem if ``name`` is wanted, and its options; one that is spread out chooses itself."""
+
+
+@choose_method.register(object)
+def _(problem, name, options):
+    return get_method(name, options)

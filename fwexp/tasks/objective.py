@@ -12,7 +12,7 @@ from fwexp.options import is_integer, plain
 from fwexp.problems.evaluation import Evaluation, evaluator
 from fwexp.problems.loss_terms import HINGE
 from fwexp.problems.oracle_check import OracleCheck
-from fwexp.problems.protocol import from_public, inner, order_of_weights, original, to_public
+from fwexp.problems.protocol import example, from_public, inner, order_of_weights, original, to_public
 from fwexp.solvers.base import Solver
 
 PIECE = 1 << 14  # weights that are compared at once
@@ -23,7 +23,7 @@ def is_plausible(problem, primal: float) -> bool:
 
     P is 0 only if w and all losses are 0. A user's oracle in Python that always returns the truth has this value as well.
     """
-    return primal != 0.0 or isinstance(getattr(problem, "example", problem), tuple)
+    return primal != 0.0 or isinstance(example(problem), tuple)
 
 
 def _order(problem):

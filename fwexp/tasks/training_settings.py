@@ -15,7 +15,7 @@ from fwexp.problems.loss_terms import HINGE, Hinge, Softmax, make_objective
 from fwexp.problems.protocol import from_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
 from fwexp.problems.weighted import total_weight
-from fwexp.solvers import check_needs, check_options, get_method
+from fwexp.solvers import check_needs, check_options, choose_method
 from fwexp.solvers.base import Solver, check_objective
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.result import Result
@@ -91,9 +91,7 @@ class Settings(RunSettings):
 
     def _requested(self) -> tuple[type[Solver], Mapping]:
         """Return the class that ``solver`` names, and the options that were given or that the name implies."""
-        # A problem that is spread over workers chooses the solver itself.
-        find = self.problem.method if hasattr(self.problem, "method") else get_method
-        cls, options = find(self.solver, self.options)
+        cls, options = choose_method(self.problem, self.solver, self.options)
         check_names(f"solver {self.solver}", options, [field.name for field in fields(cls.Options)], ARGUMENTS)
         return cls, options
 

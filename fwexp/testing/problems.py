@@ -72,7 +72,7 @@ def joint_features_give_psi(probe):
         phi = [protocol.joint_feature(probe.problem, i, probe.raw(i, z)) for z in (probe.truth(i), y)]
         require(phi[1].shape == (1, probe.problem.d), f"joint_feature must have shape (1, {probe.problem.d}), got {phi[1].shape}")
         difference, psi = (phi[0] - phi[1]).toarray().ravel(), probe.psi(i, y)
-        c = probe.problem.c[i] if hasattr(probe.problem, "unweighted") else 1.0  # which a product of two holds twice
+        c = protocol.example_weight(probe.problem, i)  # which a product of two holds twice
         margin, slack = margin and close(psi, difference), slack and close(c * psi, probe.loss(i, y) * difference)
         require(margin or slack, f"scatter_psi of example {i} must add phi(x, truth) - phi(x, y)")
 

@@ -11,6 +11,7 @@ import pkgutil
 from collections import Counter
 from functools import cache
 from itertools import pairwise, product
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ import fwexp
 from fwexp import distributed as fwexp_distributed
 from fwexp.distributed.worker import Answer
 from fwexp.errors import ParameterError
+from fwexp.jit.compilation import dispatched
 from fwexp.problems import protocol, tiers
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.features import DenseFeatures
@@ -318,7 +320,7 @@ NOT_FOR = {  # wrappers, by how their names begin: functions that are not called
         *("max_oracle", "decode", "loss", "as_labeling", "public_labeling", "joint_feature", "maximise_block", "kernel_view"),
         *("new_blocks", "copy_blocks", "has_room", "set_direction", "add_to_block", "scatter_block", "dot", "scatter_psi"),
         *("new_sums", "accumulate", "accumulate_psi", "scatter_sum"),
-        *("costly_oracle", "forget", "ask_ahead", "counted_positions"),
+        *("costly_oracle", "forget", "ask_ahead", "counted_positions", "example"),
     ),
     "workers": (
         *(
@@ -356,8 +358,8 @@ def classes_around():
 
 def test_every_wrapper_is_there(client):
     built = {type(build(name, client).problem) for build, names in AROUND.values() for name in names}
-    assert classes_around() <= built
-    assert {Weighted, WeightedFunctions} <= classes_around()
+    assert classes_around() <= {base for cls in built for base in cls.__mro__}
+    assert {Weighted, WeightedFunctions} <= built
 
 
 # --- what every function must return ----------------------------------------------------------------------------------
@@ -402,6 +404,10 @@ def as_of_the_problem(name):
         assert function(case.problem) == function(case.d.base)
 
     return check
+
+
+def example(case):
+    assert type(protocol.example(case.problem)) is type(case.d.base)
 
 
 def counted_positions(case):
@@ -693,6 +699,7 @@ EXPECTED = {  # of every function of the protocol
         for name in ("costly_oracle", "cheap_oracle", "exact_oracle", "has_best_block", "has_marginals", "costly_block")
     },
     "order_of_weights": as_of_the_problem("order_of_weights"),
+    "example": example,
     "counted_positions": counted_positions,
     "num_positions": num_positions,
     "loss_weight": loss_weight,
@@ -729,6 +736,36 @@ def test_every_function_has_an_expectation():
     assert set(EXPECTED) == set(tiers.functions())
 
 
+def of_one_example(problem, i, theta, c):
+    """Take an example, and a factor as the fourth argument."""
+
+
+def of_all_examples(problem, c):
+    """Take all examples."""
+
+
+@pytest.mark.parametrize(
+    ("declare", "stub"),
+    [
+        (protocol.degree, of_one_example),
+        (protocol.degree(), of_one_example),
+        (protocol.degree(3), of_one_example),
+        (protocol.degree("c"), of_all_examples),
+        (protocol.degree("c"), lambda problem, i, c: None),
+    ],
+)
+def test_functions_without_a_degree_are_refused(declare, stub):
+    with pytest.raises(TypeError, match=r"must declare its degree in c_i: @degree\(0\), \(1\), \(2\), \(\"c\"\) or \(by=...\)$"):
+        declare(stub)
+
+
+def test_functions_of_the_protocol_are_not_declared_otherwise():
+    module = ModuleType("protocol")
+    module.of_one_example = dispatched(of_one_example)
+    with pytest.raises(TypeError, match=r"of_one_example must declare its degree in c_i: @degree of .*, not @dispatched"):
+        tiers.functions(module)
+
+
 def has(problem, names) -> bool:
     """Whether a family has functions."""
     return not any(set(names) & set(tiers.lacking(problem, tier)) for tier in tiers.TIERS)
@@ -754,17 +791,14 @@ def test_every_function_of_every_wrapper_is_as_defined(check, around, client):
 # --- that these tests see errors --------------------------------------------------------------------------------------
 
 OWN = [  # functions of which examples with weights do not just pass on what the problem itself returns
-    name
-    for name in tiers.functions()
-    if getattr(protocol, name).implementations[Weighted].__qualname__ != "_pass_on.<locals>.call_unweighted"
+    name for name in tiers.functions() if getattr(protocol, name).degree != 0
 ]
 
 
 @pytest.mark.parametrize("function", OWN)
 def test_a_function_that_forgets_the_weights_is_seen(function, monkeypatch):
-    dispatched = getattr(protocol, function)
-    for cls in (Weighted, WeightedFunctions):
-        monkeypatch.setitem(dispatched.implementations, cls, lambda problem, *args: dispatched(problem.unweighted, *args))
+    own = getattr(protocol, function)
+    monkeypatch.setitem(own.implementations, protocol.WithWeights, lambda problem, *args: own(problem.unweighted, *args))
     seen = []
     for name in FAMILIES:
         if has(FAMILIES[name][0], [function]):

@@ -1,8 +1,8 @@
 """Bounds on features, for steps and orders that look at curvatures."""
 
-from fwexp.jit.compilation import dispatched
+from fwexp.problems.protocol.degrees import degree
 
 
-@dispatched
+@degree(2)
 def radii_sq(problem):
     """Return upper bounds on max_y ||psi_i(y)||^2, float64 (n,) (plain Python)."""

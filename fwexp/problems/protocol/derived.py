@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.compilation import dispatched
+from fwexp.problems.protocol.degrees import WithWeights, degree
 
 
 class Workspace(NamedTuple):
@@ -22,16 +22,24 @@ class Workspace(NamedTuple):
 
 
 def original(problem):
-    """Return the problem that others are around, such as its examples with weights (``weighted``); any other as it is."""
-    while hasattr(problem, "unweighted"):
-        problem = problem.unweighted
+    """Return the problem without weights of examples; any other as it is."""
+    return problem.unweighted if isinstance(problem, WithWeights) else problem
+
+
+@degree(0)
+def example(problem):
+    """Return a problem in this process of the same structure: the problem, unless its examples are elsewhere (plain Python)."""
+
+
+@example.register(object)
+def _(problem):
     return problem
 
 
 # --- examples -------------------------------------------------------------------------------------------------------
 
 
-@dispatched
+@degree(1)
 def largest_losses(problem):
     """Return max_y L_i(y) of every example, float64 (n,), which are H_i(0); None if only the oracle finds it (plain Python)."""
 
@@ -41,17 +49,17 @@ def _(problem):
     return None
 
 
-@dispatched
+@degree(0)
 def workspace(problem):
     """Return a fresh ``Workspace``, large enough for every example (plain Python, not for kernels)."""
 
 
-@dispatched
+@degree(0)
 def rescale(problem, i, c, theta):
     """Multiply ``theta`` by c: the part scores under c w."""
 
 
-@dispatched
+@degree(0)
 def prefetch_example(problem, i):
     """Prefetch the data of example i, which is next; only the time depends on it."""
 
@@ -61,7 +69,7 @@ def _(problem, i):
     pass
 
 
-@dispatched
+@degree(0)
 def prefetch_vector(problem, i, blocks):
     """Prefetch block i."""
 
@@ -71,7 +79,7 @@ def _(problem, i, blocks):
     pass
 
 
-@dispatched
+@degree(0)
 def prefetch_labelings(problem, i, storage, places):
     """Prefetch the data that `score_labelings` reads for the labelings at ``places`` of the ``storage``."""
 
@@ -81,7 +89,7 @@ def _(problem, i, storage, places):
     pass
 
 
-@dispatched
+@degree(0)
 def costly_oracle(problem):
     """Return whether oracle calls cost so much more than steps that a run should save them (plain Python).
 
@@ -94,7 +102,7 @@ def _(problem):
     return False
 
 
-@dispatched
+@degree(0)
 def cheap_oracle(problem):
     """Return whether oracle calls cost no more than steps on stored labelings, which then save nothing (plain Python)."""
 
@@ -104,7 +112,7 @@ def _(problem):
     return False
 
 
-@dispatched
+@degree(0)
 def exact_oracle(problem):
     """Return whether ``max_oracle`` finds the maximum, up to rounding (plain Python).
 
@@ -118,7 +126,7 @@ def _(problem):
     return True
 
 
-@dispatched
+@degree(1)
 def counted_positions(problem):
     """Return how many positions the losses of every example count, float64 (n,): 1 for a loss that is a share (plain Python)."""
 
@@ -128,7 +136,7 @@ def _(problem):
     return getattr(problem, "counts", np.ones(problem.n))
 
 
-@dispatched
+@degree(0)
 def num_positions(problem, i):
     """Return how many variables a labeling of example i has."""
 
@@ -138,7 +146,7 @@ def _(problem, i):
     return 1
 
 
-@dispatched
+@degree(0)
 def loss_weight(problem, i, y):
     """Return how much L_i(y) counts in the mean loss of predictions: 1, unless the error of a set is a ratio of two sums."""
 
@@ -148,7 +156,7 @@ def _(problem, i, y):
     return 1.0
 
 
-@dispatched
+@degree(1)
 def example_weight(problem, i):
     """Return the factor of H_i(w) in the objective, which is in losses and features of example i already."""
 
@@ -158,7 +166,7 @@ def _(problem, i):
     return 1.0
 
 
-@dispatched
+@degree(0)
 def forget(problem):
     """Forget the answers of a former run on a problem (plain Python)."""
 
@@ -168,7 +176,7 @@ def _(problem):
     pass
 
 
-@dispatched
+@degree(0)
 def ask_ahead(problem, start, end, w, augmented, plain):
     """Announce calls of the max-oracle or ``decode`` for the examples start .. end at w (plain Python).
 
@@ -222,7 +230,7 @@ class ViewAround:
         return self._view.too_large
 
 
-@dispatched
+@degree(by=lambda function: lambda problem: ViewAround(function(problem.unweighted), problem.around))
 def kernel_view(problem):
     """Return the problem as kernels see it that call no oracle, and how labelings look there, a `KernelView` (plain Python)."""
 
@@ -235,22 +243,22 @@ def _(problem):
 # --- labelings ------------------------------------------------------------------------------------------------------
 
 
-@dispatched
+@degree(0)
 def true_labeling(problem, i, y):
     """Write the true labeling of example i to y."""
 
 
-@dispatched
+@degree(0)
 def new_labelings(problem):
     """Return storage for one labeling per example (plain Python)."""
 
 
-@dispatched
+@degree(0)
 def store_labeling(problem, i, y, labelings):
     """Copy y to position i of ``labelings``."""
 
 
-@dispatched
+@degree(0)
 def stored_labeling(problem, i, labelings):
     """Return position i of ``labelings``, usable as a y."""
 
@@ -258,17 +266,17 @@ def stored_labeling(problem, i, labelings):
 # --- vectors of parts -----------------------------------------------------------------------------------------------
 
 
-@dispatched
+@degree(0)
 def new_blocks(problem):
     """Return zero part vectors of all examples, the start of a dual variable (plain Python)."""
 
 
-@dispatched
+@degree(0)
 def copy_blocks(problem, blocks):
     """Return a copy that has room for a step of every example (plain Python)."""
 
 
-@dispatched
+@degree(0)
 def has_room(problem, i, blocks):
     """Return whether a step of example i towards any corner fits; otherwise ``copy_blocks`` comes first."""
 
@@ -278,42 +286,42 @@ def _(problem, i, blocks):
     return True
 
 
-@dispatched
+@degree(0)
 def set_direction(problem, i, y, blocks, direction):
     """Set ``direction`` to p_i(y) minus block i: the way from the block to the labeling y."""
 
 
-@dispatched
+@degree(0)
 def clear(problem, i, direction):
     """Set a vector of parts of example i to 0; finish it with ``close`` before other functions see it."""
 
 
-@dispatched
+@degree(0)
 def close(problem, i, direction):
     """Finish a vector that was begun with ``clear``."""
 
 
-@dispatched
+@degree(1)
 def dot(problem, i, direction, theta):
     """Return <direction, theta>, that is <F_i' direction, w>."""
 
 
-@dispatched
+@degree(2)
 def norm_sq(problem, i, direction):
     """Return ||F_i' direction||^2."""
 
 
-@dispatched
+@degree(0)
 def add_to_block(problem, i, direction, c, blocks):
     """Add c times ``direction`` to block i."""
 
 
-@dispatched
+@degree("c")
 def scatter_psi(problem, i, y, c, w):
     """Add c psi_i(y) to the internal weights w."""
 
 
-@dispatched
+@degree("c")
 def scatter_block(problem, i, blocks, c, w):
     """Add c times F_i' (block i) to the internal weights w."""
 
@@ -321,21 +329,21 @@ def scatter_block(problem, i, blocks, c, w):
 # --- running sums of psi vectors, for averaged iterates ---------------------------------------------------------------
 
 
-@dispatched
+@degree(0)
 def new_sums(problem, count):
     """Return ``count`` empty sums of vectors F_i' direction, a sequence of float64 arrays (plain Python)."""
 
 
-@dispatched
+@degree("c")
 def accumulate(problem, i, direction, c, total):
     """Add c F_i' direction to the sum, at a cost that does not depend on the number of features."""
 
 
-@dispatched
+@degree("c")
 def accumulate_psi(problem, i, y, c, total):
     """Add c psi_i(y) to the sum."""
 
 
-@dispatched
+@degree(0)
 def scatter_sum(problem, total, c, w):
     """Add c times the sum to the internal weights w; O(size of the data)."""

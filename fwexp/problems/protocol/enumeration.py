@@ -1,9 +1,9 @@
 """All labelings, where they are few."""
 
-from fwexp.jit.compilation import dispatched
+from fwexp.problems.protocol.degrees import degree
 
 
-@dispatched
+@degree(0)
 def all_labelings(problem, i, limit):
     """Return all labelings of example i, (m, length), in the order in which the max-oracle prefers them (plain Python).
 

@@ -1,15 +1,15 @@
 """The maximum of the dual over a whole block, where blocks are small or have structure."""
 
-from fwexp.jit.compilation import dispatched
 from fwexp.problems.protocol import derived, required
+from fwexp.problems.protocol.degrees import degree
 
 
-@dispatched
+@degree(0)
 def has_best_block(problem):
     """Return whether ``best_block`` is exact for this problem of the family (plain Python)."""
 
 
-@dispatched
+@degree(0)
 def costly_block(problem):
     """Return whether ``best_block`` costs much more than the oracle (plain Python)."""
 
@@ -19,7 +19,14 @@ def _(problem):
     return False
 
 
-@dispatched(fastmath=False)
+def _best_with_weight(function):
+    def of_weighted(problem, i, theta, c, blocks, direction, scratch):
+        return problem.c[i] * function(problem.unweighted, i, theta, c * problem.c[i], blocks, direction, scratch)
+
+    return of_weighted
+
+
+@degree(by=_best_with_weight, fastmath=False)
 def best_block(problem, i, theta, c, blocks, direction, scratch):
     """Set ``direction`` to the way from block i to where the dual is highest while all other blocks stay, and return n ell_i there.
 
@@ -27,7 +34,18 @@ def best_block(problem, i, theta, c, blocks, direction, scratch):
     """
 
 
-@dispatched
+def _maximum_with_weight(function):
+    def of_weighted(problem, i, theta, c, mean_loss, blocks, work):
+        weight = problem.c[i]
+        if weight == 0.0:
+            return 0.0, mean_loss
+        gap, best = function(problem.unweighted, i, theta, c * weight, mean_loss / weight, blocks, work)
+        return weight * gap, weight * best
+
+    return of_weighted
+
+
+@degree(by=_maximum_with_weight)
 def maximise_block(problem, i, theta, c, mean_loss, blocks, work):
     """Move block i to the maximum of the dual over this block; ``mean_loss`` is n ell_i before the move.
 

@@ -3,10 +3,10 @@
 Zeros are the uniform distribution.
 """
 
-from fwexp.jit.compilation import dispatched
+from fwexp.problems.protocol.degrees import degree
 
 
-@dispatched
+@degree(0)
 def has_marginals(problem):
     """Return whether ``expectation_oracle`` is exact for this problem of the family (plain Python)."""
 
@@ -16,7 +16,7 @@ def _(problem):
     return True
 
 
-@dispatched
+@degree("c")
 def loss_augmented_scores(problem, i, theta, c, cost, potentials):
     """Add c times the loss-augmented score of every labeling of example i, up to a constant, to the ``potentials``.
 
@@ -25,7 +25,15 @@ def loss_augmented_scores(problem, i, theta, c, cost, potentials):
     """
 
 
-@dispatched(on_request=True)
+def _expect_with_weight(function):
+    def of_weighted(problem, i, potentials, mean, scratch):
+        log_z, mean_loss, entropy = function(problem.unweighted, i, potentials, mean, scratch)
+        return log_z, problem.c[i] * mean_loss, entropy
+
+    return of_weighted
+
+
+@degree(by=_expect_with_weight, on_request=True)
 def expectation_oracle(problem, i, potentials, mean, scratch):
     """Find the expectations of the distribution in proportion to exp(log-potential), given its ``potentials``.
 
@@ -34,12 +42,12 @@ def expectation_oracle(problem, i, potentials, mean, scratch):
     """
 
 
-@dispatched
+@degree(0)
 def expectation_scratch(problem):
     """Return the buffer that ``expectation_oracle`` needs (plain Python)."""
 
 
-@dispatched
+@degree(0)
 def distance(problem, i, direction):
     """Return a lower bound on the 1-norm of the difference between two distributions whose expected parts differ by this vector.
 
@@ -47,6 +55,6 @@ def distance(problem, i, direction):
     """
 
 
-@dispatched
+@degree(0)
 def set_dense(problem, i, values, direction):
     """Set ``direction`` to the vector of parts with these ``values``, one for every part score in ``theta``."""

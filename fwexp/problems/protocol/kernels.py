@@ -2,10 +2,14 @@
 
 import numpy as np
 
-from fwexp.jit.compilation import dispatched
+from fwexp.problems.protocol.degrees import degree
 
 
-@dispatched
+def _with_inputs_and_weights(function):
+    return lambda problem, x, num_features: problem.around(function(problem.unweighted, x, num_features))
+
+
+@degree(by=_with_inputs_and_weights)
 def with_inputs(problem, x, num_features):
     """Return the same examples with other inputs, one row each where there was one (plain Python).
 
@@ -13,7 +17,7 @@ def with_inputs(problem, x, num_features):
     """
 
 
-@dispatched
+@degree(0)
 def inner(problem, u, v):
     """Return <u, v> of internal weights (plain Python); the plain product unless a family overrides it."""
 

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from fwexp.jit.compilation import dispatched, njit, specialise
+from fwexp.jit.compilation import njit, specialise
+from fwexp.problems.protocol.degrees import degree
 from fwexp.problems.protocol.derived import scatter_block
 
 UNCONSTRAINED = np.empty(0, dtype=np.int64)  # ``nonnegative`` of a problem without constraints
 
 
-@dispatched
+@degree(0)
 def to_public(problem, w):
     """Return a new float64 vector of length d, in the order that the family documents, of internal weights w (plain Python)."""
 
@@ -18,7 +19,7 @@ def _(problem, w):
     return w.copy()
 
 
-@dispatched
+@degree(0)
 def from_public(problem, w):
     """Return new internal weights of a public w of length d (plain Python)."""
 
@@ -28,7 +29,7 @@ def _(problem, w):
     return np.array(w, dtype=np.float64)
 
 
-@dispatched
+@degree(0)
 def order_of_weights(problem):
     """Return the facts on which the order of internal weights depends in addition to the signature (plain Python)."""
 
@@ -38,7 +39,7 @@ def _(problem):
     return None
 
 
-@dispatched
+@degree(0)
 def check_weights(problem, w):
     """Refuse a public w at which the oracles cannot find the maximum, such as one with negative entries (plain Python).
 
