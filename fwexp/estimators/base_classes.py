@@ -1,8 +1,10 @@
 """Base classes of scikit-learn, with the types that scikit-learn does not declare."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-from fwexp.types import ArrayLike
+from fwexp.types import ArrayLike, Iterate
+
+AnyIterate: TypeAlias = Iterate | Literal["best"] | None
 
 if TYPE_CHECKING:
 
@@ -16,4 +18,4 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator, ClassifierMixin
 
-__all__ = ["BaseEstimator", "ClassifierMixin"]
+__all__ = ["AnyIterate", "BaseEstimator", "ClassifierMixin"]

@@ -1,21 +1,21 @@
 """Sequence labelling with probabilities: a conditional random field on chains, which is trained to a certified gap."""
 
-from dataclasses import field
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
+from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.chain_training import ChainTagger
 from fwexp.estimators.decoding import EXCLUDED, FREE, check_found, marginals
 from fwexp.estimators.labels import as_sequences, names_of, numbers_of
 from fwexp.estimators.transition_inputs import Inputs
 from fwexp.options import check_choice
 from fwexp.problems.arrays import as_list
-from fwexp.types import Lam
+from fwexp.types import ArrayLike, Lam, Weights
 
 OBJECTIVES = ("log", "softmax_margin")
 
@@ -27,19 +27,60 @@ class ChainCRF(ChainTagger):
 
     Parameters
     ----------
-    objective : {"log", "softmax_margin"}
-        ``"log"`` is the negative log-likelihood. ``"softmax_margin"`` (Gimpel and Smith, 2010) adds the number of wrong labels to
-        the scores in training; it often makes fewer errors, but its probabilities are less well calibrated.
+    lam : float or "1/n", default "1/n"
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
+        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
+        say.
+    C : float, optional
+        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     costs : (K, K) array or dict, optional
         For ``objective="softmax_margin"``, the cost of a wrong label, 1 by default. An array has ``costs[true, predicted]`` in the
         order of ``classes_``; a dict has costs for pairs (true, predicted), and other pairs cost 1.
     class_weight : dict or "balanced", optional
         For ``objective="softmax_margin"``, the factor by which the loss is multiplied at positions whose true label is the key, 1
         by default. ``"balanced"`` uses factors inversely proportional to the frequency of the label.
+    objective : {"log", "softmax_margin"}, default "log"
+        ``"log"`` is the negative log-likelihood. ``"softmax_margin"`` (Gimpel and Smith, 2010) adds the number of wrong labels to
+        the scores in training; it often makes fewer errors, but its probabilities are less well calibrated.
+    solver : str, default "auto"
+        A solver of `fwexp.solve` for the objective: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
     iterate : {"best", "last"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
-    solver : str
-        A solver of `fwexp.solve` for the objective: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
+    features, transition_features, min_count, constraints, ignore_label
+        The same as for `ChainSVM`.
+    tol, max_passes, nonnegative, warm_start, early_stopping, validation_fraction, n_jobs, random_state, verbose
+        The same as for `ChainSVM`.
+
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+        The labels.
+    n_features_in_ : int
+        p, the number of features.
+    feature_names_in_ : ndarray (p,)
+        Names of the features, if X has names.
+    class_weight_ : ndarray (K,) or None
+        Factors of the loss, in the order of ``classes_``.
+    coef_ : ndarray (K, p)
+        Weights of features.
+    start_, end_ : ndarray (K,)
+        Scores of the first and of the last label.
+    transitions_ : ndarray (K, K)
+        Scores of a label (column) after another (row).
+    state_features_, transition_features_ : mapping
+        Weights that are not 0, of pairs (feature, label) and (from, to). ``top(20)`` returns the largest ones as a DataFrame.
+    feature_transitions_ : mapping
+        Weights that are not 0, of triples (feature, from, to), if the estimator has ``transition_features``.
+    dual_gap_ : float
+        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
+    n_passes_ : float
+        Oracle calls divided by n.
+    status_ : str
+        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
+    trace_ : DataFrame
+        The log of training.
+    result_ : Result
+        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 
     See Also
     --------
@@ -70,11 +111,54 @@ class ChainCRF(ChainTagger):
            [0.1, 0.6, 0.3]])
     """
 
-    lam: Lam = field(default="1/n", kw_only=False)
-    C: float | None = None
-    objective: str = "log"
+    def __init__(
+        self,
+        lam: Lam = "1/n",
+        *,
+        C: float | None = None,
+        features: Any = "auto",
+        transition_features: Any = None,
+        min_count: int = 1,
+        costs: ArrayLike | None = None,
+        class_weight: Any = None,
+        constraints: Any = None,
+        ignore_label: Any = None,
+        objective: str = "log",
+        solver: str = "auto",
+        iterate: AnyIterate = None,
+        tol: float = 0.01,
+        max_passes: float = 50,
+        nonnegative: Weights | None = None,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.C = C
+        self.features = features
+        self.transition_features = transition_features
+        self.min_count = min_count
+        self.costs = costs
+        self.class_weight = class_weight
+        self.constraints = constraints
+        self.ignore_label = ignore_label
+        self.objective = objective
+        self.solver = solver
+        self.iterate = iterate
+        self.tol = tol
+        self.max_passes = max_passes
+        self.nonnegative = nonnegative
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
-    loss: ClassVar[str] = "errors"
+    loss = "errors"
     averages = False
 
     def predict_proba(self, X: Any, *, partial: Any = None) -> list[np.ndarray]:

@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from fwexp.driver.clock import interrupted_by, on_interrupt
 from fwexp.errors import ParameterError, shown, warn
 from fwexp.estimators import transition_inputs
+from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.chain_model import ChainModel, classes_in
 from fwexp.estimators.decoding import check_found, decode, padded_weights
 from fwexp.estimators.estimator import as_seed, positions_per_example
@@ -29,7 +30,7 @@ from fwexp.options import check_integer, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.features import as_features
 from fwexp.tasks.path import largest_lam
-from fwexp.types import ArrayLike
+from fwexp.types import ArrayLike, Loss, Weights
 
 ROUNDING = 1e-12  # of mean scores, relative to the largest score
 START_GAP = 0.02  # of the weights 0 at the largest lam
@@ -42,10 +43,10 @@ class ChainSVMCV(ChainModel):
 
     Parameters
     ----------
-    lams : int or array
+    lams : int or array, default 12
         Values of lam to compare, or their number: they are then spaced from the largest lam at which weights start to matter down
         to ``lam_min``.
-    lam_min : float
+    lam_min : float, default 1e-05
         Smallest value of lam. Ignored if ``lams`` lists values.
     cv : int, splitter or iterable
         Folds, as in scikit-learn; None means 5 folds. A number of folds divides the sequences whose weight is not 0. Indices of
@@ -57,6 +58,10 @@ class ChainSVMCV(ChainModel):
         ``ignore_label``.
     n_jobs : int, optional
         Number of folds that run at once, in threads, counted as in joblib; by default 1.
+    features, transition_features, min_count, loss, costs, class_weight, constraints, ignore_label
+        The same as for `ChainSVM`.
+    solver, iterate, tol, max_passes, nonnegative, random_state, verbose
+        The same as for `ChainSVM`.
 
     Attributes
     ----------
@@ -67,6 +72,34 @@ class ChainSVMCV(ChainModel):
         ``gap``: the largest certified gap of a fold, which is above ``tol`` if ``max_passes`` did not suffice.
     best_score_ : float
         The highest mean score.
+    classes_ : ndarray (K,)
+        The labels.
+    n_features_in_ : int
+        p, the number of features.
+    feature_names_in_ : ndarray (p,)
+        Names of the features, if X has names.
+    class_weight_ : ndarray (K,) or None
+        Factors of the loss, in the order of ``classes_``.
+    coef_ : ndarray (K, p)
+        Weights of features.
+    start_, end_ : ndarray (K,)
+        Scores of the first and of the last label.
+    transitions_ : ndarray (K, K)
+        Scores of a label (column) after another (row).
+    state_features_, transition_features_ : mapping
+        Weights that are not 0, of pairs (feature, label) and (from, to). ``top(20)`` returns the largest ones as a DataFrame.
+    feature_transitions_ : mapping
+        Weights that are not 0, of triples (feature, from, to), if the estimator has ``transition_features``.
+    dual_gap_ : float
+        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
+    n_passes_ : float
+        Oracle calls divided by n.
+    status_ : str
+        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
+    trace_ : DataFrame
+        The log of training.
+    result_ : Result
+        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 
     See Also
     --------
@@ -90,10 +123,50 @@ class ChainSVMCV(ChainModel):
     [1.0, 0.1, 0.01]
     """
 
-    lams: Any = 12
-    lam_min: float = 1e-5
-    cv: Any = None
-    scoring: Any = None
+    def __init__(
+        self,
+        *,
+        features: Any = "auto",
+        transition_features: Any = None,
+        min_count: int = 1,
+        loss: Loss = "errors",
+        costs: ArrayLike | None = None,
+        class_weight: Any = None,
+        constraints: Any = None,
+        ignore_label: Any = None,
+        lams: Any = 12,
+        lam_min: float = 1e-5,
+        cv: Any = None,
+        scoring: Any = None,
+        solver: str = "auto",
+        iterate: AnyIterate = None,
+        tol: float = 0.01,
+        max_passes: float = 50,
+        nonnegative: Weights | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.features = features
+        self.transition_features = transition_features
+        self.min_count = min_count
+        self.loss = loss
+        self.costs = costs
+        self.class_weight = class_weight
+        self.constraints = constraints
+        self.ignore_label = ignore_label
+        self.lams = lams
+        self.lam_min = lam_min
+        self.cv = cv
+        self.scoring = scoring
+        self.solver = solver
+        self.iterate = iterate
+        self.tol = tol
+        self.max_passes = max_passes
+        self.nonnegative = nonnegative
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     @on_interrupt("raise")
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:

@@ -43,70 +43,17 @@ START, END, FROM, EDGE = "start", "end", "from", "edge"  # in names of weights, 
 
 
 class ChainModel(PartsScore, ChainWeights, CertifiedSVM):
-    """Base of the estimators that label sequences.
+    """Base of the estimators that label sequences."""
 
-    Parameters
-    ----------
-    features : "auto" or callable
-        ``"auto"``: X contains the features. A function ``features(x)`` returns the features of one sequence x, in a form that the
-        notes name. `save` stores a `fwexp.data.Template`, but no other function.
-    transition_features : list or callable, optional
-        Features on which the scores of transitions depend; each has a weight for every pair of labels. A list names features in X:
-        keys of dicts, beginnings "k" of strings "k=v", or columns; they describe the position after the transition. A function of
-        a sequence returns features for all its positions, in a form that the notes name. By default these are the rules ``B`` of
-        a template with macros; without such rules the scores of transitions depend on labels alone.
-    loss : {"errors", "share"}
-        Loss that H_i bounds: ``"errors"`` counts the wrong labels of sequence i, and the mean is over the N positions of all
-        sequences; ``"share"`` divides by the length, and the mean is over the sequences.
-    costs : (K, K) array or dict, optional
-        Cost of a wrong label, 1 by default. An array has ``costs[true, predicted]`` in the order of ``classes_``; a dict has costs
-        for pairs (true, predicted), and other pairs cost 1. Training separates labels with larger costs by larger margins.
-    iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
-        Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
-        predicts better, or ``best`` if the solver has no averages. ``dual_gap_`` certifies this iterate.
-    class_weight : dict or "balanced", optional
-        Factor by which the loss is multiplied at positions whose true label is the key, 1 by default. ``"balanced"`` uses factors
-        inversely proportional to the frequency of the label.
-    constraints : {"BIO", "BIOES"} or list of pairs, optional
-        Forbidden pairs (from, to) of labels, with None for the start or the end. They are never predicted, and training does not
-        consider them. ``"BIO"`` and ``"BIOES"`` forbid the pairs that the tagging scheme forbids.
-    ignore_label : object, optional
-        Mark of positions without a label in y, such as -100. Training and scores leave these positions out. The parts of a
-        sequence before and after them are trained on as sequences, without scores of the first and last label at the cuts.
-    n_jobs : int, optional
-        How many threads evaluate the objective, as joblib counts them; by default all processors.
-
-    Attributes
-    ----------
-    classes_ : ndarray (K,)
-        The labels.
-    n_features_in_ : int
-        p, the number of features.
-    feature_names_in_ : ndarray (p,)
-        Names of the features, if X has names.
-    class_weight_ : ndarray (K,) or None
-        Factors of the loss, in the order of ``classes_``.
-    coef_ : ndarray (K, p)
-        Weights of features.
-    start_, end_ : ndarray (K,)
-        Scores of the first and of the last label.
-    transitions_ : ndarray (K, K)
-        Scores of a label (column) after another (row).
-    state_features_, transition_features_ : mapping
-        Weights that are not 0, of pairs (feature, label) and (from, to). ``top(20)`` returns the largest ones as a DataFrame.
-    feature_transitions_ : mapping
-        Weights that are not 0, of triples (feature, from, to), if the estimator has ``transition_features``.
-    """
-
-    features: Any = "auto"
-    transition_features: Any = None
-    min_count: int = 1
-    loss: Loss = "errors"
-    costs: ArrayLike | None = None
-    class_weight: Any = None
-    nonnegative: Weights | None = None
-    constraints: Any = None
-    ignore_label: Any = None
+    features: Any
+    transition_features: Any
+    min_count: int
+    loss: Loss
+    costs: ArrayLike | None
+    class_weight: Any
+    nonnegative: Weights | None
+    constraints: Any
+    ignore_label: Any
 
     averages = True
 

@@ -1,20 +1,114 @@
 """Sequence labelling: a structural SVM on chains, which is trained to a certified gap."""
 
-from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
 
 from fwexp.errors import ParameterError
+from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.chain_training import ChainTagger
 from fwexp.store.models import load_run
-from fwexp.types import AnyPath, Lam
+from fwexp.types import AnyPath, ArrayLike, Lam, Loss, Weights
 
 
 class ChainSVM(ChainTagger):
     r"""Label sequences with a linear SVM on chains, trained to a certified gap.
 
     Use it for tagging: scores of labels at positions and of transitions between labels are learned together.
+
+    Parameters
+    ----------
+    lam : float or "1/n", default 0.0001
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
+        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
+        say.
+    C : float, optional
+        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
+    features : "auto" or callable, default "auto"
+        ``"auto"``: X contains the features. A function ``features(x)`` returns the features of one sequence x, in a form that the
+        notes name. `save` stores a `fwexp.data.Template`, but no other function.
+    transition_features : list or callable, optional
+        Features on which the scores of transitions depend; each has a weight for every pair of labels. A list names features in X:
+        keys of dicts, beginnings "k" of strings "k=v", or columns; they describe the position after the transition. A function of
+        a sequence returns features for all its positions, in a form that the notes name. By default these are the rules ``B`` of
+        a template with macros; without such rules the scores of transitions depend on labels alone.
+    min_count : int, default 1
+        Features by name that occur at fewer positions or examples are left out. Larger values give smaller models. An example of
+        weight 2 counts twice; 1 keeps all features.
+    loss : {"errors", "share"}, default "errors"
+        Loss that H_i bounds: ``"errors"`` counts the wrong labels of sequence i, and the mean is over the N positions of all
+        sequences; ``"share"`` divides by the length, and the mean is over the sequences.
+    costs : (K, K) array or dict, optional
+        Cost of a wrong label, 1 by default. An array has ``costs[true, predicted]`` in the order of ``classes_``; a dict has costs
+        for pairs (true, predicted), and other pairs cost 1. Training separates labels with larger costs by larger margins.
+    class_weight : dict or "balanced", optional
+        Factor by which the loss is multiplied at positions whose true label is the key, 1 by default. ``"balanced"`` uses factors
+        inversely proportional to the frequency of the label.
+    constraints : {"BIO", "BIOES"} or list of pairs, optional
+        Forbidden pairs (from, to) of labels, with None for the start or the end. They are never predicted, and training does not
+        consider them. ``"BIO"`` and ``"BIOES"`` forbid the pairs that the tagging scheme forbids.
+    ignore_label : object, optional
+        Mark of positions without a label in y, such as -100. Training and scores leave these positions out. The parts of a
+        sequence before and after them are trained on as sequences, without scores of the first and last label at the cuts.
+    solver : str, default "auto"
+        A solver or method of `fwexp.solve`, except those with kernels.
+    iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
+        Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
+        predicts better, or ``best`` if the solver has no averages. ``dual_gap_`` certifies this iterate.
+    tol : float, default 0.01
+        Certified gap at which training stops, in units of the objective: losses per example, or per position with
+        ``loss="errors"``. Smaller values take longer.
+    max_passes : float, default 50
+        Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
+    nonnegative : mask, slice or int array, optional
+        Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
+    warm_start : bool, default False
+        Whether `fit` starts from the result of the previous `fit`, at any lam. For the same data, which are kept for this purpose,
+        it continues from the dual variables. For other data, and after loading, it starts near the weights of the features and
+        labels with the same names. Either way the certificate is about the data of this call. If the solver or the form of the
+        data does not allow it, `fit` starts from zero with a warning.
+    early_stopping : bool, default False
+        Whether to set ``validation_fraction`` of the sequences aside, and stop when five passes have brought no fewer errors there.
+    validation_fraction : float, default 0.1
+        Between 0 and 1.
+    n_jobs : int, optional
+        How many threads evaluate the objective, as joblib counts them; by default all processors.
+    random_state : int, RandomState or None, default 0
+        Seed of the random choices; None draws a new seed for each call.
+    verbose : int, default 0
+        If positive, show progress on standard error, and a line while kernels are compiled (about 15 s, once per machine and
+        version).
+
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+        The labels.
+    n_features_in_ : int
+        p, the number of features.
+    feature_names_in_ : ndarray (p,)
+        Names of the features, if X has names.
+    class_weight_ : ndarray (K,) or None
+        Factors of the loss, in the order of ``classes_``.
+    coef_ : ndarray (K, p)
+        Weights of features.
+    start_, end_ : ndarray (K,)
+        Scores of the first and of the last label.
+    transitions_ : ndarray (K, K)
+        Scores of a label (column) after another (row).
+    state_features_, transition_features_ : mapping
+        Weights that are not 0, of pairs (feature, label) and (from, to). ``top(20)`` returns the largest ones as a DataFrame.
+    feature_transitions_ : mapping
+        Weights that are not 0, of triples (feature, from, to), if the estimator has ``transition_features``.
+    dual_gap_ : float
+        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
+    n_passes_ : float
+        Oracle calls divided by n.
+    status_ : str
+        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
+    trace_ : DataFrame
+        The log of training.
+    result_ : Result
+        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 
     See Also
     --------
@@ -55,8 +149,52 @@ class ChainSVM(ChainTagger):
     [['DET', 'NOUN']]
     """
 
-    lam: Lam = field(default=1e-4, kw_only=False)
-    C: float | None = None
+    def __init__(
+        self,
+        lam: Lam = 1e-4,
+        *,
+        C: float | None = None,
+        features: Any = "auto",
+        transition_features: Any = None,
+        min_count: int = 1,
+        loss: Loss = "errors",
+        costs: ArrayLike | None = None,
+        class_weight: Any = None,
+        constraints: Any = None,
+        ignore_label: Any = None,
+        solver: str = "auto",
+        iterate: AnyIterate = None,
+        tol: float = 0.01,
+        max_passes: float = 50,
+        nonnegative: Weights | None = None,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.C = C
+        self.features = features
+        self.transition_features = transition_features
+        self.min_count = min_count
+        self.loss = loss
+        self.costs = costs
+        self.class_weight = class_weight
+        self.constraints = constraints
+        self.ignore_label = ignore_label
+        self.solver = solver
+        self.iterate = iterate
+        self.tol = tol
+        self.max_passes = max_passes
+        self.nonnegative = nonnegative
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     @classmethod
     def from_run(cls, key: str | None = None, results_dir: AnyPath = "results", **filters: Any) -> Self:

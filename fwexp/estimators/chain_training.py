@@ -18,19 +18,10 @@ PATIENCE = 5  # passes without fewer errors of validation, after which training 
 
 
 class ChainTagger(ChainModel):
-    """Base of the taggers that are trained at one lam.
+    """Base of the taggers that are trained at one lam."""
 
-    Parameters
-    ----------
-    early_stopping : bool
-        Whether to set ``validation_fraction`` of the sequences aside, and stop when five passes have brought no fewer errors there.
-    validation_fraction : float
-        Between 0 and 1.
-    """
-
-    warm_start: bool = False
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
+    early_stopping: bool
+    validation_fraction: float
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled sequences.

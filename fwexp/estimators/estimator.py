@@ -1,14 +1,12 @@
-"""The base of all estimators: parameters and texts, training to a certified result, and files without pickle."""
+"""The base of all estimators: training to a certified result, and files without pickle."""
 
-import inspect
 import signal
 import sys
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, Literal, NamedTuple, Self, dataclass_transform
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.driver.clock import on_interrupt
 from fwexp.driver.settings import check_gap_tol
 from fwexp.errors import ParameterError, WarmStartError, shown, warn
+from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.carried_weights import Names, carried
 from fwexp.estimators.example_weights import weighted
 from fwexp.estimators.fitted_estimator import FittedEstimator
-from fwexp.estimators.inherited_docs import completed
 from fwexp.estimators.labels import classes_of_call
 from fwexp.options import check_positive, is_integer, plain
 from fwexp.problems.protocol import costly_oracle, counted_positions, exact_oracle, original
@@ -30,21 +28,7 @@ from fwexp.solvers import check_options, get_method
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
-from fwexp.types import ArrayLike, Iterate, SetOfExamples
-
-LAST_PARAMETERS = (
-    "solver",
-    "iterate",
-    "tol",
-    "max_passes",
-    "nonnegative",
-    "warm_start",
-    "early_stopping",
-    "validation_fraction",
-    "n_jobs",
-)
-"""Parameters that stand behind those of the model, in this order; what tells nothing about training comes after them."""
-
+from fwexp.types import ArrayLike, Lam, SetOfExamples
 
 UNCERTIFIED = (
     "the oracle is not exact and may miss the best labeling: nothing is certified, and dual_gap_ is NaN; "
@@ -94,91 +78,22 @@ class PartsScore:
         """Return how far every part is predicted right, from 0 to 1, and the weights of the parts: 0 without a label."""
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
-@dataclass(kw_only=True, eq=False, repr=False)
 class CertifiedSVM(FittedEstimator):
-    """Base of the estimators, which are dataclasses: their fields are their parameters.
+    """Base of the estimators: `fit` trains to a certified result."""
 
-    A subclass declares and documents its own parameters. Its docstring inherits the entries below, and the entries of the classes
-    between, for each parameter that it has and does not document itself, and all attributes.
+    lam: Lam
+    solver: str
+    iterate: AnyIterate
+    tol: float
+    max_passes: float
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
 
-    Parameters
-    ----------
-    lam : float or "1/n"
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
-        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
-        say.
-    C : float, optional
-        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
-    min_count : int
-        Features by name that occur at fewer positions or examples are left out. Larger values give smaller models. An example of
-        weight 2 counts twice; 1 keeps all features.
-    fit_intercept : bool
-        Whether to add a constant feature. Its weights are regularised like all others.
-    solver : str
-        A solver or method of `fwexp.solve`, except those with kernels.
-    iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
-        Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
-    tol : float
-        Certified gap at which training stops, in units of the objective: losses per example, or per position with
-        ``loss="errors"``. Smaller values take longer.
-    max_passes : float
-        Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
-    nonnegative : mask, slice or int array, optional
-        Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
-    warm_start : bool
-        Whether `fit` starts from the result of the previous `fit`, at any lam. For the same data, which are kept for this purpose,
-        it continues from the dual variables. For other data, and after loading, it starts near the weights of the features and
-        labels with the same names. Either way the certificate is about the data of this call. If the solver or the form of the
-        data does not allow it, `fit` starts from zero with a warning.
-    n_jobs : int, optional
-        Threads that call the oracles of several examples at once, as joblib counts them; by default one per processor. It does
-        not change what is learned.
-    random_state : int, RandomState or None
-        Seed of the random choices; None draws a new seed for each call.
-    verbose : int
-        If positive, show progress on standard error, and a line while kernels are compiled (about 15 s, once per machine and
-        version).
-
-    Attributes
-    ----------
-    dual_gap_ : float
-        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
-    n_passes_ : float
-        Oracle calls divided by n.
-    status_ : str
-        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
-    trace_ : DataFrame
-        The log of training.
-    result_ : Result
-        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
-    """
-
-    solver: str = "auto"
-    iterate: Iterate | Literal["best"] | None = None
-    tol: float = 1e-2
-    max_passes: float = 50
-    n_jobs: int | None = None
-    random_state: Any = 0
-    verbose: int = 0
-
-    C, warm_start = None, False  # of those that have no such parameters
+    C: float | None = None  # of those that have no such parameter, as the next one
+    warm_start: bool = False
     _objective = "hinge"  # of `fwexp.solve`
     averages = False  # whether the average of the iterates has the weights by default
-
-    _text = __doc__
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        cls._text = cls.__doc__
-        dataclass(kw_only=True, eq=False, repr=False)(cls)
-        signature = inspect.signature(cls.__init__)
-        order = {"C": -1} | {name: k for k, name in enumerate(dict.fromkeys([*LAST_PARAMETERS, *CertifiedSVM.__annotations__]), 1)}
-        parameters = sorted(signature.parameters.values(), key=lambda parameter: (parameter.kind, order.get(parameter.name, 0)))
-        cls.__init__.__signature__ = signature.replace(parameters=parameters)
-        texts = [vars(base)["_text"] for base in cls.__mro__ if "_text" in vars(base)]
-        if None not in texts:  # as with PYTHONOPTIMIZE=2
-            cls.__doc__ = completed(texts, parameters)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled examples.

@@ -15,18 +15,10 @@ from fwexp.problems.python_oracles import read_only
 
 
 class ExampleModel(CertifiedSVM):
-    """Base of the estimators whose examples are rows.
+    """Base of the estimators whose examples are rows."""
 
-    Attributes
-    ----------
-    n_features_in_ : int
-        p, the number of features.
-    feature_names_in_ : ndarray (p,)
-        Their names, where X has names.
-    """
-
-    fit_intercept: bool = True
-    min_count: int = 1
+    fit_intercept: bool
+    min_count: int
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

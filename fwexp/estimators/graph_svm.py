@@ -1,29 +1,26 @@
 """Labels of the nodes of graphs, such as the pixels of images: trained to a certified gap where there are two of them."""
 
-from collections.abc import Sequence
-from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from fwexp.errors import ParameterError, shown, warn
+from fwexp.errors import ParameterError, shown
+from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.example_weights import check_weights, counted
-from fwexp.estimators.labels import check_counted, check_known, classes_of, names_of, numbers_of, weights_of
+from fwexp.estimators.graph_inputs import as_graph, check_sizes, induced, node_labels, node_weights, warn_without_constant, widened
+from fwexp.estimators.labels import check_counted, classes_of, names_of, numbers_of, weights_of
 from fwexp.estimators.learned_values import are_factors, are_labels, check_factors, is_size, one_of, or_none
 from fwexp.options import check_choice, check_flag
 from fwexp.problems import full_pairs
-from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
-from fwexp.problems.graphs import check_edges
+from fwexp.problems.arrays import as_list
 from fwexp.problems.segmentation import segmentation_problem
 from fwexp.types import Lam
 
 VOID = (-100, -1, 255)  # of images and graphs, for nodes without a label
 PAIRWISE = ("potts", "full")
 SIDES = ((0, 1), (1, 0), (1, 1), (1, -1))  # of a pixel: how far the neighbour is down and to the right
-MOST_NODES, ROUNDING = 10_000, 1e-6  # of the check of constants: nodes, and the largest error
 FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge_features)"
 
 
@@ -32,17 +29,23 @@ class GraphSVM(PartsScore, CertifiedSVM):
 
     Parameters
     ----------
-    pairwise : {"potts", "full"}
+    lam : float or "1/n", default 0.0001
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
+        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
+        say.
+    C : float, optional
+        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
+    pairwise : {"potts", "full"}, default "potts"
         Weights of edges. ``"potts"`` has weights u >= 0 for edges whose nodes have different labels. ``"full"`` has weights for
         every pair of labels at the beginning and at the end of an edge, so labels may repel each other or keep an order. See the
         notes on certificates.
-    connectivity : {4, 8}
+    connectivity : {4, 8}, default 4
         Number of neighbours of a pixel; 8 adds the diagonal ones.
-    contrast : bool
+    contrast : bool, default False
         Whether every edge of an image has a second set of features, exp(-||x_a - x_b||^2 / (2 m)) times the first set, where x_a
         and x_b are the features of its pixels and m is the mean of ||x_a - x_b||^2 in that image. Edges between similar pixels
         then cost more to cut.
-    loss : {"errors", "share", "balanced"}
+    loss : {"errors", "share", "balanced"}, default "errors"
         Loss that H_i bounds. ``"errors"`` counts the wrong nodes of graph i, and the mean is over the N nodes of all graphs.
         ``"share"`` divides by the number of nodes, ``"balanced"`` takes the mean of the shares of the labels that graph i has, and
         the mean of both is over the graphs.
@@ -51,11 +54,29 @@ class GraphSVM(PartsScore, CertifiedSVM):
         inversely proportional to the frequency of the label.
     ignore_label : object, optional
         Mark of nodes without a label in y, such as 255. Training and scores leave out these nodes and their edges.
+    solver : str, default "auto"
+        A solver or method of `fwexp.solve`; with ``pairwise="potts"``, one that keeps weights nonnegative.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
         predicts better, or ``best`` if the solver has no averages or ``pairwise="full"``. ``dual_gap_`` certifies this iterate.
-    solver : str
-        A solver or method of `fwexp.solve`; with ``pairwise="potts"``, one that keeps weights nonnegative.
+    tol : float, default 0.01
+        Certified gap at which training stops, in units of the objective: losses per example, or per position with
+        ``loss="errors"``. Smaller values take longer.
+    max_passes : float, default 50
+        Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
+    warm_start : bool, default False
+        Whether `fit` starts from the result of the previous `fit`, at any lam. For the same data, which are kept for this purpose,
+        it continues from the dual variables. For other data, and after loading, it starts near the weights of the features and
+        labels with the same names. Either way the certificate is about the data of this call. If the solver or the form of the
+        data does not allow it, `fit` starts from zero with a warning.
+    n_jobs : int, optional
+        Threads that call the oracles of several examples at once, as joblib counts them; by default one per processor. It does
+        not change what is learned.
+    random_state : int, RandomState or None, default 0
+        Seed of the random choices; None draws a new seed for each call.
+    verbose : int, default 0
+        If positive, show progress on standard error, and a line while kernels are compiled (about 15 s, once per machine and
+        version).
 
     Attributes
     ----------
@@ -69,6 +90,16 @@ class GraphSVM(PartsScore, CertifiedSVM):
         Weights of the features of nodes.
     edge_weights_ : ndarray (q,) or (q, K, K)
         Weights u of the features of edges; with ``"full"`` the scores of the labels at the beginning (row) and the end (column).
+    dual_gap_ : float
+        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
+    n_passes_ : float
+        Oracle calls divided by n.
+    status_ : str
+        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
+    trace_ : DataFrame
+        The log of training.
+    result_ : Result
+        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 
     See Also
     --------
@@ -113,15 +144,42 @@ class GraphSVM(PartsScore, CertifiedSVM):
      ['back' 'back' 'fore' 'fore']]
     """
 
-    lam: Lam = field(default=1e-4, kw_only=False)
-    C: float | None = None
-    pairwise: str = "potts"
-    connectivity: int = 4
-    contrast: bool = False
-    loss: str = "errors"
-    class_weight: Any = None
-    ignore_label: Any = None
-    warm_start: bool = False
+    def __init__(
+        self,
+        lam: Lam = 1e-4,
+        *,
+        C: float | None = None,
+        pairwise: str = "potts",
+        connectivity: int = 4,
+        contrast: bool = False,
+        loss: str = "errors",
+        class_weight: Any = None,
+        ignore_label: Any = None,
+        solver: str = "auto",
+        iterate: AnyIterate = None,
+        tol: float = 0.01,
+        max_passes: float = 50,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.C = C
+        self.pairwise = pairwise
+        self.connectivity = connectivity
+        self.contrast = contrast
+        self.loss = loss
+        self.class_weight = class_weight
+        self.ignore_label = ignore_label
+        self.solver = solver
+        self.iterate = iterate
+        self.tol = tol
+        self.max_passes = max_passes
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     averages = True
 
@@ -185,12 +243,12 @@ class GraphSVM(PartsScore, CertifiedSVM):
 
     def _learn(self, X, y, sample_weight):
         self._pairwise = check_choice("pairwise", self.pairwise, PAIRWISE)
-        graphs, of_nodes = self._graphs(X), _node_weights(sample_weight)
-        labels = _labels(y, graphs, self._used.ignore_label)
+        graphs, of_nodes = self._graphs(X), node_weights(sample_weight)
+        labels = node_labels(y, graphs, self._used.ignore_label)
         weights = None if sample_weight is None or of_nodes is not None else check_weights(sample_weight, len(graphs))
         weights, graphs, labels = counted(weights, graphs, labels)
-        _warn_without_constant([features for features, *_ in graphs])
-        graphs = _widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
+        warn_without_constant([features for features, *_ in graphs])
+        graphs = widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
         all_labels = [label for of_one in labels for label in of_one if label is not None]
         self.classes_ = classes_of(all_labels)
         check_counted(self.classes_, VOID)
@@ -204,8 +262,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
         return self._from_graphs(graphs, labels, of_nodes), weights
 
     def _problem_and_weights(self, X, y, sample_weight):
-        of_nodes, graphs = _node_weights(sample_weight), self._known(self._graphs(X))
-        problem = self._from_graphs(graphs, _labels(y, graphs, self._used.ignore_label), of_nodes)
+        of_nodes, graphs = node_weights(sample_weight), self._known(self._graphs(X))
+        problem = self._from_graphs(graphs, node_labels(y, graphs, self._used.ignore_label), of_nodes)
         return problem, sample_weight if of_nodes is None else None
 
     def _graphs(self, X) -> list[tuple]:
@@ -217,12 +275,12 @@ class GraphSVM(PartsScore, CertifiedSVM):
             raise ParameterError("X must hold at least one example, got n = 0")
         names = [f"X[{i}]" for i in range(len(X))]
         directions = SIDES[: connectivity // 2], self._pairwise == "full", contrast
-        return [_graph(name, x) if _is_graph(name, x) else _grid(name, x, *directions) for name, x in zip(names, X)]
+        return [as_graph(name, x, *directions) for name, x in zip(names, X)]
 
     def _known(self, graphs: list[tuple]) -> list[tuple]:
         """Return graphs, if they have as many features as those in training."""
         wanted = self.n_features_in_, len(self.edge_weights_)
-        graphs = _widened(graphs, wanted[1])
+        graphs = widened(graphs, wanted[1])
         for i, (features, _, of_edges, _) in enumerate(graphs):
             for what, rows, size in zip(("node", "edge"), (features, of_edges), wanted):
                 if np.ndim(rows) == 2 and rows.shape[1] != size:
@@ -231,21 +289,21 @@ class GraphSVM(PartsScore, CertifiedSVM):
 
     def _right(self, X, y, sample_weight):
         X = as_list("X", X, FORMS)  # which may be a generator
-        wanted = _labels(y, self._graphs(X), self._used.ignore_label)
+        wanted = node_labels(y, self._graphs(X), self._used.ignore_label)
         predicted = [names_of(labels.ravel()) for labels in self.predict(X)]
         right = [a is not None and a == b for labels in zip(wanted, predicted) for a, b in zip(*labels)]
         weights = np.array([label is not None for labels in wanted for label in labels], dtype=np.float64)
         if sample_weight is not None:
-            of_nodes, sizes = _node_weights(sample_weight), [len(labels) for labels in wanted]
-            _check_sizes(of_nodes, wanted)
+            of_nodes, sizes = node_weights(sample_weight), [len(labels) for labels in wanted]
+            check_sizes(of_nodes, wanted)
             weights *= np.repeat(check_weights(sample_weight, len(sizes)), sizes) if of_nodes is None else np.concatenate(of_nodes)
         return np.array(right, dtype=bool), weights
 
     def _from_graphs(self, graphs, labels, of_nodes=None):
-        _check_sizes(of_nodes, labels)
+        check_sizes(of_nodes, labels)
         if self._used.ignore_label is not None:
             kept = [np.array([label is not None for label in of_one]) for of_one in labels]
-            graphs = [_induced(f"y[{i}]", graph, nodes) for i, (graph, nodes) in enumerate(zip(graphs, kept))]
+            graphs = [induced(f"y[{i}]", graph, nodes) for i, (graph, nodes) in enumerate(zip(graphs, kept))]
             labels = [[label for label in of_one if label is not None] for of_one in labels]
             of_nodes = None if of_nodes is None else [weights[nodes] for weights, nodes in zip(of_nodes, kept)]
         numbers = [numbers_of(of_one, self.classes_) for of_one in labels]
@@ -295,123 +353,3 @@ class GraphSVM(PartsScore, CertifiedSVM):
     def _restore(self, classes, num_features, pairwise, class_weight=None):
         self.classes_, self.n_features_in_, self.class_weight_ = classes, num_features, class_weight
         self._pairwise = pairwise
-
-
-def _warn_without_constant(features: list) -> None:
-    """Warn if no threshold of features can be learned: they are >= 0, and no combination of them is constant."""
-    if any(map(sp.issparse, features)) or min(rows.min(initial=0.0) for rows in features) < 0.0:
-        return
-    rows = np.concatenate(features)[:MOST_NODES]
-    ones = np.ones(len(rows))
-    if np.abs(rows @ np.linalg.lstsq(rows, ones)[0] - ones).max(initial=0.0) > ROUNDING:
-        reason = "GraphSVM adds none, and without one it learns no threshold of features that are all >= 0"
-        warn(f"X has no constant feature: {reason}; append a feature of ones to every node", UserWarning)
-
-
-def _is_graph(name: str, x) -> bool:
-    """Return whether an input is a tuple, or a list of a matrix and parts of other shapes, as rows of images are not."""
-    if not isinstance(x, list) or len(x) not in (2, 3):
-        return isinstance(x, tuple)
-    try:
-        first, *shapes = (part.shape if hasattr(part, "shape") else np.shape(part) for part in x)
-    except ValueError:  # ragged
-        return False
-    if len(first) == 2 and first[1] == 2 and set(shapes) == {first}:
-        raise ParameterError(f"{name} must be an array for an image, or a tuple for a graph, got a list of {len(x)} parts")
-    return len(first) == 2 and set(shapes) != {first}
-
-
-def _graph(name: str, x: tuple) -> tuple:
-    if len(x) not in (2, 3):
-        raise ParameterError(f"a graph in X must be (features, edges) or (features, edges, edge_features), got {len(x)} parts")
-    features = as_matrix(f"{name}[0]", x[0], "hold numbers, features (V, p) of nodes")
-    edges = as_labels(f"{name}[1]", x[1], "be an int array of edges, shape (E, 2)")
-    of_edges = np.ones((len(edges), 1)) if len(x) == 2 else as_matrix(f"{name}[2]", x[2], "hold numbers, features (E, q) of edges")
-    return features, edges, of_edges, features.shape[:1]
-
-
-def _widened(graphs: list[tuple], q: int) -> list[tuple]:
-    """Return graphs, those without edges with as many features of edges as others."""
-    return [(features, edges, of_edges if len(edges) else np.ones((0, q)), shape) for features, edges, of_edges, shape in graphs]
-
-
-def _grid(name: str, x, sides: Sequence[tuple[int, int]], directed: bool, contrast: bool) -> tuple:
-    """Return an image as a graph, whose edges lead from every pixel to those at its ``sides``."""
-    x = as_floats(name, x, "be an image, an array (H, W, p) or (H, W), or a tuple for a graph")
-    x = x[..., None] if x.ndim == 2 else x
-    if x.ndim != 3 or x.size == 0:
-        raise ParameterError(f"{name} must be an image, an array (H, W, p) or (H, W), or a tuple for a graph, got shape {x.shape}")
-    found = [_edges_to(x.shape[:2], *side) for side in sides]
-    features, edges = x.reshape(-1, x.shape[2]), np.concatenate(found)
-    of_edges = np.repeat(np.eye(len(sides)), [len(part) for part in found], axis=0) if directed else np.ones((len(edges), 1))
-    if contrast:
-        differences = np.square(features[edges[:, 0]] - features[edges[:, 1]]).sum(axis=1)
-        mean = differences.mean() if len(edges) else 0.0
-        likeness = np.exp(-0.5 * differences / mean) if mean > 0.0 else np.ones(len(edges))
-        of_edges = np.hstack([of_edges, of_edges * likeness[:, None]])
-    return features, edges, of_edges, x.shape[:2]
-
-
-def _edges_to(shape: tuple[int, int], down: int, right: int) -> np.ndarray:
-    """Return the edges from every pixel to the one so many rows below and columns to the right, where there is one."""
-    places = np.arange(shape[0] * shape[1]).reshape(shape)
-    start = places[: shape[0] - down, max(-right, 0) : shape[1] - max(right, 0)]
-    end = places[down:, max(right, 0) : shape[1] - max(-right, 0)]
-    return np.column_stack([start.ravel(), end.ravel()])
-
-
-def _array(labels) -> np.ndarray:
-    """Return the labels of a graph as an array that has them unchanged, masked entries too."""
-    if np.ma.is_masked(labels):
-        return labels
-    return np.asarray(labels, dtype=object if isinstance(labels, list | tuple) else None)
-
-
-def _labels(y, graphs: list[tuple], ignore_label=None) -> list[list]:
-    """Return the labels of the nodes of every graph; where ``ignore_label`` is not None, those are None instead."""
-    y = as_list("y", y, "arrays of labels, one per example")
-    if len(y) != len(graphs):
-        raise ParameterError(f"X and y must have the same length, got {len(graphs)} and {len(y)}")
-    arrays = [_array(labels) for labels in y]
-    for i, (array, (*_, shape)) in enumerate(zip(arrays, graphs)):
-        if array.shape != shape:
-            raise ParameterError(f"y[{i}] must have shape {shape} like X[{i}], got {array.shape}")
-    found = [list(array.ravel()) if np.ma.is_masked(array) else names_of(array.ravel()) for array in arrays]
-    for i, (labels, array) in enumerate(zip(found, arrays)):
-        places = range(len(labels))
-        if ignore_label is not None:
-            places = [v for v, label in enumerate(labels) if not (label is None or label == ignore_label)]
-            known = set(places)
-            found[i] = [label if v in known else None for v, label in enumerate(labels)]
-
-        def place(k, i=i, shape=array.shape, places=places):
-            return f"y[{i}][{', '.join(map(str, np.unravel_index(places[k], shape)))}]"
-
-        check_known([labels[v] for v in places], place, "this example")
-    return found
-
-
-def _node_weights(sample_weight) -> list[np.ndarray] | None:
-    """Return weights of nodes, a flat array per graph, or None if these are weights of graphs."""
-    if not isinstance(sample_weight, list | tuple) or not any(np.ndim(weights) for weights in sample_weight):
-        return None
-    found = [as_floats(f"sample_weight[{i}]", weights, "hold numbers").ravel() for i, weights in enumerate(sample_weight)]
-    if any((weights < 0).any() for weights in found):
-        raise ParameterError(f"sample_weight must be >= 0, got {min(weights.min(initial=0.0) for weights in found):g}")
-    return found
-
-
-def _check_sizes(of_nodes: list[np.ndarray] | None, labels: list[list]) -> None:
-    """Refuse weights of nodes that are not as many as the labels of every graph."""
-    if of_nodes is not None and [len(weights) for weights in of_nodes] != [len(of_one) for of_one in labels]:
-        raise ParameterError("sample_weight must hold a number per graph, or an array like y[i] per graph")
-
-
-def _induced(name: str, graph: tuple, kept: np.ndarray) -> tuple:
-    """Return the graph of some nodes, with the edges among them."""
-    features, edges, of_edges, shape = graph
-    if not kept.any():
-        raise ParameterError(f"{name} must have a label, got ignore_label everywhere; leave this example out")
-    edges = check_edges("edges", edges, len(kept))
-    among, numbers = kept[edges].all(axis=1), np.cumsum(kept) - 1
-    return features[kept], numbers[edges[among]], of_edges[among], shape

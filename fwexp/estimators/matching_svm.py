@@ -1,6 +1,5 @@
 """Matchings: which rows and columns belong together, trained to a certified gap."""
 
-from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
 from fwexp.errors import ParameterError
+from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.example_weights import check_weights, counted
 from fwexp.estimators.learned_values import is_size
@@ -26,9 +26,39 @@ class MatchingSVM(PartsScore, CertifiedSVM):
 
     Parameters
     ----------
-    precision_cost, recall_cost : float
+    lam : float or "1/n", default 0.01
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
+        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
+        say.
+    C : float, optional
+        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
+    precision_cost, recall_cost : float, default 1.0 and 3.0
         Costs of a predicted link that is not true, and of a true link that is not predicted. A larger ``recall_cost`` makes the
         model predict more links.
+    solver : str, default "auto"
+        A solver or method of `fwexp.solve`, except those with kernels.
+    iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
+        Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
+    tol : float, default 0.01
+        Certified gap at which training stops, in units of the objective: losses per example, or per position with
+        ``loss="errors"``. Smaller values take longer.
+    max_passes : float, default 50
+        Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
+    nonnegative : mask, slice or int array, optional
+        Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
+    warm_start : bool, default False
+        Whether `fit` starts from the result of the previous `fit`, at any lam. For the same data, which are kept for this purpose,
+        it continues from the dual variables. For other data, and after loading, it starts near the weights of the features and
+        labels with the same names. Either way the certificate is about the data of this call. If the solver or the form of the
+        data does not allow it, `fit` starts from zero with a warning.
+    n_jobs : int, optional
+        Threads that call the oracles of several examples at once, as joblib counts them; by default one per processor. It does
+        not change what is learned.
+    random_state : int, RandomState or None, default 0
+        Seed of the random choices; None draws a new seed for each call.
+    verbose : int, default 0
+        If positive, show progress on standard error, and a line while kernels are compiled (about 15 s, once per machine and
+        version).
 
     Attributes
     ----------
@@ -36,6 +66,16 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         Weights of the features of links.
     n_features_in_ : int
         p, the number of features of a link.
+    dual_gap_ : float
+        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
+    n_passes_ : float
+        Oracle calls divided by n.
+    status_ : str
+        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
+    trace_ : DataFrame
+        The log of training.
+    result_ : Result
+        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 
     See Also
     --------
@@ -57,12 +97,36 @@ class MatchingSVM(PartsScore, CertifiedSVM):
     [[0, 0], [1, 2]]
     """
 
-    lam: Lam = field(default=0.01, kw_only=False)
-    C: float | None = None
-    precision_cost: float = 1.0
-    recall_cost: float = 3.0
-    nonnegative: Weights | None = None
-    warm_start: bool = False
+    def __init__(
+        self,
+        lam: Lam = 0.01,
+        *,
+        C: float | None = None,
+        precision_cost: float = 1.0,
+        recall_cost: float = 3.0,
+        solver: str = "auto",
+        iterate: AnyIterate = None,
+        tol: float = 0.01,
+        max_passes: float = 50,
+        nonnegative: Weights | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.C = C
+        self.precision_cost = precision_cost
+        self.recall_cost = recall_cost
+        self.solver = solver
+        self.iterate = iterate
+        self.tol = tol
+        self.max_passes = max_passes
+        self.nonnegative = nonnegative
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def predict(self, X: Any) -> list[Any]:
         """Return the best matchings.

@@ -1,12 +1,12 @@
 """Classification with probabilities: multinomial logistic regression, which is trained to a certified gap."""
 
-from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.multiclass_model import MulticlassModel
-from fwexp.types import Lam
+from fwexp.types import Lam, Weights
 
 
 class MulticlassLogistic(MulticlassModel):
@@ -16,8 +16,40 @@ class MulticlassLogistic(MulticlassModel):
 
     Parameters
     ----------
-    solver : str
+    lam : float or "1/n", default "1/n"
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
+        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
+        say.
+    C : float, optional
+        Strength of the losses, > 0. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``. For two classes it is half
+        of the C of tools that have one vector of weights, such as scikit-learn's ``LogisticRegression`` and ``SVC``.
+    solver : str, default "auto"
         A solver of `fwexp.solve` for the log-loss: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
+    fit_intercept, min_count, class_weight, iterate, tol, max_passes, nonnegative, warm_start, n_jobs, random_state, verbose
+        The same as for `MulticlassSVM`.
+
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+        The classes.
+    coef_ : ndarray (K, p)
+        Weights of the classes; for two classes (1, p), the weights of the second minus the weights of the first.
+    intercept_ : ndarray (K,) or (1,)
+        Weights of the constant feature, in the same form.
+    n_features_in_ : int
+        p, the number of features.
+    feature_names_in_ : ndarray (p,)
+        Their names, where X has names.
+    dual_gap_ : float
+        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
+    n_passes_ : float
+        Oracle calls divided by n.
+    status_ : str
+        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
+    trace_ : DataFrame
+        The log of training.
+    result_ : Result
+        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 
     See Also
     --------
@@ -48,7 +80,38 @@ class MulticlassLogistic(MulticlassModel):
     array([[0.8, 0.2]])
     """
 
-    lam: Lam = field(default="1/n", kw_only=False)
+    def __init__(
+        self,
+        lam: Lam = "1/n",
+        *,
+        C: float | None = None,
+        fit_intercept: bool = True,
+        min_count: int = 1,
+        class_weight: Any = None,
+        solver: str = "auto",
+        iterate: AnyIterate = None,
+        tol: float = 0.01,
+        max_passes: float = 50,
+        nonnegative: Weights | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.min_count = min_count
+        self.class_weight = class_weight
+        self.solver = solver
+        self.iterate = iterate
+        self.tol = tol
+        self.max_passes = max_passes
+        self.nonnegative = nonnegative
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     _objective = "log"
 

