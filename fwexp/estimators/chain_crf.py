@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.base_classes import AnyIterate
+from fwexp.estimators.chain_encoding import ChainEncoding
 from fwexp.estimators.chain_training import ChainTagger
 from fwexp.estimators.decoding import EXCLUDED, FREE, check_found, marginals
 from fwexp.estimators.labels import as_sequences, names_of, numbers_of
@@ -18,6 +19,21 @@ from fwexp.problems.arrays import as_list
 from fwexp.types import ArrayLike, Lam, Weights
 
 OBJECTIVES = ("log", "softmax_margin")
+
+
+class CRFEncoding(ChainEncoding):
+    """Sequences whose loss has no costs of positions if the objective is the log-likelihood."""
+
+    def _from_arrays(self, rows, labels, ptr, sample_weight=None, z=None):
+        if self.params.objective == "log":
+            given = {"costs": self.params.costs, "class_weight": self.params.class_weight}
+            given["sample_weight"] = sample_weight if isinstance(sample_weight, list) else None  # of positions
+            for name, value in given.items():
+                if value is not None:
+                    accepted = "one number per sequence" if name == "sample_weight" else "None"
+                    reason = 'which has no losses of positions; objective="softmax_margin" has'
+                    raise ParameterError(f'{name} must be {accepted} with objective="log", {reason}, got {shown(value)}')
+        return super()._from_arrays(rows, labels, ptr, sample_weight, z)
 
 
 class ChainCRF(ChainTagger):
@@ -160,6 +176,7 @@ class ChainCRF(ChainTagger):
 
     loss = "errors"
     averages = False
+    _Encoding = CRFEncoding
 
     def predict_proba(self, X: Any, *, partial: Any = None) -> list[np.ndarray]:
         """Return the probabilities of all labels at every position.
@@ -177,7 +194,7 @@ class ChainCRF(ChainTagger):
             In the order of ``classes_``; every row sums to 1.
         """
         check_is_fitted(self)
-        found, ptr, log_z = self._marginals(self._features(X), partial)
+        found, ptr, log_z = self._marginals(self.encoding_.features(X), partial)
         check_found(ptr, np.repeat(log_z < EXCLUDED, np.diff(ptr)))
         return [found[start:end] for start, end in pairwise(ptr.tolist())]
 
@@ -213,7 +230,7 @@ class ChainCRF(ChainTagger):
             One value per sequence; -inf if a labeling is forbidden or contains a label that `fit` has not seen.
         """
         check_is_fitted(self)
-        X = self._features(X)
+        X = self.encoding_.features(X)
         _, ptr, log_z = self._marginals(X, None)
         y = as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr))
         numbers = [numbers_of(labels, self.classes_) for labels in y]
@@ -231,19 +248,8 @@ class ChainCRF(ChainTagger):
             return np.zeros((0, K)), np.zeros(1, dtype=np.int64), np.zeros(0)
         x, ptr = vectorizer.encode(X)
         z = transition_inputs.encode(self.edge_vectorizer_, X.edges, ptr)
-        found, log_z = marginals(x, ptr, weights, K, FREE if partial is None else self._given(partial, ptr), z)
+        found, log_z = marginals(x, ptr, weights, K, FREE if partial is None else self.encoding_.given(partial, ptr), z)
         return found, ptr, log_z
-
-    def _from_arrays(self, rows, labels, ptr, sample_weight=None, z=None):
-        if self._used.objective == "log":
-            given = {"costs": self._used.costs, "class_weight": self._used.class_weight}
-            given["sample_weight"] = sample_weight if isinstance(sample_weight, list) else None  # of positions
-            for name, value in given.items():
-                if value is not None:
-                    accepted = "one number per sequence" if name == "sample_weight" else "None"
-                    reason = 'which has no losses of positions; objective="softmax_margin" has'
-                    raise ParameterError(f'{name} must be {accepted} with objective="log", {reason}, got {shown(value)}')
-        return super()._from_arrays(rows, labels, ptr, sample_weight, z)
 
     @property
     def _objective(self) -> str:

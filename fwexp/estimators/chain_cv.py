@@ -18,13 +18,13 @@ from fwexp.driver.clock import interrupted_by, on_interrupt
 from fwexp.errors import ParameterError, shown, warn
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.base_classes import AnyIterate
-from fwexp.estimators.chain_model import ChainModel, classes_in
+from fwexp.estimators.certified_fit import as_seed, certified_fit, positions_per_example, solve
+from fwexp.estimators.chain_encoding import ChainEncoding, classes_in
+from fwexp.estimators.chain_model import ChainModel
 from fwexp.estimators.decoding import check_found, decode, padded_weights
-from fwexp.estimators.estimator import as_seed, positions_per_example
-from fwexp.estimators.example_weights import weighted
+from fwexp.estimators.encoding import are_names
+from fwexp.estimators.example_weights import at_positions, some, weighted
 from fwexp.estimators.labels import labels_of, names_of, numbers_of
-from fwexp.estimators.learned_values import are_names
-from fwexp.estimators.sequence_weights import at_positions, weights_at
 from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.options import check_integer, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats
@@ -34,6 +34,37 @@ from fwexp.types import ArrayLike, Loss, Weights
 
 ROUNDING = 1e-12  # of mean scores, relative to the largest score
 START_GAP = 0.02  # of the weights 0 at the largest lam
+
+
+class SearchEncoding(ChainEncoding):
+    """An encoding with the results of a search for lam."""
+
+    schema: ClassVar = ChainEncoding.schema | {"columns": are_names, "values": lambda value: isinstance(value, list)}
+
+    def note(self, lams: np.ndarray, scores: np.ndarray, gaps: np.ndarray) -> None:
+        """Set the scores and gaps of every lam, from a row per fold, and choose one."""
+        mean, ranks = scores.mean(axis=0), _ranks(scores)
+        with np.errstate(invalid="ignore"):
+            deviations = scores.std(axis=0)  # NaN with infinite scores
+        splits = {f"split{k}_test_score": of_fold for k, of_fold in enumerate(scores)}
+        summary = {"mean_test_score": mean, "std_test_score": deviations, "rank_test_score": ranks}
+        self.cv_results_ = {"param_lam": lams} | splits | summary | {"gap": gaps.max(axis=0)}
+        best = ranks.argmin()  # the largest lam among equals
+        if np.isnan(mean[best]):
+            raise ParameterError(f"scoring must return a number in all folds at some lam, got NaN at each of {len(lams)}")
+        self.lam_, self.best_score_ = float(lams[best]), float(mean[best])
+
+    def learned(self):
+        found = {name: values.tolist() for name, values in self.cv_results_.items()}
+        return super().learned() | {"columns": list(found), "values": list(found.values())}
+
+    def restore(self, w, columns, values, **learned):
+        super().restore(w, **learned)
+        self.cv_results_ = {name: np.array(numbers) for name, numbers in zip(columns, values, strict=True)}
+        lams, best = self.cv_results_["param_lam"], self.cv_results_["rank_test_score"].argmin()
+        if {found.shape for found in self.cv_results_.values()} != {lams.shape}:
+            raise ValueError("the columns of cv_results_ have several lengths")
+        self.lam_, self.best_score_ = float(lams[best]), float(self.cv_results_["mean_test_score"][best])
 
 
 class ChainSVMCV(ChainModel):
@@ -168,6 +199,8 @@ class ChainSVMCV(ChainModel):
         self.random_state = random_state
         self.verbose = verbose
 
+    _Encoding = SearchEncoding
+
     @on_interrupt("raise")
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Choose lam by cross-validation, then train on all sequences with it.
@@ -182,13 +215,8 @@ class ChainSVMCV(ChainModel):
         self
             The fitted estimator.
         """
-        with self._training():
-            self._choose(X, y, sample_weight)
-        return self
-
-    def _choose(self, X, y, sample_weight) -> None:
-        """Choose lam, and train with it."""
-        X, y, weights, full = self._examples(X, y, sample_weight)
+        encoding = self._Encoding(self)
+        X, y, weights, full = encoding.examples(X, y, sample_weight)
         scorer, classes = self._scorer(weights), classes_in(X, y)  # Parameters may name labels that a fold lacks.
         lowest, place = self._lowest(), np.cumsum(full) - 1
         # Indices of the user count all sequences; a number of folds divides those whose weight is not 0.
@@ -201,7 +229,7 @@ class ChainSVMCV(ChainModel):
             left_out = "; sequences of weight 0 are left out" if isinstance(weights, np.ndarray) else ""
             got = f"got a part without one{left_out}"
             raise ParameterError(f"cv must leave a sequence with a position in every part of a split, {got}")
-        folds = [(X.at(part), [y[i] for i in part], weights_at(weights, part)) for part in parts]
+        folds = [(X.at(part), some(y, part), some(weights, part)) for part in parts]
         workers = Parallel(n_jobs=self.n_jobs, prefer="threads")  # kernels hold no lock
         learned = workers(delayed(self._learn_fold)(*train, classes) for train in folds[::2])
         lams = self._values(lowest, [problem for _, problem in learned])
@@ -210,14 +238,14 @@ class ChainSVMCV(ChainModel):
             found = workers(delayed(_scores)(over, *fold, *test, lams, scorer) for fold, test in zip(learned, folds[1::2]))
         finally:
             over.set()  # threads, which do not hear of Ctrl-C, go no further
-        self._note(lams, *map(np.array, zip(*found)))
-        far = self.cv_results_["gap"] > self.tol
+        encoding.note(lams, *map(np.array, zip(*found)))
+        far = encoding.cv_results_["gap"] > self.tol
         if far.any():
             message = f"training in the folds stopped after max_passes={self.max_passes:g} with gaps > tol={self.tol:g} at "
             message += f'{far.sum()} of {len(lams)} values of lam, up to lam={lams[far].max():.2g}; see cv_results_["gap"]'
             warn(message, ConvergenceWarning)
-        problem, weights = self._learn_from(X, y, weights)
-        self._train(problem, weights, lam=self.lam_)
+        problem, weights = encoding.learn_from(X, y, weights)
+        return self._fitted(encoding, certified_fit(self, encoding, problem, weights, lam=encoding.lam_))
 
     def _scorer(self, weights) -> Callable | None:
         """Return the scorer of scikit-learn if ``scoring`` is its name."""
@@ -257,35 +285,8 @@ class ChainSVMCV(ChainModel):
         if self.n_jobs is not None:
             own["n_jobs"] = 1  # The threads of the folds are all that there are.
         tagger = type(self)(**self.get_params(deep=False) | own)
-        problem, weights = tagger._learn_from(X, y, weights, classes)
-        return tagger, weighted(problem, weights)
-
-    def _note(self, lams: np.ndarray, scores: np.ndarray, gaps: np.ndarray) -> None:
-        """Set the scores and gaps of every lam, from a row per fold, and choose one."""
-        mean, ranks = scores.mean(axis=0), _ranks(scores)
-        with np.errstate(invalid="ignore"):
-            deviations = scores.std(axis=0)  # NaN with infinite scores
-        splits = {f"split{k}_test_score": of_fold for k, of_fold in enumerate(scores)}
-        summary = {"mean_test_score": mean, "std_test_score": deviations, "rank_test_score": ranks}
-        self.cv_results_ = {"param_lam": lams} | splits | summary | {"gap": gaps.max(axis=0)}
-        best = ranks.argmin()  # the largest lam among equals
-        if np.isnan(mean[best]):
-            raise ParameterError(f"scoring must return a number in all folds at some lam, got NaN at each of {len(lams)}")
-        self.lam_, self.best_score_ = float(lams[best]), float(mean[best])
-
-    def _learned(self):
-        found = {name: values.tolist() for name, values in self.cv_results_.items()}
-        return super()._learned() | {"columns": list(found), "values": list(found.values())}
-
-    _schema: ClassVar = ChainModel._schema | {"columns": are_names, "values": lambda value: isinstance(value, list)}
-
-    def _restore(self, columns, values, **learned):
-        super()._restore(**learned)
-        self.cv_results_ = {name: np.array(numbers) for name, numbers in zip(columns, values, strict=True)}
-        if {found.shape for found in self.cv_results_.values()} != {self.cv_results_["param_lam"].shape}:
-            raise ValueError("the columns of cv_results_ have several lengths")
-        best = self.cv_results_["rank_test_score"].argmin()
-        self.lam_, self.best_score_ = self.result_.lam, float(self.cv_results_["mean_test_score"][best])
+        tagger.encoding_ = self._Encoding(tagger)
+        return tagger, weighted(*tagger.encoding_.learn_from(X, y, weights, classes))
 
 
 def _ranks(scores: np.ndarray) -> np.ndarray:
@@ -301,7 +302,7 @@ def _scores(over: threading.Event, tagger, problem, X, y, weights, lams: np.ndar
     scores, gaps = [], []
     with interrupted_by(over.is_set):
         for lam in lams.tolist():
-            result = tagger._solve(problem, lam)
+            result = solve(tagger, problem, lam)
             scores.append(float(score(result)))
             gaps.append(result.gap)
             if over.is_set():
@@ -314,7 +315,7 @@ def _score_of_function(tagger, X, y) -> Callable:
     y = [[tagger.ignore_label if label is None else label for label in labels] for labels in y]
 
     def score(result):
-        tagger.result_ = result
+        tagger._fitted(tagger.encoding_, result)
         return tagger.scoring(tagger, X.given, y)
 
     return score
@@ -322,10 +323,11 @@ def _score_of_function(tagger, X, y) -> Callable:
 
 def _score_of_labels(tagger, X, y, weights, scorer) -> Callable:
     """Return the score of the labels in a part of the data, by a scorer or the share of correct ones, as a function of a result."""
-    rows, ptr = tagger.vectorizer_.transform(X)
-    x, z = as_features(rows, copy=False), transition_inputs.encode(tagger.edge_vectorizer_, X.edges, ptr)
-    labels, K = labels_of(y, ptr, tagger.ignore_label), len(tagger.classes_)
-    truth, forbidden = numbers_of(labels, tagger.classes_), forbidden_pairs(tagger.constraints, tagger.classes_)
+    encoding = tagger.encoding_
+    rows, ptr = encoding.vectorizer_.transform(X)
+    x, z = as_features(rows, copy=False), transition_inputs.encode(encoding.edge_vectorizer_, X.edges, ptr)
+    labels, K = labels_of(y, ptr, tagger.ignore_label), len(encoding.classes_)
+    truth, forbidden = numbers_of(labels, encoding.classes_), forbidden_pairs(tagger.constraints, encoding.classes_)
     counts = np.array([label is not None for label in labels], dtype=np.float64)
     if weights is not None:
         counts *= at_positions(weights, np.diff(ptr))
@@ -339,7 +341,7 @@ def _score_of_labels(tagger, X, y, weights, scorer) -> Callable:
         if scorer is None:
             return np.average(found == truth, weights=counts)
         check_found(ptr, found < 0)
-        return scorer(_Labels(tagger.classes_), found[counted], true, sample_weight=of_true)
+        return scorer(_Labels(encoding.classes_), found[counted], true, sample_weight=of_true)
 
     return score
 

@@ -221,6 +221,6 @@ class ChainSVM(ChainTagger):
         if result.structure.get("family") != "ChainProblem":
             raise ParameterError(f"the run must be one on chains, got {result.structure.get('family', 'one that does not say')}")
         self = cls(lam=result.lam, loss="share")
-        self._restore(np.arange(result.structure["num_states"]), None, result.structure["num_features"])
-        self.result_ = result
-        return self
+        encoding = cls._Encoding(self)
+        encoding.restore(result.w, np.arange(result.structure["num_states"]), None, result.structure["num_features"])
+        return self._fitted(encoding, result)

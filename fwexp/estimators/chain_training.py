@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.chain_model import ChainModel, classes_in
-from fwexp.estimators.estimator import as_seed
-from fwexp.estimators.example_weights import weighted
-from fwexp.estimators.sequence_weights import weights_at
+from fwexp.estimators.certified_fit import as_seed, certified_fit, chosen_iterate
+from fwexp.estimators.chain_encoding import classes_in
+from fwexp.estimators.chain_model import ChainModel
+from fwexp.estimators.example_weights import some, weighted
 from fwexp.options import check_flag, check_number
 from fwexp.types import ArrayLike
 
@@ -41,25 +41,23 @@ class ChainTagger(ChainModel):
         self
             The fitted estimator.
         """
-        with self._training():
-            more, before = {}, self._before()
-            X, y, sample_weight, _ = self._examples(X, y, sample_weight)
-            if check_flag("early_stopping", self.early_stopping):
-                left_out = self._validation(len(X))
-                kept = np.setdiff1d(np.arange(len(X)), left_out)
-                parts = [(X.at(part), [y[i] for i in part], weights_at(sample_weight, part)) for part in (kept, left_out)]
-                classes = classes_in(X, y)
-                if classes is not None and all(label is None for labels in parts[1][1] for label in labels):
-                    advice = "raise validation_fraction or change random_state"
-                    raise ParameterError(f"early_stopping must set aside a sequence with a label, got none; {advice}")
-                problem, weights = self._learn_from(*parts[0], classes)
-                iterate = self._iterate(problem)
-                logged = {"iterates": ["last" if iterate == "best" else iterate]}
-                more = {"test": weighted(*self._problem_from(*parts[1])), "callback": Patience(), **logged}
-            else:
-                problem, weights = self._learn_from(X, y, sample_weight)
-            self._train(problem, weights, before=before, **more)
-        return self
+        encoding, more = self._Encoding(self), {}
+        X, y, sample_weight, _ = encoding.examples(X, y, sample_weight)
+        if check_flag("early_stopping", self.early_stopping):
+            left_out = self._validation(len(X))
+            kept = np.setdiff1d(np.arange(len(X)), left_out)
+            parts = [(X.at(part), some(y, part), some(sample_weight, part)) for part in (kept, left_out)]
+            classes = classes_in(X, y)
+            if classes is not None and all(label is None for labels in parts[1][1] for label in labels):
+                advice = "raise validation_fraction or change random_state"
+                raise ParameterError(f"early_stopping must set aside a sequence with a label, got none; {advice}")
+            problem, weights = encoding.learn_from(*parts[0], classes)
+            iterate = chosen_iterate(self, problem)
+            logged = {"iterates": ["last" if iterate == "best" else iterate]}
+            more = {"test": weighted(*encoding.problem_from(*parts[1])), "callback": Patience(), **logged}
+        else:
+            problem, weights = encoding.learn_from(X, y, sample_weight)
+        return self._fitted(encoding, certified_fit(self, encoding, problem, weights, **more))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train on further labelled sequences, close to the weights that earlier calls have learned.
@@ -83,10 +81,6 @@ class ChainTagger(ChainModel):
         if check_flag("early_stopping", self.early_stopping):
             raise ParameterError("early_stopping must be False for partial_fit, got True")
         return self._fit_further(X, y, classes, sample_weight)
-
-    def _learn_further(self, X, y, classes, sample_weight):
-        X, y, sample_weight, _ = self._examples(X, y, sample_weight)
-        return self._learn_from(X, y, sample_weight, classes, extends="vectorizer_" in vars(self))
 
     def _validation(self, n: int) -> np.ndarray:
         """Return the sequences that are set aside."""

@@ -1,4 +1,6 @@
-"""Weights of examples, as ``sample_weight`` gives them."""
+"""Weights of examples or of their parts (positions, nodes), as ``sample_weight`` gives them."""
+
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,31 @@ def check_weights(weights, n: int) -> np.ndarray:
     return weights
 
 
+def part_weights(given: Any, lengths: np.ndarray) -> np.ndarray | list[np.ndarray] | None:
+    """Return weights of sequences, an array, or of their positions, an array per sequence; None if none are given.
+
+    Parameters
+    ----------
+    given : array or list
+        As the parameter ``sample_weight``.
+    lengths : int array (n,)
+        Of the sequences.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, list | tuple) or not given or any(np.ndim(weights) != 1 for weights in given):
+        return check_weights(given, len(lengths))
+    found = [as_floats(f"sample_weight[{i}]", weights, "hold a number per position") for i, weights in enumerate(given)]
+    if [len(weights) for weights in found] != lengths.tolist():
+        raise ParameterError("sample_weight must hold a number per sequence, or an array (T,) per sequence, like y")
+    return found
+
+
+def at_positions(weights, lengths: np.ndarray) -> np.ndarray:
+    """Return the weights of all positions, of checked weights of sequences or of their positions."""
+    return np.concatenate(weights) if isinstance(weights, list) else np.repeat(weights, lengths)
+
+
 def counted(weights: np.ndarray | None, *rows) -> tuple:
     """Return the weights that are not 0, and of each of ``rows`` those of the same examples: 0 leaves an example out."""
     if weights is None or weights.min(initial=1.0) > 0.0:
@@ -26,8 +53,10 @@ def counted(weights: np.ndarray | None, *rows) -> tuple:
     return weights[kept], *(some(of_one, kept) for of_one in rows)
 
 
-def some(values, indices: np.ndarray):
-    """Return the elements of an array, a matrix or a sequence at the indices, as one of its kind."""
+def some(values, indices: np.ndarray) -> Any:
+    """Return the elements of an array, a matrix or a sequence at the indices, as one of its kind; None of None."""
+    if values is None:
+        return None
     return values[indices] if hasattr(values, "shape") else [values[i] for i in indices]
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.learned_values import check_named
 from fwexp.options import check_integer
 from fwexp.problems.arrays import as_floats, as_list
 from fwexp.problems.chain import as_matrices
@@ -68,22 +67,22 @@ class Vectorizer:
         self.min_count, self.source, *learned = state
         self.restore(*learned)
 
-    def fit_transform(self, X, weights: np.ndarray | None = None):
+    def fit_transform(self, X, weights: np.ndarray | None = None, former: "Vectorizer | None" = None):
         """Learn the columns; return all rows as one matrix, and where sequences begin and end in it, (n + 1,).
 
-        A position counts for ``min_count`` as often as ``weights`` say, which are one per row.
+        A position counts for ``min_count`` as often as ``weights`` say, which are one per row. Columns of a ``former`` vectorizer
+        stay, and come first.
         """
         X = as_list("X", X, FORMS)
-        if by_name(X):
-            return self._learn(X, [], weights)
+        if former is not None and former.names is None:
+            self.restore(None, former.num_features)
+            return self.transform(X)
+        if former is not None or by_name(X):
+            return self._learn(X, former.names if former is not None else [], weights)
         rows, ptr = _stacked(X)
         _check_lengths(ptr)
         self.restore(None, rows.shape[1])
         return rows, ptr
-
-    def extend_transform(self, X, weights: np.ndarray | None = None):
-        """Fit and transform, but keep the known columns, which come first."""
-        return self.transform(X) if self.names is None else self._learn(as_list("X", X, FORMS), self.names, weights)
 
     def _learn(self, X: list, known: list[str], weights: np.ndarray | None):
         tables = _Learning(known)
@@ -130,6 +129,12 @@ class Vectorizer:
                 f"{self.source} must have {self.num_features} features per position, as in fit, got {rows.shape[1]}"
             )
         return rows, ptr
+
+
+def check_named(names, num_features: int) -> None:
+    """Reject names that are not as many as the features."""
+    if names is not None and len(names) != num_features:
+        raise ValueError(f"{len(names)} names are those of {num_features} features")
 
 
 def by_name(X: list) -> bool:

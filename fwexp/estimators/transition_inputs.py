@@ -103,17 +103,18 @@ def _of_position(position, wanted: frozenset):
     return [text for text in texts if isinstance(text, str) and (text in wanted or text.partition("=")[0] in wanted)]
 
 
-def learn(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, extends: bool, weights: np.ndarray | None = None):
+def learn(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, weights: np.ndarray | None, former: Vectorizer | None):
     """Learn the columns; return a row for every position, 0 for the first ones. Sequences begin and end at ``ptr``.
 
-    Positions count for ``min_count`` as often as ``weights`` say, (positions,).
+    Positions count for ``min_count`` as often as ``weights`` say, (positions,). Columns of a ``former`` vectorizer stay.
     """
-    are_columns = any(hasattr(x, "shape") for x in edges)
-    if not extends and not are_columns:
+    if former is not None:
+        vectorizer.restore(former.names, former.num_features)
+    elif not any(hasattr(x, "shape") for x in edges):
         vectorizer.restore([], 0)  # Names are expected, though there may be none.
-    transform = vectorizer.fit_transform if are_columns and not extends else vectorizer.extend_transform
+        former = vectorizer
     of_rows = None if weights is None else weights[_follows(ptr)]
-    return _rows(vectorizer, edges, ptr, lambda several: transform(several, of_rows))
+    return _rows(vectorizer, edges, ptr, lambda several: vectorizer.fit_transform(several, of_rows, former))
 
 
 def encode(vectorizer: Vectorizer | None, edges: list | None, ptr: np.ndarray) -> Edges:

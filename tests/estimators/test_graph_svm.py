@@ -10,6 +10,7 @@ from sklearn.model_selection import cross_val_score
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import GraphSVM
+from fwexp.estimators.graph_svm import GraphEncoding
 
 pytestmark = pytest.mark.usefixtures("plain_python")
 
@@ -237,9 +238,9 @@ def test_weighted_fits_are_warm_starts(pairwise):
 
 def graph_of(image, **parameters):
     """Return the graph that training makes of an image."""
-    model = GraphSVM(**parameters)
-    model._pairwise = model.pairwise
-    (graph,) = model._graphs([image])
+    encoding = GraphEncoding(GraphSVM(**parameters))
+    encoding.pairwise = encoding.params.pairwise
+    (graph,) = encoding.graphs([image])
     return graph
 
 
@@ -329,7 +330,7 @@ def test_errors_cost_more_at_nodes_that_weigh_more(pairwise):
     weights = [rng.random((2, 3)), rng.random((3, 1))]
     options = {"lam": 0.1, "pairwise": pairwise, "ignore_label": 255, "tol": 0.05}
     model = GraphSVM(**options, class_weight={1: 2.0}).fit(X, y, sample_weight=weights)
-    problem = model._learn(X, y, [of_one.ravel() for of_one in weights])[0]
+    problem = GraphEncoding(model).learn(X, y, [of_one.ravel() for of_one in weights])[0]
     costs = weights[0].ravel() * np.where(y[0].ravel() == 1, 2.0, 1.0)
     assert fwexp.loss(problem, 0, 1 - y[0].ravel()) == pytest.approx(costs.sum())
     assert fwexp.loss(model.to_problem(X, y, weights), 0, 1 - y[0].ravel()) == pytest.approx(costs.sum())

@@ -118,7 +118,7 @@ def test_wrong_calls_change_nothing():
     ):
         with pytest.raises(ValueError, match=message):
             ChainSVM(**CLOSE).fit(WORDS, TAGS).set_params(**parameters).partial_fit(WORDS, TAGS)
-    with pytest.raises(ParameterError, match="classes must hold at least two classes, got one: 'apple'"):
+    with pytest.raises(ParameterError, match="classes must hold at least two classes, got one class: 'apple'"):
         MulticlassSVM().partial_fit(ROWS[:1], COLOURS[:1], ["apple"])
 
 

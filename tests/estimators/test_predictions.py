@@ -34,11 +34,12 @@ def trained(request):
 
 
 def state(model) -> dict:
-    """Return the attributes of an estimator, tables included."""
+    """Return the attributes of an estimator and its encoding, tables included."""
+    known = vars(model) | {f"encoding {name}": value for name, value in vars(model.encoding_).items()}
     tables = [dict(one._tables) for one in vars(model).values() if hasattr(one, "_tables")]
     tables += [dict(one._tables.vectors) for one in vars(model).values() if hasattr(one, "_tables")]
-    tables += [dict(one._tables) for one in vars(model).get("_decoder", ()) if hasattr(one, "_tables")]
-    return {name: id(value) for name, value in vars(model).items()} | {"tables": tables}
+    tables += [dict(one._tables) for one in (model._decoder or ()) if hasattr(one, "_tables")]
+    return {name: id(value) for name, value in known.items()} | {"tables": tables}
 
 
 def test_threads_predict_right_from_the_first_call_on(trained, tmp_path):

@@ -18,7 +18,7 @@ from fwexp.estimators import (
     MultiLabelSVM,
     StructuredSVM,
 )
-from fwexp.estimators.estimator import positions_per_example
+from fwexp.estimators.certified_fit import positions_per_example
 from tests.estimators.models import Sequences
 
 pytestmark = pytest.mark.usefixtures("plain_python")
@@ -101,7 +101,7 @@ def fitted(model, X, y, sample_weight=None):
 
 def learned(model) -> dict:
     """Return all that a model has learned but its weights."""
-    return {name: value for name, value in model._learned().items() if name != "class_weight"}
+    return {name: value for name, value in model.encoding_.learned().items() if name != "class_weight"}
 
 
 def primal(model, X, y, sample_weight, w) -> float:
@@ -128,7 +128,7 @@ def test_weights_stand_for_repetitions(name, seed, weights, scale):
         assert one == other
         return
     np.testing.assert_equal(learned(one), learned(other))
-    found = [model._learned().get("class_weight") for model in (one, other)]
+    found = [model.encoding_.learned().get("class_weight") for model in (one, other)]
     np.testing.assert_allclose(*[np.ones(1) if of_one is None else of_one for of_one in found], rtol=1e-12)
     lam = one.result_.lam
     assert lam == pytest.approx(other.result_.lam, rel=1e-12)
@@ -154,7 +154,7 @@ def test_weight_0_leaves_an_example_out(name):
     if isinstance(other, str):
         assert one == other
         return
-    np.testing.assert_equal(one._learned(), other._learned())
+    np.testing.assert_equal(one.encoding_.learned(), other.encoding_.learned())
     np.testing.assert_array_equal(one.result_.w, other.result_.w)
     assert one.dual_gap_ == other.dual_gap_
 

@@ -9,8 +9,8 @@ import pytest
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV
-from fwexp.estimators.estimator import positions_per_example
-from fwexp.estimators.sequence_weights import labelled_runs
+from fwexp.estimators.certified_fit import positions_per_example
+from fwexp.estimators.chain_encoding import labelled_runs
 from fwexp.estimators.tag_schemes import forbidden_pairs
 
 pytestmark = pytest.mark.usefixtures("plain_python")

@@ -49,7 +49,7 @@ def score(model, form, i, y):
     """Return the score of a labeling, from the weights by name."""
     place = {label: k for k, label in enumerate(model.classes_.tolist())}
     numbers = [place[label] for label in y]
-    rows = model.vectorizer_.transform(model._features([FORMS[form][0][i]]))[0]
+    rows = model.vectorizer_.transform(model.encoding_.features([FORMS[form][0][i]]))[0]
     total = sum(float((rows[[t]] @ model.coef_[k])[0]) for t, k in enumerate(numbers))
     total += model.start_[numbers[0]] + model.end_[numbers[-1]] + sum(model.transitions_[pair] for pair in pairwise(numbers))
     weights = model.feature_transitions_

@@ -11,6 +11,8 @@ from sklearn.model_selection import KFold
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV, GraphSVM, MulticlassSVM, MultiLabelSVM
+from fwexp.estimators.certified_fit import chosen_iterate, solve
+from fwexp.estimators.chain_encoding import ChainEncoding
 
 pytestmark = pytest.mark.usefixtures("plain_python")
 
@@ -152,7 +154,7 @@ def test_averages_are_the_default_where_there_are_positions_and_averages(case):
     cls, X, y, _ = case
     assert cls(lam=0.05).fit(X, y).result_.iterate == "wavg"
     assert cls(lam=0.05, solver="one_slack", tol=0.1).fit(X, y).result_.iterate != "wavg"
-    assert MulticlassSVM(solver="bcfw", max_passes=1, tol=1).fit(np.eye(3), [0, 1, 1])._iterate(None) == "best"
+    assert chosen_iterate(MulticlassSVM(solver="bcfw"), None) == "best"
     assert MulticlassSVM(iterate="last").fit(np.eye(3), [0, 1, 1]).result_.iterate == "last"
 
 
@@ -220,7 +222,7 @@ def test_c2_of_crfsuite_is_half_of_lam_times_the_positions(K, tmp_path):
 def test_rows_in_the_callback_and_the_result_are_in_the_same_units():
     """Every value follows from the scale that the run knows, so that each gap is a primal minus a dual objective, to the bit."""
     rows, model = [], ChainSVM(lam=0.05, max_passes=3, iterate="last")
-    result = model._solve(model._learn(ROWS, LABELS, None)[0], 0.05, callback=rows.append)
+    result = solve(model, ChainEncoding(model).learn(ROWS, LABELS)[0], 0.05, callback=rows.append)
     assert result.gap == result.primal - result.dual
     for name in ("primal", "dual", "gap"):
         np.testing.assert_array_equal([row[name] for row in rows], result.trace[name])

@@ -52,7 +52,7 @@ def test_weights_are_read_only(model, X, y, tmp_path):
         np.testing.assert_array_equal(one.result_.w, fitted.result_.w)
     if "warm_start" in fitted.get_params():  # which the weights are not the start of
         fitted.set_params(warm_start=True, lam=0.2)
-        goes_by_names = fitted._names() is not None
+        goes_by_names = fitted.encoding_.names() is not None
         with nullcontext() if goes_by_names else pytest.warns(UserWarning, match="starts from zero"):
             first = fitted.fit(X, y).dual_gap_
         assert fitted.fit(X, y).dual_gap_ <= max(first, 1e-2) or np.isnan(first)

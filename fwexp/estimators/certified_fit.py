@@ -1,0 +1,184 @@
+"""Training to a certified result: starts, iterates, Ctrl-C, and warnings about what was not reached."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from types import FrameType
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from fwexp.driver.clock import on_interrupt
+from fwexp.driver.settings import check_gap_tol
+from fwexp.errors import ParameterError, WarmStartError, shown, warn
+from fwexp.estimators.encoding import Encoding, carried
+from fwexp.estimators.example_weights import weighted
+from fwexp.options import check_positive, is_integer, plain
+from fwexp.problems.protocol import costly_oracle, counted_positions, exact_oracle, original
+from fwexp.problems.weighted import total_weight
+from fwexp.solvers import check_options, get_method
+from fwexp.tasks.result import Result
+from fwexp.tasks.train import train
+from fwexp.tasks.training_settings import Settings
+
+UNCERTIFIED = (
+    "the oracle is not exact and may miss the best labeling: nothing is certified, and dual_gap_ is NaN; "
+    "check the model by its score on validation data"
+)
+CALLERS = ("sklearn.base", "sklearn.pipeline")  # modules of scikit-learn that keep an interrupted estimator
+LARGE_FEATURE = 100.0  # in absolute value
+LARGE_GAP_FACTOR = 10.0  # times tol: a gap at which more passes are not the remedy
+
+
+def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *, lam=None, origin=None, **more) -> Result:
+    """Return the result of training on the problem of an encoding, at lam if it is not the parameter.
+
+    With ``warm_start``, training starts from the last one; with ``origin``, it regularises the distance to these weights. ``more``
+    goes to `fwexp.solve`.
+    """
+    problem = weighted(problem, sample_weight)
+    if lam is None:
+        size = total_weight(problem) * positions_per_example(problem)
+        lam = estimator.lam if estimator.C is None else 1.0 / (check_positive("C", estimator.C) * size)
+    is_warm = estimator.warm_start and origin is None and "result_" in vars(estimator)
+    reason = "the data or their weights are not those of the last one"
+    if is_warm and estimator.encoding_.names() is not None:
+        reason = "no feature or label has a weight of the last one"
+    elif is_warm and estimator.result_.state is None:
+        reason = "the last one was loaded or copied, or had warm_start=False, and its dual variables are not kept"
+    starts = [*_warm_starts(estimator, encoding, problem)] if is_warm else []
+    for start in [*starts, {"problem": problem, "origin": origin}]:
+        if is_warm and "origin" in start:
+            warn(f"warm_start: this fit starts from zero, because {reason}", UserWarning)
+        try:
+            with on_interrupt("raise") if _keeps_signals() else nullcontext():
+                result = solve(estimator, lam=lam, **start, **more)
+            break
+        except WarmStartError as error:
+            reason = error
+    if not exact_oracle(problem):
+        warn(UNCERTIFIED, ConvergenceWarning)
+    elif result.status == "diverged" or (result.status in ("max_passes", "stalled") and result.gap > estimator.tol):
+        warn(_not_converged(estimator, result, largest_feature(problem)), ConvergenceWarning)
+    if not estimator.warm_start:
+        result.state = None  # which holds the training data
+    return result
+
+
+def _warm_starts(estimator, encoding: Encoding, problem) -> Iterator[dict]:
+    """Yield the arguments of the starts from the last training that may be possible, the best first."""
+    former, state, names = estimator.encoding_.names(), estimator.result_.state, encoding.names()
+    if state is not None and _same(state.user_problem, problem):
+        yield {"problem": state.user_problem, "warm_start": estimator.result_}
+    if names is not None and former is not None:
+        near = carried(estimator.result_.w, former, names)
+        if near.any():
+            yield {"problem": problem, "near": near}
+
+
+def solve(estimator, problem, lam, **more) -> Result:
+    """Return the result of a run; lam, tol and the objective count positions where `fwexp.solve` counts examples."""
+    if get_method(estimator.solver, {})[0].refers_to_inputs:
+        raise ParameterError(f"solver must be one whose weights are of features, got {estimator.solver!r}")
+    return train(
+        Settings(
+            problem=problem,
+            solver=estimator.solver,
+            lam=lam,
+            objective=estimator._objective,
+            objective_scale=positions_per_example(problem),
+            max_passes=estimator.max_passes,
+            gap_tol=check_gap_tol("tol", estimator.tol),
+            seed=as_seed(estimator.random_state),
+            iterate=chosen_iterate(estimator, problem),
+            verbose=is_verbose(estimator.verbose),
+            n_jobs=estimator.n_jobs,
+            **more,
+        )
+    )
+
+
+def chosen_iterate(estimator, problem) -> str:
+    """Return the iterate that has the weights after training on a problem."""
+    if estimator.iterate is not None:
+        return estimator.iterate
+    method, options = get_method(estimator.solver, {})
+    options = check_options(method, options)
+    if not estimator.averages or costly_oracle(problem) or "wavg" not in method.available_iterates(options):
+        return "best"
+    if getattr(estimator, "early_stopping", False):  # which counts passes, and these bring less with batch methods
+        return "wavg"
+    chosen, _ = method.choose(options, problem, 1.0)  # one of the same class at every lam
+    return "wavg" if "wavg" in chosen.iterates else "best"
+
+
+def _not_converged(estimator, result: Result, largest: float) -> str:
+    """Return the warning about a run that ended above the tolerance; far above, with a lam or C for the passes.
+
+    If the ``largest`` feature is far above 1, the advice is to scale it: then the others hardly count, at any lam.
+    """
+    passes, tol = float(result.trace["passes"].iloc[-1]), estimator.tol
+    if result.status == "diverged":
+        return f"training diverged: {result.reason}; scale the features, raise lam, or choose another solver"
+    message = f"training stopped after {passes:g} pass{'es' * (passes != 1)} with gap {result.gap:.2g} > tol={tol:g}"
+    if largest > LARGE_FEATURE:
+        return f"{message}; scale the features of X to about 1: the largest one is {largest:.4g}"
+    far = tol > 0.0 and result.gap > LARGE_GAP_FACTOR * tol  # gaps fall as 1 / (lam passes)
+    if estimator.C is not None:  # lam is ignored
+        example = f", for instance to C={estimator.C * tol / result.gap:.1g}" if far else ""
+        return f"{message}; raise max_passes or tol, or lower C{example}"
+    if not hasattr(estimator, "lam"):  # it was chosen
+        return f"{message}; raise max_passes or tol"
+    example = f", for instance lam={result.lam * result.gap / tol:.1g}" if far else ""
+    return f"{message}; raise max_passes, lam or tol{example}"
+
+
+def _keeps_signals() -> bool:
+    """Return whether Ctrl-C acts as usual: if it is ignored, and in searches and ensembles, which would use half-trained models."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        return True
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] in ("sklearn", "joblib") and module not in CALLERS:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def positions_per_example(problem) -> float:
+    """Return N/n, by which `fwexp.solve` has larger lam and objectives than estimators: 1 unless losses count N positions."""
+    return float(np.mean(counted_positions(problem)))
+
+
+def largest_feature(problem) -> float:
+    """Return the largest absolute value of the features of examples, 1 if they are not known or all 1."""
+    values = getattr(getattr(original(problem), "x", None), "values", None)
+    return 1.0 if values is None else float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+
+
+def as_seed(random_state) -> int:
+    """Return the seed that a parameter ``random_state`` means."""
+    if is_integer(random_state) and random_state >= 0:
+        return int(random_state)
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return int(check_random_state(random_state).randint(2**31))
+    raise ParameterError(f"random_state must be an integer >= 0, a RandomState or None, got {shown(random_state)}")
+
+
+def is_verbose(verbose) -> bool:
+    """Return whether a parameter ``verbose`` asks for progress."""
+    number = plain(verbose)
+    if not isinstance(number, int):  # A text such as "False" would count as true.
+        raise ParameterError(f"verbose must be an integer, true or false, got {shown(verbose)}")
+    return number > 0
+
+
+def _same(one, other) -> bool:
+    """Return whether two problems made of arrays are equal."""
+    one, other = getattr(one, "arrays", one), getattr(other, "arrays", other)
+    if isinstance(one, tuple):
+        return type(one) is type(other) and len(one) == len(other) and all(map(_same, one, other))
+    return one is other or np.array_equal(one, other)

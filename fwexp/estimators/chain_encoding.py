@@ -1,0 +1,272 @@
+"""Sequences and their labels as problems of chains: the names that training learns, and the weights that decoding needs."""
+
+from collections.abc import Iterator
+from itertools import chain, compress
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fwexp.errors import ParameterError, shown
+from fwexp.estimators import transition_inputs
+from fwexp.estimators.decoding import padded_weights
+from fwexp.estimators.encoding import (
+    Encoding,
+    Names,
+    are_factors,
+    are_labels,
+    are_names,
+    check_factors,
+    feature_rows,
+    is_size,
+)
+from fwexp.estimators.example_weights import at_positions, counted, part_weights, some
+from fwexp.estimators.feature_matrices import FORMS, Vectorizer
+from fwexp.estimators.labels import (
+    as_sequences,
+    check_among,
+    check_counted,
+    classes_of,
+    costs_of,
+    labels_of,
+    names_of,
+    numbers_of,
+    weights_of,
+)
+from fwexp.estimators.tag_schemes import forbidden_pairs
+from fwexp.estimators.transition_inputs import Inputs, size_of
+from fwexp.problems.arrays import as_list, check_costs
+from fwexp.problems.chain import chain_from_arrays, first_forbidden, with_costs, with_forbidden, with_position_weight
+from fwexp.problems.constraints import constrained
+from fwexp.templates import Template
+
+VOID = (-100, -1)  # for positions without a label
+START, END, FROM, EDGE = "start", "end", "from", "edge"  # in names of weights, in tuples, which features by name are not
+
+
+class ChainEncoding(Encoding):
+    """Columns of features, of features of transitions, and labels."""
+
+    classes_: np.ndarray
+    class_weight_: np.ndarray | None
+    vectorizer_: Vectorizer
+    edge_vectorizer_: Vectorizer | None
+    schema: ClassVar = {
+        "classes": are_labels,
+        "class_weight": are_factors,
+        "names": are_names,
+        "num_features": is_size,
+        "edge_names": are_names,
+        "num_edge_features": is_size,
+    }
+
+    def learn(self, X, y, sample_weight=None, classes=None, former=None):
+        return self.learn_from(*self.examples(X, y, sample_weight)[:3], classes, former)
+
+    def examples(self, X, y, sample_weight=None) -> tuple[Inputs, list, Any, np.ndarray]:
+        """Return features, labels and weights of the sequences that have positions and no weight of 0, and their mask."""
+        X, y = self.features(X), as_list("y", y, "sequences of labels")
+        if len(X) != len(y):
+            raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
+        sizes = [size_of(x) for x in X]
+        if None in sizes:
+            return X, y, None, np.ones(len(X), dtype=bool)  # others reject it
+        lengths = np.array(sizes, dtype=np.int64)
+        y, full = as_sequences(y, lengths, self.params.ignore_label), lengths > 0
+        sample_weight = part_weights(sample_weight, lengths)
+        if X and not full.any():
+            raise ParameterError(f"X must hold a sequence with a position, got {len(X)} empty ones")
+        if isinstance(sample_weight, np.ndarray):
+            counted(np.where(full, sample_weight, 0.0))  # which rejects negative ones, and 0 everywhere
+            full = full & (sample_weight > 0.0)
+        if not full.all():
+            chosen = np.flatnonzero(full)
+            X, y, sample_weight = X.at(chosen), some(y, chosen), some(sample_weight, chosen)
+        return X, y, sample_weight, full
+
+    def learn_from(self, features: Inputs, y, sample_weight=None, classes=None, former: "ChainEncoding | None" = None) -> tuple:
+        """Learn names of features and labels; return the problem, and the weights of its examples.
+
+        Weights of sequences count in ``min_count`` and in balanced classes; weights of positions are costs of errors there.
+        """
+        params, edges, z, counts = self.params, None, None, None
+        vectorizer = Vectorizer(params.min_count)
+        if isinstance(sample_weight, np.ndarray):
+            counts = np.repeat(sample_weight, [size_of(x) for x in features])
+        rows, ptr = vectorizer.fit_transform(features, counts, former and former.vectorizer_)
+        if features.edges is not None:
+            edges = Vectorizer(params.min_count, "transition_features")
+            z = transition_inputs.learn(edges, features.edges, ptr, counts, former and former.edge_vectorizer_)
+        labels = labels_of(y, ptr, params.ignore_label)
+        is_known = [label is not None for label in labels]
+        known, counts = list(compress(labels, is_known)), None if counts is None else counts[is_known]
+        if not known:
+            raise ParameterError(f"y must hold a label, got ignore_label={shown(params.ignore_label)} everywhere")
+        if classes is not None:
+            check_among(known, classes)
+        self.edge_vectorizer_ = edges
+        self.vectorizer_, self.classes_ = vectorizer, classes_of(known) if classes is None else classes
+        check_counted(self.classes_, VOID)
+        self.class_weight_ = weights_of(params.class_weight, self.classes_, known, counts)
+        problem, weights = self._from_arrays(rows, labels, ptr, sample_weight, z)
+        if (found := first_forbidden(problem)) is not None:
+            place = int(np.flatnonzero(is_known)[problem.label_ptr[found[0]] + found[1]])
+            i = int(np.searchsorted(ptr, place, side="right")) - 1
+            t = place - int(ptr[i])
+            near = " ".join(map(str, y[i][max(t - 1, 0) : t + 2]))
+            advice = "; IOB1, where chunks begin with I-, must be written as BIO" if params.constraints == "BIO" else ""
+            allowed = f"be allowed by constraints={shown(params.constraints)}"
+            raise ParameterError(f"y[{features.places[i]}][{t}] must {allowed}, got {y[i][t]!r} in {near}{advice}")
+        return problem, weights
+
+    def problem(self, X, y, sample_weight=None):
+        return self.problem_from(self.features(X), y, sample_weight)
+
+    def problem_from(self, features: Inputs, y, sample_weight=None) -> tuple:
+        """Return the problem of sequences with the features and labels of training, and the weights of its examples."""
+        rows, ptr = self.vectorizer_.transform(features)
+        z = None if self.edge_vectorizer_ is None else transition_inputs.rows(self.edge_vectorizer_, features.edges, ptr)
+        weights = part_weights(sample_weight, np.diff(ptr))
+        return self._from_arrays(rows, labels_of(y, ptr, self.params.ignore_label), ptr, weights, z)
+
+    def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None, z=None) -> tuple:
+        """Return the problem, and the weights of its examples: parts of sequences where labels are ignored."""
+        K, numbers, is_cut, params = len(self.classes_), numbers_of(labels, self.classes_), None, self.params
+        of_positions = np.concatenate(sample_weight) if isinstance(sample_weight, list) else None
+        weights = None if of_positions is not None else sample_weight
+        if params.ignore_label is not None:
+            kept = np.array([label is not None for label in labels])
+            ptr, is_cut, origin = labelled_runs(kept, ptr)
+            rows, numbers, z = rows[kept], numbers[kept], some(z, kept)
+            of_positions, weights = some(of_positions, kept), some(weights, origin)
+        problem = chain_from_arrays(rows, numbers, ptr, K, params.loss, is_cut, z)
+        costs = costs_of(params.costs, self.classes_)
+        if self.class_weight_ is not None:
+            costs = self.class_weight_[:, None] * check_costs(costs, K)
+        problem = problem if costs is None else with_costs(problem, costs)
+        problem = problem if of_positions is None else with_position_weight(problem, of_positions)
+        pairs = forbidden_pairs(params.constraints, self.classes_)
+        return constrained(with_forbidden(problem, pairs) if pairs else problem, params.nonnegative), weights
+
+    def features(self, X) -> Inputs:
+        """Return the features of sequences, and of their transitions."""
+        given = as_list("X", X, FORMS)
+        features, wanted = self.params.features, self.params.transition_features
+        if callable(features):
+            given = [list(x) if isinstance(x, Iterator) else x for x in given]
+            X = map(features, given)
+        elif isinstance(features, str) and features == "auto":
+            X = given = [x if isinstance(x, list) else _sequence(x) for x in given]
+        else:
+            raise ParameterError(f'features must be "auto" or a function of a sequence, got {shown(features)}')
+        X = Inputs(x if isinstance(x, list) else _sequence(x) for x in X)
+        X.given, X.places = given, range(len(X))
+        if wanted is None and isinstance(features, Template):
+            wanted = features.transitions
+        if wanted is not None and all(size_of(x) is not None for x in X):  # others reject the rest
+            X.edges = transition_inputs.transitions_of(wanted, given, X)
+        return X
+
+    def given(self, partial, ptr: np.ndarray) -> np.ndarray:
+        """Return the numbers of labels that are given for positions, -1 where none is."""
+        partial = as_list("partial", partial, "lists of labels and None")
+        sequences = [as_list(f"partial[{i}]", labels, "labels and None") for i, labels in enumerate(partial)]
+        lengths = [len(labels) for labels in sequences]
+        if lengths != np.diff(ptr).tolist():
+            raise ParameterError(f"partial must have one label or None per position of X, got lengths {shown(lengths)}")
+        labels = list(chain.from_iterable(sequences))
+        numbers = numbers_of(labels, self.classes_)
+        for k in np.flatnonzero(numbers < 0):
+            if labels[k] is not None:
+                raise ParameterError(f"partial must hold labels in classes_ and None, got {shown(labels[k])}")
+        return numbers.astype(np.int32)
+
+    def right(self, predicted: list, y, sample_weight) -> tuple[np.ndarray, np.ndarray]:
+        """Return whether the labels of positions are predicted right, and their weights."""
+        lengths = np.array([len(labels) for labels in predicted], dtype=np.int64)
+        y = as_sequences(as_list("y", y, "sequences of labels"), lengths, self.params.ignore_label)
+        right = [a is not None and a == b for a, b in zip(chain.from_iterable(y), chain.from_iterable(predicted))]
+        weights = np.array([label is not None for label in chain.from_iterable(y)], dtype=np.float64)
+        if sample_weight is not None:
+            weights *= at_positions(part_weights(sample_weight, lengths), lengths)
+        return np.array(right, dtype=bool), weights
+
+    def names(self):
+        names, edges = names_of(self.classes_), self.edge_vectorizer_
+        rows = feature_rows(self.vectorizer_.names, self.vectorizer_.num_features)
+        if edges is not None:
+            features = feature_rows(edges.names, edges.num_features)
+            rows += [(EDGE, feature, name) for feature in features for name in names]
+        return Names([*rows, (START,), (END,), *((FROM, name) for name in names)], names)
+
+    def decoder(self, w):
+        """Return the features by name that have weights, and the weights as `decode` takes them, after a row for no feature."""
+        vectorizer, weights = self.vectorizer_, w.reshape(-1, len(self.classes_))
+        if vectorizer.names is not None:
+            has = weights.any(axis=1)
+            has[vectorizer.num_features :] = True
+            has[: vectorizer.num_features] |= [name.endswith("]") for name in vectorizer.names]  # Vectors stay whole.
+            names = [*compress(vectorizer.names, has.tolist())]
+            weights, vectorizer = np.vstack((np.zeros(len(self.classes_)), weights[has])), Vectorizer()
+            vectorizer.restore(names, len(names))
+        return vectorizer, padded_weights(weights, forbidden_pairs(self.params.constraints, self.classes_))
+
+    def learned(self):
+        columns = {"names": self.vectorizer_.names, "num_features": self.vectorizer_.num_features}
+        edges = self.edge_vectorizer_
+        if edges is not None:
+            columns |= {"edge_names": edges.names, "num_edge_features": edges.num_features}
+        return {"classes": self.classes_, "class_weight": self.class_weight_, **columns}
+
+    def restore(self, w, classes, names, num_features, class_weight=None, edge_names=None, num_edge_features=None):
+        self.edge_vectorizer_ = None
+        if num_edge_features is not None:
+            self.edge_vectorizer_ = Vectorizer(self.params.min_count, "transition_features")
+            self.edge_vectorizer_.restore(edge_names, num_edge_features)
+        self.classes_, self.class_weight_, self.vectorizer_ = classes, class_weight, Vectorizer(self.params.min_count)
+        self.vectorizer_.restore(names, num_features)
+        if (self.features([]).edges is None) != (self.edge_vectorizer_ is None):
+            raise ValueError("transition_features does not fit to the learned values")
+
+    def structure(self, w):
+        K, p, edges = len(self.classes_), self.vectorizer_.num_features, self.edge_vectorizer_
+        check_factors(self.class_weight_, (K,))
+        family = {"family": "ChainProblem"} if edges is None else {}
+        return {**family, "d": K * (p + K * (0 if edges is None else edges.num_features) + 2 + K), "num_states": K}
+
+
+def _sequence(x):
+    """Return a sequence as it is, or of a frame its rows: numbers, or dicts where there are texts; of an iterator a list."""
+    if isinstance(x, pd.DataFrame):
+        numbers = all(map(pd.api.types.is_numeric_dtype, x.dtypes))
+        return x.to_numpy(np.float64, na_value=np.nan) if numbers else x.to_dict("records")
+    return list(x) if isinstance(x, Iterator) else x
+
+
+def classes_in(X: Inputs, y: list) -> np.ndarray | None:
+    """Return the labels that occur in checked examples; None if others reject the examples."""
+    known = (label for label in chain.from_iterable(y) if label is not None)
+    return None if any(size_of(x) is None for x in X) else classes_of(list(known))
+
+
+def labelled_runs(kept: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the longest runs of kept positions within sequences.
+
+    Parameters
+    ----------
+    kept : bool array (positions,)
+    ptr : int array (n + 1,)
+        Sequence i holds the positions ``ptr[i] .. ptr[i+1]``.
+
+    Returns
+    -------
+    tuple
+        Where the runs begin and end among the positions that are kept, (m + 1,); whether their beginning and their end are cuts
+        through a sequence, bool (m, 2); and their sequences, (m,).
+    """
+    is_first, is_last = np.zeros(len(kept), dtype=bool), np.zeros(len(kept), dtype=bool)
+    is_first[ptr[:-1]], is_last[ptr[1:] - 1] = True, True
+    before, after = np.concatenate(([False], kept[:-1])), np.concatenate((kept[1:], [False]))
+    begins, ends = np.flatnonzero(kept & (is_first | ~before)), np.flatnonzero(kept & (is_last | ~after))
+    runs = np.concatenate(([0], np.cumsum(ends - begins + 1)))
+    return runs, np.column_stack([~is_first[begins], ~is_last[ends]]), np.searchsorted(ptr, begins, side="right") - 1
