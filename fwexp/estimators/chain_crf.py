@@ -44,9 +44,8 @@ class ChainCRF(ChainTagger):
     Parameters
     ----------
     lam : float or "1/n", default "1/n"
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
-        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
-        say.
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
+        positions, which count as often as their weights say.
     C : float, optional
         Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     costs : (K, K) array or dict, optional
@@ -89,12 +88,8 @@ class ChainCRF(ChainTagger):
         Weights that are not 0, of triples (feature, from, to), if the estimator has ``transition_features``.
     dual_gap_ : float
         The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
-    n_passes_ : float
-        Oracle calls divided by n.
-    status_ : str
-        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
-    trace_ : DataFrame
-        The log of training.
+    status_, n_passes_, trace_ : str, float, DataFrame
+        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
     result_ : Result
         The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 

@@ -123,12 +123,8 @@ class ChainSVMCV(ChainModel):
         Weights that are not 0, of triples (feature, from, to), if the estimator has ``transition_features``.
     dual_gap_ : float
         The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
-    n_passes_ : float
-        Oracle calls divided by n.
-    status_ : str
-        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
-    trace_ : DataFrame
-        The log of training.
+    status_, n_passes_, trace_ : str, float, DataFrame
+        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
     result_ : Result
         The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 

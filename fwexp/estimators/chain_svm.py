@@ -19,9 +19,8 @@ class ChainSVM(ChainTagger):
     Parameters
     ----------
     lam : float or "1/n", default 0.0001
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
-        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
-        say.
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
+        positions, or of sequences with ``loss="share"``, which count as often as their weights say.
     C : float, optional
         Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     features : "auto" or callable, default "auto"
@@ -33,8 +32,7 @@ class ChainSVM(ChainTagger):
         a sequence returns features for all its positions, in a form that the notes name. By default these are the rules ``B`` of
         a template with macros; without such rules the scores of transitions depend on labels alone.
     min_count : int, default 1
-        Features by name that occur at fewer positions or examples are left out. Larger values give smaller models. An example of
-        weight 2 counts twice; 1 keeps all features.
+        Features by name that fewer positions have are left out, where an example of weight 2 counts twice; 1 keeps all features.
     loss : {"errors", "share"}, default "errors"
         Loss that H_i bounds: ``"errors"`` counts the wrong labels of sequence i, and the mean is over the N positions of all
         sequences; ``"share"`` divides by the length, and the mean is over the sequences.
@@ -56,17 +54,14 @@ class ChainSVM(ChainTagger):
         Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
         predicts better, or ``best`` if the solver has no averages. ``dual_gap_`` certifies this iterate.
     tol : float, default 0.01
-        Certified gap at which training stops, in units of the objective: losses per example, or per position with
-        ``loss="errors"``. Smaller values take longer.
+        Certified gap at which training stops, in units of the objective. Smaller values take longer.
     max_passes : float, default 50
         Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
     nonnegative : mask, slice or int array, optional
         Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
     warm_start : bool, default False
-        Whether `fit` starts from the result of the previous `fit`, at any lam. For the same data, which are kept for this purpose,
-        it continues from the dual variables. For other data, and after loading, it starts near the weights of the features and
-        labels with the same names. Either way the certificate is about the data of this call. If the solver or the form of the
-        data does not allow it, `fit` starts from zero with a warning.
+        Whether `fit` starts from the last one: for the same data, which are kept, from its dual variables; otherwise near its
+        weights, by the names of features and labels; or, with a warning, from zero. The certificate is about the data of this call.
     early_stopping : bool, default False
         Whether to set ``validation_fraction`` of the sequences aside, and stop when five passes have brought no fewer errors there.
     validation_fraction : float, default 0.1
@@ -76,8 +71,7 @@ class ChainSVM(ChainTagger):
     random_state : int, RandomState or None, default 0
         Seed of the random choices; None draws a new seed for each call.
     verbose : int, default 0
-        If positive, show progress on standard error, and a line while kernels are compiled (about 15 s, once per machine and
-        version).
+        If positive, print progress to standard error, and a line while kernels are compiled (about 15 s, once per machine).
 
     Attributes
     ----------
@@ -101,12 +95,8 @@ class ChainSVM(ChainTagger):
         Weights that are not 0, of triples (feature, from, to), if the estimator has ``transition_features``.
     dual_gap_ : float
         The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
-    n_passes_ : float
-        Oracle calls divided by n.
-    status_ : str
-        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
-    trace_ : DataFrame
-        The log of training.
+    status_, n_passes_, trace_ : str, float, DataFrame
+        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
     result_ : Result
         The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 

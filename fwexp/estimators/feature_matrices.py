@@ -181,7 +181,7 @@ def _matrix(features: SparseFeatures | BinaryFeatures, num_features: int):
 
 
 class _Table(dict):
-    """The columns of the values of a key, each looked up under its full name once."""
+    """The columns of the values of a key, texts, 0 and 1, each looked up under its full name once."""
 
     __slots__ = ("column_of", "key", "prefix")
 
@@ -191,10 +191,8 @@ class _Table(dict):
     def __missing__(self, value):
         if isinstance(value, str):
             column = self.column_of(self.prefix + value)
-        elif isinstance(value, NUMBERS) and value in (0, 1):
-            column = self.column_of(self.key) if value else NONE
         else:
-            raise _NotInTablesError
+            column = self.column_of(self.key) if value else NONE
         self[value] = column
         return column
 
@@ -220,13 +218,14 @@ class _Learning(dict):
 
     def __missing__(self, key):
         if not isinstance(key, str) or len(self) == MOST_TABLES:
-            raise _NotInTablesError
+            return None
         table = self[key] = _Table(key, self.column_of)
         return table
 
-    def at_once(self, x: list[dict]) -> Iterable[int]:
-        """Return the columns of all features of a sequence."""
-        return map(getitem, map(self.__getitem__, _keys(x)), _values(x))
+    def at_once(self, x: list[dict], values: list) -> Iterable[int] | None:
+        """Return the columns of all features of a sequence, or None if a key has no table."""
+        tables = [*map(self.__getitem__, chain.from_iterable(x))]
+        return None if None in tables else map(getitem, tables, values)
 
 
 class _Known(dict):
@@ -264,22 +263,15 @@ class _Known(dict):
 
     def __missing__(self, key):
         if not self.complete or not isinstance(key, str) or "=" in key or key in self.columns:
-            raise _NotInTablesError
+            return None
         return UNKNOWN
 
-    def at_once(self, x: list[dict]) -> Iterable[int]:
-        """Return the columns of all features of a sequence."""
-        values = [*_values(x)]
-        if not {*map(type, values)} <= {str, bool}:
-            for value in values:
-                if not (isinstance(value, str) or (isinstance(value, NUMBERS) and value in (0, 1))):
-                    raise _NotInTablesError
+    def at_once(self, x: list[dict], values: list) -> Iterable[int] | None:
+        """Return the columns of all features of a sequence, or None if a key has no table."""
         keys = [*x[0]]
-        if all(map(keys.__eq__, map(list, x))):  # as most often
-            tables = cycle([*map(self.__getitem__, keys)])
-        else:
-            tables = map(self.__getitem__, _keys(x))
-        return map(dict.get, tables, values, repeat(NONE))
+        same = all(map(keys.__eq__, map(list, x)))  # as most often
+        tables = [*map(self.__getitem__, keys if same else chain.from_iterable(x))]
+        return None if None in tables else map(dict.get, cycle(tables) if same else tables, values, repeat(NONE))
 
 
 def _columns(key: str, size: int, column_of: Callable) -> array:
@@ -299,16 +291,17 @@ def _of_length(key: str, size: int, columns: array) -> array:
     return columns
 
 
-class _NotInTablesError(Exception):
-    """A sequence is to be read feature by feature."""
-
-
-def _keys(x: list[dict]) -> Iterable:
-    return chain.from_iterable(x)
-
-
-def _values(x: list[dict]) -> Iterable:
-    return chain.from_iterable(map(dict.values, x))
+def _at_once(x: list, tables: "_Learning | _Known") -> Iterable[int] | None:
+    """Return the columns of all features of a sequence, or None if it must be read feature by feature."""
+    if x and all(map(isinstance, x, repeat(dict))):
+        values = [*chain.from_iterable(map(dict.values, x))]
+        if {*map(type, values)} <= {str, bool} or all(
+            isinstance(value, str) or (isinstance(value, NUMBERS) and value in (0, 1)) for value in values
+        ):
+            return tables.at_once(x, values)
+    elif {*map(type, x)} <= {list, tuple} and {*map(type, names := [*chain.from_iterable(x)])} <= {str}:
+        return tables.named(names)
+    return None
 
 
 def _encoded(X: list, tables: _Learning | _Known) -> tuple[SparseFeatures | BinaryFeatures, np.ndarray]:
@@ -319,18 +312,10 @@ def _encoded(X: list, tables: _Learning | _Known) -> tuple[SparseFeatures | Bina
         if isinstance(x, str | Mapping) or not isinstance(x, Iterable):
             raise ParameterError(f"X[{i}] must be a list of positions, each {BY_NAME}, got {type(x).__name__} {shown(x)}")
         x = x if isinstance(x, list) else list(x)
-        start = len(columns)
-        try:
-            if x and all(map(isinstance, x, repeat(dict))):
-                found = [*tables.at_once(x)]
-            elif {*map(type, x)} <= {list, tuple} and {*map(type, names := [*chain.from_iterable(x)])} <= {str}:
-                found = [*tables.named(names)]
-            else:
-                raise _NotInTablesError
-            columns.fromlist(found)  # faster than extend
+        if (found := _at_once(x, tables)) is not None:
+            columns.fromlist([*found])  # faster than extend
             lengths.extend(map(len, x))
-        except (_NotInTablesError, TypeError):  # a number other than 0 and 1, a list in a dict, too many keys
-            del columns[start:]
+        else:
             for position in x:
                 before = len(columns)
                 if isinstance(position, MAPPINGS):

