@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import fwexp
@@ -186,24 +185,6 @@ def test_a_function_makes_features(tmp_path):
     assert ChainSVM.load(path, features=columns_of_capitals).predict(WORDS) == tagger.predict(WORDS)
 
 
-def test_files_hold_all_but_the_data(tagger, tmp_path, monkeypatch):
-    path = tagger.save(tmp_path / "tagger.npz")
-    loaded = ChainSVM.load(path)
-    assert loaded.get_params() == tagger.get_params()
-    assert loaded.predict(WORDS) == TAGS
-    assert loaded.feature_names_in_.tolist() == tagger.feature_names_in_.tolist()
-    assert (loaded.dual_gap_, loaded.status_) == (tagger.dual_gap_, tagger.status_)
-    np.testing.assert_array_equal(loaded.trace_["primal"], tagger.trace_["primal"])
-    np.testing.assert_array_equal(fwexp.load(path).w, tagger.result_.w)
-    run_in_plain_python(monkeypatch)
-    for nonnegative in (slice(0, 6), np.arange(6), [0, 3]):
-        constrained = ChainSVM(nonnegative=nonnegative).fit(WORDS, TAGS)
-        again = ChainSVM.load(constrained.save(path)).nonnegative
-        assert type(again) is type(nonnegative)
-        assert str(again) == str(nonnegative)
-    assert (constrained.result_.w[[0, 3]] >= 0).all()
-
-
 def test_other_files_are_refused(tagger, tmp_path):
     path = tagger.result_.save(tmp_path / "result.npz")
     with pytest.raises(ParameterError, match=r"path must be a file of ChainSVM\.save, got that of a Result"):
@@ -211,8 +192,6 @@ def test_other_files_are_refused(tagger, tmp_path):
     for other in (tmp_path / "none.npz", __file__):
         with pytest.raises(ParameterError, match=r"path must be a file of ChainSVM\.save, got '"):
             ChainSVM.load(other)
-    with pytest.raises(NotFittedError):
-        ChainSVM().save(path)
 
 
 def test_stored_runs_become_taggers(tmp_path):
@@ -226,16 +205,6 @@ def test_stored_runs_become_taggers(tmp_path):
     other = store.save(fwexp.solve(fwexp.multiclass_problem(np.eye(2), [0, 1]), lam=1.0), config | {"lam": 1.0}, tmp_path).name
     with pytest.raises(ParameterError, match="the run must be one on chains, got MulticlassProblem"):
         ChainSVM.from_run(other, results_dir=tmp_path)
-
-
-def test_pickles_and_clones(tagger):
-    tagger.predict(WORDS)
-    again = pickle.loads(pickle.dumps(tagger))
-    assert again.predict(WORDS) == TAGS
-    assert again.result_.state is None
-    assert clone(tagger).get_params() == tagger.get_params()
-    with pytest.raises(NotFittedError):
-        clone(tagger).predict(WORDS)
 
 
 def test_grids_are_searched():

@@ -1,11 +1,9 @@
 import itertools
-import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import cross_val_score
 
 import fwexp
 from fwexp.errors import ParameterError
@@ -76,17 +74,6 @@ def test_more_than_two_labels_are_not_certified(data):
     assert model.classes_.tolist() == [0, 1, 7]
     assert np.isnan(model.dual_gap_)
     assert model.score(inputs, strips) > 0.8
-
-
-def test_copies_files_and_folds(data, fitted, tmp_path):
-    X, y = data
-    for again in (pickle.loads(pickle.dumps(fitted)), GraphSVM.load(fitted.save(tmp_path / "model.npz"))):
-        np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
-    assert cross_val_score(GraphSVM(loss="balanced", iterate="best", C=10.0), X, y, cv=2).min() > 0.8
-
-
-def test_examples_may_come_from_generators(data, fitted):
-    assert fitted.score(*map(iter, data)) == fitted.score(*data)
 
 
 def test_gray_images_of_any_size():

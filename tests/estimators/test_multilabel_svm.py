@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_multilabel_classification
-from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 import fwexp
@@ -99,17 +98,14 @@ def test_pairwise_is_about_the_next_training(data, pairwise, tmp_path):
     assert model.fit(X, y).edge_weights_.ndim != of_edges.ndim
 
 
-def test_names_copies_files_and_folds(data, fitted, tmp_path):
+def test_features_and_labels_have_names():
     X = [["sand", "sea"], ["sea"], ["snow"], ["snow", "sea"]]
     y = MultiLabelBinarizer(sparse_output=True).fit_transform(
         [["beach", "sun"], ["beach", "sun"], ["cold"], ["beach", "cold", "sun"]]
     )
     model = MultiLabelSVM(lam=0.1).fit(X, y, sample_weight=[1, 1, 1, 1])
-    for again in (pickle.loads(pickle.dumps(model)), MultiLabelSVM.load(model.save(tmp_path / "model.npz"))):
-        assert again.predict([["sea", "new"], ["snow"]]).tolist() == [[1, 0, 1], [0, 1, 0]]
-        assert again.feature_names_in_.tolist() == ["sand", "sea", "snow"]
-        np.testing.assert_array_equal(again.edge_weights_, model.edge_weights_)
-    assert cross_val_score(MultiLabelSVM(lam=0.01), *data, cv=2).shape == (2,)
+    assert model.predict([["sea", "new"], ["snow"]]).tolist() == [[1, 0, 1], [0, 1, 0]]
+    assert model.feature_names_in_.tolist() == ["sand", "sea", "snow"]
 
 
 @pytest.mark.parametrize(

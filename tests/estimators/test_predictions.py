@@ -1,7 +1,6 @@
 """Predictions change nothing, so that threads can share an estimator; and they follow what training used."""
 
 import copy
-import pickle
 import threading
 import warnings
 
@@ -64,13 +63,6 @@ def test_threads_predict_right_from_the_first_call_on(trained, tmp_path):
             thread.join()
         assert found == [expected] * THREADS
         assert state(fresh) == before
-
-
-def test_copies_are_complete(trained):
-    model, X = trained
-    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert answers(other, X) == answers(model, X)
-        assert not other.result_.w.flags.writeable
 
 
 # Parameters that say how a labeling is scored or inputs are read, and other values of them.

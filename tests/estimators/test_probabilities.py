@@ -1,11 +1,9 @@
 """Estimators of probabilities, against enumeration and scikit-learn."""
 
-import pickle
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -101,11 +99,7 @@ def test_softmax_margin_lies_above_the_log_loss():
     assert 0.0 <= margin.dual_gap_ <= 1e-4
 
 
-def test_copies_files_and_empty_inputs(tagger, tmp_path):
-    for again in (pickle.loads(pickle.dumps(tagger)), ChainCRF.load(tagger.save(tmp_path / "tagger.npz"))):
-        np.testing.assert_array_equal(again.predict_proba(WORDS)[2], tagger.predict_proba(WORDS)[2])
-        assert again.objective == "log"
-    assert clone(tagger).get_params() == tagger.get_params()
+def test_inputs_may_be_empty(tagger):
     assert tagger.predict_proba([]) == []
     assert [p.shape for p in tagger.predict_proba([[], ["dog"]])] == [(0, 3), (1, 3)]
     assert tagger.log_proba([[]], [[]]).tolist() == [0.0]
@@ -165,10 +159,7 @@ def test_classes_are_those_of_logistic_regression(classes):
     assert (ours.predict(X) == ours.predict_proba(X).argmax(axis=1)).all()
 
 
-def test_classes_may_be_named_weighted_and_saved(tmp_path):
+def test_what_did_not_converge_is_warned_of():
     X, y = [{"size": 1.0}, {"size": 2.0}, {"size": 3.0}, {"size": 4.0}], ["low", "low", "high", "high"]
-    model = MulticlassLogistic(class_weight="balanced").fit(X, y, sample_weight=[1, 1, 2, 1])
-    again = MulticlassLogistic.load(model.save(tmp_path / "model.npz"))
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     with pytest.warns(ConvergenceWarning):
         MulticlassLogistic(lam=1e-6, tol=1e-9, max_passes=1).fit(X, y)
