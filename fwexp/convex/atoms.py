@@ -185,7 +185,7 @@ class ActiveSet:
         self.weights[: self.size] /= self.weights[: self.size].sum()
 
     def mix(self, k: int, gamma: float) -> None:
-        """Move to (1 - gamma) x + gamma atom k, also with the negative gamma of an away step."""
+        """Move to (1 - gamma) x + gamma atom k."""
         if gamma == 1.0:  # exactly that atom
             self.weights[: self.size] = 0.0
             self.weights[k] = 1.0
@@ -194,10 +194,26 @@ class ActiveSet:
         self.weights[: self.size] *= 1.0 - gamma
         self.weights[k] += gamma
 
-    def move(self, k: int, j: int, gamma: float) -> None:
-        """Move weight from atom j to atom k."""
+    def longest_away(self, k: int) -> float:
+        """Return the longest step away from an atom, which leaves it no weight."""
+        return self.weights[k] / (1.0 - self.weights[k])
+
+    def leave(self, k: int, gamma: float) -> bool:
+        """Move to (1 + gamma) x - gamma atom k; drop the atom after the longest step, and return whether it was dropped."""
+        is_dropped = bool(gamma == self.longest_away(k))
+        self.mix(k, -gamma)
+        if is_dropped:
+            self.drop(k)
+        return is_dropped
+
+    def move(self, k: int, j: int, gamma: float) -> bool:
+        """Move weight from atom j to atom k; drop j where none is left, and return whether it was dropped."""
+        is_dropped = bool(gamma == self.weights[j])
         self.weights[k] += gamma
         self.weights[j] -= gamma
+        if is_dropped:
+            self.drop(j)
+        return is_dropped
 
     def to_arrays(self):
         """Return the atoms as rows of a matrix, which is sparse where they are, and their weights."""

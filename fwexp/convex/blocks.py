@@ -180,10 +180,7 @@ class Block(BlockMethod):
             gamma = self._gamma(-float(g @ d), most, lambda: d, dz, View(value, g, 0.0, atom, 0.0), block)
         self._move(d, dz, block, gamma)
         if self.pairwise and gamma > 0.0:
-            active.move(active.row(atom), k, gamma)
-            if gamma == most:
-                active.drop(k)
-                state.drops += 1
+            state.drops += active.move(active.row(atom), k, gamma)
         state.calls += 1
         state.inspected += self.set.factors[i].inspected or 0
         if state.gaps is not None:

@@ -135,31 +135,25 @@ class Active(LinearMinimisation):
     def _step_away(self, k: int, gv: float, view: View) -> None:
         """Step away from atom k, and drop it if the step is the longest one."""
         active, state = self.state.active, self.state
-        weight, atom = active.weights[k], active.atom(k)
-        most, image = weight / (1.0 - weight), self.f.image_of(atom)
-        gamma = self._gamma(gv - view.gx, most, lambda: -atom.direction_from(state.x), state.z - image, view)
+        atom = active.atom(k)
+        image = self.f.image_of(atom)
+        gamma = self._gamma(gv - view.gx, active.longest_away(k), lambda: -atom.direction_from(state.x), state.z - image, view)
         self._mix(atom, image, -gamma)
-        active.mix(k, -gamma)
-        if gamma == most:
-            active.drop(k)
-            state.drops += 1
+        state.drops += active.leave(k, gamma)
 
     def _step_between(self, k: int, gv: float, atom: Atom, gs: float, view: View) -> None:
         """Move weight from atom k to another one."""
         active, state = self.state.active, self.state
-        worst, weight = active.atom(k), float(active.weights[k])
+        worst = active.atom(k)
         dz = self.f.image_of(atom) - self.f.image_of(worst)
-        gamma = self._gamma(gv - gs, weight, lambda: atom.direction_from(worst.dense(self.f.dim)), dz, view)
+        gamma = self._gamma(gv - gs, float(active.weights[k]), lambda: atom.direction_from(worst.dense(self.f.dim)), dz, view)
         best = active.row(atom) if gamma > 0.0 else k
         if best == k:  # rounding errors alone make a slope from an atom to itself
             return
         atom.add_to(state.x, gamma)
         worst.add_to(state.x, -gamma)
         state.z += gamma * dz
-        active.move(best, k, gamma)
-        if gamma == weight:
-            active.drop(k)
-            state.drops += 1
+        state.drops += active.move(best, k, gamma)
 
 
 class Away(Active):

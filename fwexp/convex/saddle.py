@@ -399,18 +399,12 @@ class SaddleAway(SaddleFrankWolfe):
             of_y.mix(of_y.row(sy), gamma)
             return gap
         # A player with one active atom stays where it is: x - v = 0.
-        weights = [float(active.weights[row]) for active, row in ((of_x, j), (of_y, k)) if not active.alone(row)]
-        most = min(weight / (1.0 - weight) for weight in weights)
+        most = min(active.longest_away(row) for active, row in ((of_x, j), (of_y, k)) if not active.alone(row))
         gamma = min(self._length(sx, sy, away), most)
         self._go(of_x.copy_of(j), of_y.copy_of(k), -gamma)
         for active, row in ((of_x, j), (of_y, k)):
-            if active.alone(row):
-                continue
-            weight = float(active.weights[row])
-            active.mix(row, -gamma)
-            if gamma == weight / (1.0 - weight):
-                active.drop(row)
-                self.state.drops += 1
+            if not active.alone(row):
+                self.state.drops += active.leave(row, gamma)
         return gap
 
     def extras(self):
