@@ -14,12 +14,13 @@ from fwexp.experiments.icml2013.theory import PRINTED_EQUALITY
 from fwexp.experiments.review.bounds import CONSTANT_ERROR, WITH_N
 from fwexp.experiments.review.games import BY_NORMS
 from fwexp.experiments.theory import small
-from fwexp.papers.claims import NOT_REACHED, VERDICTS, Finding, all_claims, check, shown_by
+from fwexp.papers.claims import NOT_REACHED, VERDICTS, Finding, all_claims, check, check_all, shown_by
 from fwexp.papers.claims import claim as declare
 from fwexp.papers.claims.runs import Curves, Runs, below, interval, is_linear, reached
 from fwexp.papers.claims.verdict import Undecided, for_json
-from fwexp.papers.claims.verdict_records import _unmatched, decide, needed
+from fwexp.papers.claims.verdict_records import _expanded, _unmatched, decide, needed
 from fwexp.papers.declarations import Preset, papers_by_id
+from fwexp.run import composition, sweep
 from fwexp.run.config import conf_dir, run_key
 from tests.papers import claimed_results
 from tests.papers.falsified_results import BASES, COMPUTED, CONTRADICTIONS, MODULES, altered, certified, distance
@@ -387,6 +388,16 @@ def test_a_range_that_is_not_covered_is_undecided():
 @pytest.mark.parametrize("id", [id for id in CLAIMS if id not in NO_RUNS])
 def test_every_need_is_met_by_the_presets(id):
     assert [text for need in CLAIMS[id].needs for text in _unmatched(need)] == []
+
+
+def test_presets_of_claims_are_expanded_within_one_start_of_hydra(tmp_path, monkeypatch):
+    def expand(*_, **__):
+        raise LookupError(f"started {len(composition._open)} times")
+
+    monkeypatch.setattr(sweep, "expand", expand)
+    _expanded.cache_clear()
+    with pytest.raises(LookupError, match="started 1 times"):
+        check_all(CLAIMS, tmp_path)
 
 
 def test_misspelt_needs_are_named(tmp_path):
