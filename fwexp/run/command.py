@@ -21,10 +21,10 @@ from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed, unknown
 from fwexp.files import folders
 from fwexp.methods import check_aliases
-from fwexp.run import runner, sweep, work
+from fwexp.run import execution, runner, sweep
 from fwexp.run.composition import BASE, CONFIG_NAME, Composition, register, started
 from fwexp.run.config import SWEEP_KEYS, canonical, conf_dir, execution_settings, quote
-from fwexp.run.executors import Basic, executor_of
+from fwexp.run.executors import BASIC, executor_of
 from fwexp.run.hydra_errors import COMPOSING, explain
 from fwexp.store.keys import GROUPS
 
@@ -135,7 +135,7 @@ def _run(composition: Composition, overrides: Sequence[str]) -> int:
     hydra_config = config.hydra
     if hydra_config.runtime.choices["hydra/sweeper"] != "fwexp" or list(hydra_config.sweeper.grids) != [{}]:
         raise OptionError("this experiment stands for many runs; add -m to run them all")
-    if not isinstance(executor_of(config), Basic):
+    if executor_of(config) != BASIC:
         raise OptionError(f"hydra/launcher={hydra_config.runtime.choices['hydra/launcher']} starts the runs of a sweep; add -m")
     configure_log(hydra_config.job_logging, hydra_config.verbose)
     where = execution_settings(config)
@@ -145,9 +145,9 @@ def _run(composition: Composition, overrides: Sequence[str]) -> int:
     config = canonical({key: value for key, value in config.items() if key != "hydra"})
     outcome = runner.run(config, **where)
     if outcome.status == "claimed":
-        print_line(work.waiting("this run", config, where["results_dir"]))
+        print_line(execution.waiting("this run", config, where["results_dir"]))
     while outcome.status == "claimed":
-        time.sleep(work.SECONDS)
+        time.sleep(execution.SECONDS)
         outcome = runner.run(config, **where)
     if outcome.status == "stored":
         print_line(outcome.message)

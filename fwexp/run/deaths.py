@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from fwexp.files.folders import exists
 from fwexp.store import paths
 from fwexp.store.stored_run import StoredRun
 
@@ -30,13 +29,9 @@ class WallTimeExceeded(Exception):
         super().__init__(f"it took longer than its wall time limit of {seconds:g} s")
 
 
-def _note(final: Path) -> Path:
+def note_of(final: Path) -> Path:
+    """Return the note of a run, which exists while its process runs, and after that has died."""
     return final.with_name(f".{final.name}{paths.BEGUN}")
-
-
-def has_died(final: Path) -> bool:
-    """Return whether the process of a run has died, or runs."""
-    return exists(_note(final))
 
 
 def is_death(failure: StoredRun | None) -> bool:
@@ -44,15 +39,10 @@ def is_death(failure: StoredRun | None) -> bool:
     return failure is not None and failure.status == "failed" and failure.record["error"].startswith(ProcessDied.__name__)
 
 
-def forget(final: Path) -> None:
-    """Count the deaths of a run anew."""
-    _note(final).unlink(missing_ok=True)
-
-
 @contextlib.contextmanager
 def counted(final: Path) -> Iterator[int]:
     """Count this process among those that began the run, whose claim it has; yield how many of them died."""
-    note = _note(final)
+    note = note_of(final)
     with contextlib.suppress(OSError):
         if paths.checkpoint_path(final).stat().st_mtime_ns > note.stat().st_mtime_ns:
             note.unlink()
@@ -62,4 +52,4 @@ def counted(final: Path) -> Iterator[int]:
     try:
         yield died
     finally:
-        forget(final)
+        note.unlink(missing_ok=True)

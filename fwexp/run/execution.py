@@ -1,177 +1,169 @@
-"""Execution of a sweep: runs that are not stored, once, by an executor."""
+"""Execution of runs by an executor, each once, until it is stored or has failed.
 
-import json
-import math
-import os
-from collections import Counter
+Whether a run is done is read from the store, never from a worker: a worker that was killed returns nothing, and another sweep on
+the same store may have done the run.
+"""
+
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass
+from pathlib import Path
 
-from fwexp import plugin_files, store
+from fwexp import store
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, UserError
-from fwexp.files import folders
-from fwexp.run import deaths, launching, relay, runner, work
-from fwexp.run.executors import Basic, Executor, check_clusters
-from fwexp.run.work import Todo
-from fwexp.store.keys import GROUPS, STALE, key_of
-from fwexp.store.run_labels import labels
-from fwexp.store.stored_run import StoredRun
+from fwexp.files import folders, locks
+from fwexp.run import deaths, sweep_folder
+from fwexp.run.executors import BASIC, Executor
+from fwexp.store import paths
+from fwexp.store.commit import RECORD
+from fwexp.store.keys import key_of
 
-MOST_REASONS, MOST_LEFT = 3, 20  # that a line lists
+SECONDS = 0.5  # between two looks at runs that other processes have claimed
+STARTS = 3  # of workers that die before any of them begins a run
+ALONE = Executor("joblib", {"n_jobs": 1})  # for runs that may take their process with them
 
 
-def execute_in(
-    executor: Executor,
-    groups: Sequence[Sequence[Mapping]],
-    tried: dict[str, Todo] | None = None,
-    *,
-    results_dir,
-    data_dir=None,
-    force=False,
-    checkpoint=None,
-    n_jobs=None,
-    skip_invalid=False,
-    fail_fast=False,
-    wall_limit=None,
-    misfits: Sequence[UserError] = (),
-    names: Mapping[str, str] | None = None,
-    unfit: dict[str, UserError] | None = None,
-    **place,
-) -> list[UserError | RunsFailed | None]:
-    """Run as `execute_together` does, by an executor.
+@dataclass(eq=False)
+class Todo:
+    """A run to be done. ``status`` is ``done`` or ``failed`` by what the store has, ``claimed``, ``died`` or ``due``."""
 
-    Parameters
-    ----------
-    executor : Executor
-        Of `fwexp.run.executors`.
-    groups, tried
-        As in `execute_together`.
-    results_dir, data_dir, force, checkpoint, n_jobs, skip_invalid, fail_fast, wall_limit
-        As in ``conf/config.yaml``.
-    misfits : sequence of UserError
-        Why points of the sweep were left out before.
-    names : mapping, optional
-        Names of the runs, by key; by default their numbers and settings, and their count is printed.
-    unfit : dict, optional
-        Takes why runs were left out, by key, with ``skip_invalid``.
-    **place
-        Of an engine, as in `fwexp.run.engine_options.PLACE`.
+    config: dict
+    results_dir: str
+    name: str = ""
+    status: str = "due"
+
+    def __post_init__(self) -> None:
+        self.key, self.final = key_of(self.config), store.run_dir(self.results_dir, self.config)
+        self._records = {"done": self.final / RECORD, "failed": paths.failure_path(self.final)}
+        self._before = {status: _mark(path) for status, path in self._records.items()}
+        self._note, self.vain = None, 0
+
+    def begin(self) -> None:
+        """Note what there is before the run is launched."""
+        self._note = _mark(deaths.note_of(self.final))
+
+    def look(self, watch: sweep_folder.Watch) -> None:
+        """Read from the store how the run stands; print what no worker of this sweep has said about it."""
+        self.status = self._ended() or ("claimed" if locks.is_claimed(self.final) else self._ended() or self._left())
+        if self.status == "died":
+            print_line(f"{self.name}: its worker died; again")
+        if self.status in ("done", "failed"):
+            deaths.note_of(self.final).unlink(missing_ok=True)  # of a worker that died after the run had ended
+            if self.key not in watch.told:
+                watch.tell(self.key, f"{self.name}: {'stored' if self.status == 'done' else 'failed'} in another process")
+
+    def _ended(self) -> str:
+        """Return how the run has ended since the sweep began; what another version of the code stores is not the run."""
+        for status, read in (("done", store.stored), ("failed", store.failure)):
+            if _mark(self._records[status]) not in (None, self._before[status]):
+                run = read(self.results_dir, self.config)
+                if run is not None and not run.stale:
+                    return status
+        return ""
+
+    def _left(self) -> str:
+        return "due" if _mark(deaths.note_of(self.final)) in (None, self._note) else "died"
+
+    def may_die(self) -> bool:
+        """Return whether the run has taken its process with it before."""
+        noted = folders.exists(deaths.note_of(self.final))
+        return noted or deaths.is_death(store.failure(self.results_dir, self.config))
+
+
+def _mark(path: Path) -> tuple | None:
+    """Return what changes whenever a file is replaced or grows; None without a file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def finish(todo: Sequence[Todo], executor: Executor, sweep: dict) -> None:
+    """Execute all runs, including those that workers lose, and those that other processes have claimed.
+
+    ``sweep`` is what workers read in the folder of the sweep.
+
+    Raises
+    ------
+    UserError
+        Nothing can be launched in this way.
+    RunsFailed
+        The launcher does not work, or nothing more can be stored.
     """
-    tried = {} if tried is None else tried
-    # Workers outlive sweeps, and may be at work in another folder than this process by now.
-    results_dir = folders.check_folder("results_dir", results_dir).absolute()
-    data_dir = data_dir and folders.check_folder("data_dir", data_dir).absolute()
-    store.tidy(results_dir)
-    configs, stored, due, errors = {}, {}, {}, []
-    unfit = {} if unfit is None else unfit
-    for group in groups:
-        new = {key: c for c in group if (key := key_of(c)) not in configs}
-        error, of_new = None, {} if skip_invalid else None
+    pending, alone, fruitless = list(todo), [], 0
+    with sweep_folder.sweeping(todo[0].results_dir, sweep) as watch:
+        while pending:
+            # Runs that a launcher lost as a whole go alone, then all the rest: it lost runs of its other workers, too.
+            batch, broken = alone[:1] or pending, None
+            for run in batch:
+                run.begin()
+            watch.ended.clear()
+            try:
+                _launch(batch, executor, watch, sweep["wall_limit"])
+            except (UserError, RunsFailed):
+                raise
+            except Exception as error:
+                broken = error
+            for run in batch:
+                run.look(watch)
+                if run.status == "due" and run.key in watch.ended:  # Another process had it, or its worker was interrupted.
+                    run.status, run.vain = "claimed", run.vain + (run.key in watch.told)
+                    if run.vain == STARTS:
+                        raise RunsFailed(f"the sweep broke off: {run.name} ended {STARTS} times, and is not in the store")
+            if folders.exists(watch.folder / "full"):
+                raise RunsFailed("the sweep broke off: nothing more can be stored; make room, and repeat the command to go on")
+            if sweep_folder.is_over(watch.folder):  # A run failed, and that was to end the sweep.
+                return
+            fruitless = fruitless + 1 if all(run.status == "due" for run in batch) else 0
+            if fruitless and (fruitless == STARTS or not isinstance(broken, BrokenExecutor | None)):
+                said = f"{type(broken).__name__}: {' '.join(str(broken).split())}"
+                said = said if broken else "workers die before they begin a run"
+                raise RunsFailed(f"the sweep broke off: {said}") from broken
+            alone = [run for run in dict.fromkeys([*alone, *(batch if broken else ())]) if run.status == "died"]
+            pending = [run for run in pending if run.status in ("died", "due")]
+            if not pending:
+                pending = _wait([run for run in todo if run.status == "claimed"], watch)
+
+
+def _launch(batch: Sequence[Todo], executor: Executor, watch: sweep_folder.Watch, wall_limit: float | None) -> None:
+    """Hand runs to the executor, and wait for them."""
+    if executor == BASIC:
+        apart = {run for run in batch if wall_limit is not None or run.may_die()}
+        for run in batch:
+            if run not in apart:
+                watch.do(run.key)
+        executor, batch = ALONE, [run for run in batch if run in apart]
+    if batch:
         try:
-            of_group = {key: store.stored(results_dir, c, runner.known_checksums(c["dataset"], data_dir)) for key, c in new.items()}
-            todo = {key: Todo(c, "") for key, c in new.items() if key not in tried and store.is_due(of_group[key], force)}
-            runner.check([run.config for run in todo.values()], data_dir, of_new)
-            if of_new:
-                if len(of_new) == len(new) and names is None:
-                    raise next(iter(of_new.values()))
-                unfit |= of_new
-                new, of_group, todo = ({k: v for k, v in each.items() if k not in of_new} for each in (new, of_group, todo))
-            configs, stored, due = configs | new, stored | of_group, due | todo
-        except UserError as wrong:
-            error = wrong
-        errors.append(error)
-    if None not in errors:
-        return errors
-    if due:
-        store.check_writable(results_dir)
-        check_clusters(executor, place.get("address"))
-    if names is None:
-        _announce(stored, due, sum(key in tried for key, run in stored.items() if run is None))
-    broken = None
-    if due:
-        todo = list(due.values()) if isinstance(executor, Basic) else _kinds_first(list(due.values()))
-        todo.sort(key=lambda run: deaths.has_died(store.run_dir(results_dir, run.config)))  # those that take a sweep with them
-        _name(todo, configs, names)
-        where = {
-            "results_dir": str(results_dir),
-            "data_dir": data_dir and str(data_dir),
-            "force": force or STALE,  # what is due is not what another version of the code stores meanwhile
-            "checkpoint": checkpoint,
-            "n_jobs": n_jobs,
-            **place,
-        }
-        jobs = {key_of(run.config): {"name": run.name, "config": run.config} for run in todo}
-        sweep = {"where": where, "jobs": jobs, "fail_fast": fail_fast, "wall_limit": wall_limit}
-        sweep["plugins"] = os.environ.get(plugin_files.VARIABLE, "")
-        try:
-            with relay.sweeping(results_dir, sweep) as folder:
-                work.finish(todo, lambda todo: launching.launch(todo, executor, folder), results_dir, folder)
-        except RunsFailed as error:
-            broken = error
-        store.tidy(results_dir)
-    left_out = [*misfits, *unfit.values()]
-    if left_out and names is None:
-        print_line(skipped(left_out, len(configs) + len(left_out)))
-    known = tried | due
-    tried |= {key: run for key, run in due.items() if run.status not in work.UNENDED}
-    mine = [[known[key] for key in map(key_of, group) if key in known] for group in groups]
-    return [error or _failure(runs, broken, fail_fast) for error, runs in zip(errors, mine, strict=True)]
+            with sweep_folder.stopped_by_interrupt(watch.folder):
+                errors = executor.map(sweep_folder.Job(), watch.folder, [run.key for run in batch])
+        finally:
+            watch.bury()
+        for error in errors:
+            raise error
 
 
-def skipped(misfits: Sequence[UserError], count: int) -> str:
-    """Return the line that reports how many of ``count`` combinations were left out, and why."""
-    reasons = Counter(map(str, misfits)).most_common()
-    listed = "; ".join(f"{reason} ({number})" for reason, number in reasons[:MOST_REASONS])
-    others = f"; and {len(reasons) - MOST_REASONS} other reasons" if len(reasons) > MOST_REASONS else ""
-    return f"skipped {len(misfits)} of {count} combinations, which do not fit: {listed}{others}"
+def _wait(claimed: Sequence[Todo], watch: sweep_folder.Watch) -> list[Todo]:
+    """Wait for runs that others have in work; return those, if any, that are to be done here after all."""
+    if claimed:
+        what = f"{len(claimed)} runs that are in work in other processes"
+        print_line(waiting(what, claimed[0].config, claimed[0].results_dir))
+    while claimed:
+        for run in claimed:
+            run.look(watch)
+        if again := [run for run in claimed if run.status in ("died", "due")]:
+            for run in again:
+                locks.drop(run.final)  # A worker would have to watch the claim as long again.
+            return again
+        claimed = [run for run in claimed if run.status == "claimed"]
+        time.sleep(SECONDS if claimed else 0)
+    return []
 
 
-def _announce(stored: Mapping[str, StoredRun | None], due: Mapping[str, Todo], failed: int) -> None:
-    """Print how many runs there are to do, given runs by key; ``failed`` ones failed before and are left alone."""
-    kept = [run for key, run in stored.items() if run is not None and key not in due]
-    stale = sum(run.stale for run in kept)
-    again = sum(stored[key] is not None and stored[key].stale for key in due)
-    others = f" ({stale} of them by another version of the code; force={STALE} redoes those)" if stale else ""
-    redone = f" ({again} of them again, which another version of the code made)" if again else ""
-    line = f"{len(stored)} runs: {len(kept)} stored{others}, {len(due)} to run{redone}"
-    print_line(line + f", {failed} failed before" * bool(failed))
-
-
-def _name(todo: Sequence[Todo], configs: Mapping[str, Mapping], given: Mapping[str, str] | None) -> None:
-    """Name runs by the given names, or numbers, and by the settings in which they differ."""
-    if given is not None:
-        for run in todo:
-            run.name = given[key_of(run.config)]
-        return
-    names = dict(zip(configs, labels(list(configs.values())), strict=True))
-    for number, run in enumerate(todo, 1):
-        run.name = f"[{number}/{len(todo)}] {names[key_of(run.config)]}"
-
-
-def _failure(tried: Sequence[Todo], broken: RunsFailed | None, fail_fast: bool) -> RunsFailed | None:
-    """Return the sentence on some of the runs of a sweep, which may have broken off."""
-    failed, missing = work.counts(tried)
-    if missing and broken:
-        return broken
-    if missing and fail_fast:
-        left = [run.name for run in tried if run.status in work.UNENDED]
-        others = f" and {len(left) - MOST_LEFT} more" if len(left) > MOST_LEFT else ""
-        listed = ", ".join(left[:MOST_LEFT]) + others
-        return RunsFailed(f"{failed} of {len(tried)} runs failed, and fail_fast=true ended the sweep; not run: {listed}")
-    if failed:
-        return RunsFailed(f"{failed} of {len(tried)} runs failed; repeat the command to try them again")
-    if missing:
-        return RunsFailed(f"{missing} of {len(tried)} runs were interrupted; repeat the command to finish them")
-    return None
-
-
-def _kinds_first(todo: Sequence[Todo]) -> list[Todo]:
-    """Put one run of each data set and solver before the rest, data sets in turn, so that workers compile different kernels."""
-    met, turns = Counter(), []
-    for run in todo:
-        dataset, kind = (json.dumps([run.config.get(group) for group in groups]) for groups in (("dataset",), GROUPS))
-        met[kind] += 1
-        if met[kind] == 1:
-            met[dataset] += 1
-        turns.append(met[dataset] if met[kind] == 1 else math.inf)
-    return [todo[place] for place in sorted(range(len(todo)), key=turns.__getitem__)]
+def waiting(what: str, config: Mapping, results_dir) -> str:
+    """Return the line about a run that is waited for: by whom it is held, and for how long at most if its process has died."""
+    who = locks.described(store.run_dir(results_dir, config))
+    return f"waiting for {what}" + f": on {who}; taken over after {locks.STALE:g} s without a sign of life" * bool(who)

@@ -86,7 +86,7 @@ def sweep(
         import pandas as pd
 
         from fwexp.run.composition import ALONE, composing
-        from fwexp.run.execution import execute_in
+        from fwexp.run.sweep import Sweep
 
     grids = [grid or {}] if grid is None or isinstance(grid, Mapping) else grid
     if not isinstance(grids, Sequence) or not grids or not all(isinstance(each, Mapping) for each in grids):
@@ -100,7 +100,7 @@ def sweep(
         configs = {key: config for each in points for key, config in each.configs.items()}
         misfits = [error for each in points for error in each.misfits]
         where = points[0].execution
-        (error,) = execute_in(points[0].executor, [list(configs.values())], misfits=misfits, **where)
+        (error,) = Sweep(points[0].executor, where, misfits=misfits).run([list(configs.values())])
         if isinstance(error, RunsFailed) and not where["fail_fast"]:
             warn(str(error))
         elif error is not None:
@@ -128,7 +128,7 @@ def _points(composition, overrides: Sequence[Sequence[str]]) -> list:
     if any(each.execution != points[0].execution for each in points):
         raise OptionError("grids must not differ in where runs are stored and how they are run")
     for each in points:
-        if each.execution.pop("objective_value") is not None:
+        if each.execution["objective_value"] is not None:
             raise OptionError("objective_value is for `fwexp run -m hydra/sweeper=optuna`, got it in fwexp.sweep")
     return points
 

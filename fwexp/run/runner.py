@@ -123,7 +123,9 @@ def _run(
     except TakenOver:
         return Outcome("claimed", None, "stored in another process")
     except OSError as error:
-        return Outcome("full" if is_full(error) else "failed", None, f"failed: cannot store the run: {error}")
+        if not is_full(error):
+            return fail(error, config, results_dir)
+        return Outcome("full", None, f"failed: cannot store the run: {error}")
     end = result.trace.iloc[-1]
     message = ending(result.status, end["passes"], result.gap, end["time"])
     lost = lost_words(result.lost)
@@ -136,12 +138,12 @@ def is_full(error: Exception) -> bool:
 
 
 def fail(error: BaseException, config: Mapping, results_dir) -> Outcome:
-    """Record a run that raised an exception."""
+    """Record a run that raised an exception; ``"full"`` if that cannot be stored."""
     message = f"failed: {type(error).__name__}: {' '.join(str(error).split())}"
     try:
         path = store.save_failure(error, config, results_dir, made_by=staleness.made_by(catalogues.modules(config)))
     except OSError as second:
-        return Outcome("failed", None, f"{message} (and cannot record it: {second})")
+        return Outcome("full", None, f"{message} (and cannot record it: {second})")
     return Outcome("failed", path, f"{message} (see {path})")
 
 

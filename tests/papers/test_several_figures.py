@@ -11,7 +11,7 @@ from fwexp.errors import DataError, RunsFailed, UserError
 from fwexp.experiments import FIGURES, TABLE, Figure
 from fwexp.papers import figure_pipeline
 from fwexp.papers.figure_pipeline import make_figure, makers
-from fwexp.run import launching, relay, runner, sweep
+from fwexp.run import execution, runner, sweep, sweep_folder
 from fwexp.run.config import run_key
 
 EXPAND = sweep.expand
@@ -56,18 +56,14 @@ def world(monkeypatch):
             raise ZeroDivisionError("by nought")
         return solve(config, *problems, **options)
 
-    def launch(todo, executor, folder):
-        where = relay.read(folder)["where"]
+    def launch(batch, executor, watch, limit):
+        where = sweep_folder.read(watch.folder)["where"]
         world.events.append(("run", []))
-        done = []
-        for each in todo:
+        for each in batch:
             if each.config["seed"] == world.interrupted:
                 raise KeyboardInterrupt
             world.events[-1][1].append(each.config["seed"])
-            options = {"force": where["force"], "verbose": False}
-            outcome = runner.run(each.config, where["results_dir"], where["data_dir"], **options)
-            done.append(outcome)
-        return done
+            runner.run(each.config, where["results_dir"], where["data_dir"], force=where["force"], verbose=False)
 
     def draw(picture, frame, stem, *rest, **options):
         world.events.append(("draw", stem.name))
@@ -80,7 +76,7 @@ def world(monkeypatch):
         return found
 
     monkeypatch.setattr(runner, "solve", solve_or_fail)
-    monkeypatch.setattr(launching, "launch", launch)
+    monkeypatch.setattr(execution, "_launch", launch)
     monkeypatch.setattr(figure_pipeline, "save_figure", draw)
     monkeypatch.setattr(sweep, "expand", expand)
     for name in NAMES:
@@ -231,7 +227,7 @@ def test_where_the_launcher_breaks_figures_that_are_complete_are_drawn(tmp_path,
     def broken(*_):
         raise ImportError("no launcher here")
 
-    monkeypatch.setattr(launching, "launch", broken)
+    monkeypatch.setattr(execution, "_launch", broken)
     found = what_is_made(makers(NAMES, tmp_path, launcher="joblib"))
     assert found["made/one"] == files("made/one")
     assert {str(found[name]) for name in NAMES[1:]} == {"the sweep broke off: ImportError: no launcher here"}
@@ -256,11 +252,11 @@ def test_mistakes_in_the_data_of_one_list_of_runs_are_its_own(tmp_path, world):
 
 
 def test_what_a_broken_launcher_did_not_run_is_left_to_the_next_sweep(tmp_path, world, monkeypatch, capsys):
-    tried, works = {}, launching.launch
-    monkeypatch.setattr(launching, "launch", lambda *_: 1 / 0)
+    tried, works = {}, execution._launch
+    monkeypatch.setattr(execution, "_launch", lambda *_: 1 / 0)
     broken = sweep.execute_together([configs_of("seed=0")], results_dir=tmp_path, tried=tried)
     assert "the sweep broke off: ZeroDivisionError" in str(broken[0])
-    monkeypatch.setattr(launching, "launch", works)
+    monkeypatch.setattr(execution, "_launch", works)
     world.failing = {1}
     both = configs_of("seed=0", "seed=1")
     assert "1 of 2 runs failed" in str(sweep.execute_together([both], results_dir=tmp_path, tried=tried)[0])

@@ -13,8 +13,9 @@ import pytest
 import fwexp
 from fwexp import store
 from fwexp.cli import ENDINGS, main
-from fwexp.errors import RunsFailed, WorkersLost
-from fwexp.run import deaths, launching, runner, sweep
+from fwexp.errors import RunsFailed
+from fwexp.run import deaths, runner, sweep
+from fwexp.run.executors import Executor
 from fwexp.store import paths
 from tests.faults import COMMAND, contents
 
@@ -42,7 +43,7 @@ def dies(config, results_dir, save=False):
 def test_a_run_whose_process_died_three_times_is_a_failure_until_it_is_repeated(tmp_path, config):
     for _ in range(deaths.DEATHS):
         dies(config, tmp_path)
-    assert deaths.has_died(store.run_dir(tmp_path, config))
+    assert deaths.note_of(store.run_dir(tmp_path, config)).exists()
     assert runner.run(config, tmp_path, verbose=False).status == "failed"
     (failed,) = store.find_runs(tmp_path, include={"failed"})
     assert failed.record["error"] == "ProcessDied: its process died 3 times: killed, or out of memory"
@@ -67,13 +68,13 @@ def test_a_run_whose_process_died_goes_last(tmp_path, capsys):
 
 
 def test_a_run_that_takes_too_long_is_a_failure(tmp_path, config, monkeypatch, capsys):
-    def launched(keys, _, folder):
-        script = "import sys, time; from pathlib import Path; from fwexp.run import relay"
-        script += "\nwith relay.limited(Path(sys.argv[1]), sys.argv[2]): time.sleep(600)"
+    def work(executor, job, folder, keys):
+        script = "import sys, time; from pathlib import Path; from fwexp.run import runner, sweep_folder"
+        script += "\nrunner.run = lambda *_, **__: time.sleep(600)\nsweep_folder.Job()(Path(sys.argv[1]), sys.argv[2])"
         assert subprocess.run([sys.executable, "-c", script, folder, *keys], timeout=600).returncode == 1
-        return [WorkersLost("it died")]
+        return []
 
-    monkeypatch.setattr(launching, "_launched", launched)
+    monkeypatch.setattr(Executor, "map", work)
     with pytest.raises(RunsFailed, match="1 of 1 runs failed"):
         sweep.execute([config], wall_limit=0.5, results_dir=tmp_path)
     (failed,) = store.find_runs(tmp_path, include={"failed"})

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from fwexp.cli import main
-from fwexp.errors import OptionError, ParameterError, WorkersLost
+from fwexp.errors import OptionError, ParameterError
+from fwexp.run import sweep_folder
 from fwexp.run.composition import composing
-from fwexp.run.config import LAUNCHERS, defaults_of
-from fwexp.run.executors import EXECUTORS, Basic, Dask, Joblib, SubmititLocal, SubmititSlurm, executor_of
+from fwexp.run.config import LAUNCHERS
+from fwexp.run.executors import BASIC, DEFAULTS, Executor, executor_of
 
 KEYS = {
     "basic": {},
@@ -31,24 +32,31 @@ KEYS["submitit_slurm"] = KEYS["submitit_local"] | dict.fromkeys(
 ) | {"signal_delay_s": 120, "max_num_timeout": 0, "array_parallelism": 256}  # fmt: skip
 
 
+def made(name, **keys):
+    return Executor(name, KEYS[name] | keys)
+
+
 def chosen(*overrides):
     with composing() as composition:
         return executor_of(composition.compose(overrides))
 
 
 def test_names_and_keys_stay():
-    assert tuple(KEYS[name] is not None and name for name in LAUNCHERS) == tuple(EXECUTORS)
-    assert {name: defaults_of(kind) for name, kind in EXECUTORS.items()} == KEYS
+    assert LAUNCHERS == ("basic", "joblib", "submitit_local", "submitit_slurm", "dask")
+    assert DEFAULTS == KEYS
 
 
 @pytest.mark.parametrize(
     ("overrides", "executor"),
     [
-        ([], Basic()),
-        (["hydra/launcher=joblib", "hydra.launcher.n_jobs=3", "hydra.launcher.batch_size=2"], Joblib(n_jobs=3, batch_size=2)),
-        (["hydra/launcher=submitit_local", "hydra.launcher.mem_gb=2"], SubmititLocal(mem_gb=2)),
-        (["hydra/launcher=submitit_slurm", "hydra.launcher.partition=gpu"], SubmititSlurm(partition="gpu")),
-        (["hydra/launcher=dask", "hydra.launcher.resources={GPU: 1}"], Dask(resources={"GPU": 1.0})),
+        ([], BASIC),
+        (
+            ["hydra/launcher=joblib", "hydra.launcher.n_jobs=3", "hydra.launcher.batch_size=2"],
+            made("joblib", n_jobs=3, batch_size=2),
+        ),
+        (["hydra/launcher=submitit_local", "hydra.launcher.mem_gb=2"], made("submitit_local", mem_gb=2)),
+        (["hydra/launcher=submitit_slurm", "hydra.launcher.partition=gpu"], made("submitit_slurm", partition="gpu")),
+        (["hydra/launcher=dask", "hydra.launcher.resources={GPU: 1}"], made("dask", resources={"GPU": 1})),
     ],
 )
 def test_a_configuration_chooses_one(overrides, executor):
@@ -62,6 +70,22 @@ def test_a_configuration_chooses_one(overrides, executor):
         (["hydra/launcher=joblib", "hydra.launcher.n_jobs=0"], r"hydra\.launcher\.n_jobs must be a number of processes, or -1 "),
         (["hydra/launcher=joblib", "hydra.launcher.prefer=threads"], r"hydra\.launcher\.prefer must be processes, got 'threads'"),
         (["hydra/launcher=joblib", "hydra.launcher.require=sharedmem"], r"hydra\.launcher\.require must be null, got 'sharedmem'"),
+        (["hydra/launcher=joblib", "hydra.launcher.backend=threading"], r"hydra\.launcher\.backend must be null or loky, got 'thr"),
+        (
+            ["hydra/launcher=joblib", "hydra.launcher.timeout=0"],
+            r"hydra\.launcher\.timeout must be a positive finite number, got 0",
+        ),
+        (
+            ["hydra/launcher=joblib", "hydra.launcher.n_jobs=null"],
+            r"hydra\.launcher\.n_jobs must be a number of processes, .* None",
+        ),
+        (["hydra/launcher=submitit_local", "hydra.launcher.name=null"], r"hydra\.launcher\.name must be a text, got None"),
+        (["hydra/launcher=dask", "hydra.launcher.memory=much"], r"hydra\.launcher\.memory must be a size such as 4GB, got 'much'"),
+        (["hydra/launcher=dask", "hydra.launcher.resources={GPU: 0}"], r"hydra\.launcher\.resources must be a mapping of names "),
+        (
+            ["hydra/launcher=dask", "hydra.launcher.address=tcp://a:1", "hydra.launcher.n_workers=2"],
+            r"hydra\.launcher takes address or scheduler_file, .* got address, n_workers",
+        ),
         (["hydra.launcher=null"], r"hydra\.launcher cannot be set, got None; hydra/launcher takes basic, joblib, "),
         (["++hydra.launcher._target_=builtins.open"], r"hydra\.launcher cannot be set, got 'builtins\.open'; hydra/launcher takes"),
     ],
@@ -71,52 +95,60 @@ def test_what_is_wrong_is_named(overrides, message):
         chosen(*overrides)
 
 
+@pytest.mark.parametrize(("n_jobs", "workers"), [(3, 3), (-1, 4), (-2, 3), (-9, 1)])
+def test_the_number_of_workers_is_that_of_joblib(monkeypatch, n_jobs, workers):
+    monkeypatch.setattr("fwexp.run.executors.available_processors", lambda: 4)
+    assert made("joblib", n_jobs=n_jobs).workers == workers
+
+
 def seen(folder: Path, key: str):
-    """Return what a run returns: a key, an error, or nothing because its process ends."""
+    """Do what a job does: leave a file, or return an error; or end its process."""
     if key == "dies":
         sys.exit(3)
-    return ValueError(key) if key == "raises" else f"{folder.name} {key}"
+    (folder / f"{key}.seen").touch()
+    return ValueError(key) if key == "raises" else None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", [Joblib(n_jobs=2), Joblib(n_jobs=1), SubmititLocal(), Dask(n_workers=2)], ids=repr)
-def test_each_key_has_its_answer(executor, tmp_path):
-    one, raised, other = executor.map(seen, tmp_path, ["one", "raises", "other"])
-    assert (one, other) == (f"{tmp_path.name} one", f"{tmp_path.name} other")
+@pytest.mark.parametrize(
+    "executor",
+    [made("joblib", n_jobs=2), made("joblib", n_jobs=1), made("submitit_local"), made("dask", n_workers=2)],
+    ids=lambda executor: f"{executor.name} {executor.workers}",
+)
+def test_each_key_is_done_and_errors_are_returned(executor, tmp_path):
+    (raised,) = executor.map(seen, tmp_path, ["one", "raises", "other"])
     assert isinstance(raised, ValueError)
+    assert {path.stem for path in tmp_path.glob("*.seen")} == {"one", "raises", "other"}
 
 
 @pytest.mark.slow
-def test_a_job_of_submitit_that_dies_is_lost_alone(tmp_path, monkeypatch):
+def test_a_job_of_submitit_that_dies_is_lost_alone(tmp_path):
     def kills(folder, key):
         import os
 
-        return os._exit(1) if key == "dies" else key
+        return os._exit(1) if key == "dies" else (folder / "done").touch()
 
-    lost, other = SubmititLocal().map(kills, tmp_path, ["dies", "other"])
-    assert isinstance(lost, WorkersLost)
-    assert other == "other"
+    assert made("submitit_local").map(kills, tmp_path, ["dies", "other"]) == []
+    assert (tmp_path / "done").exists()
 
 
-def test_a_job_of_submitit_is_submitted_again_as_it_was():
-    from fwexp.run.executors import _Submitted
-
-    again = _Submitted(seen).checkpoint(Path("sweep"), "key")
-    assert again.args == (Path("sweep"), "key")
-    assert again.function(*again.args) == "sweep key"
+def test_a_job_of_submitit_is_submitted_again_as_it_was(tmp_path):
+    again = sweep_folder.Job().checkpoint(tmp_path / "sweep", "key")
+    assert again.args == (tmp_path / "sweep", "key")
+    assert isinstance(again.function(*again.args), ParameterError)  # it is called: there is no such sweep
 
 
 def test_files_of_submitit_go_where_they_are_wanted(tmp_path, monkeypatch):
     import submitit
 
-    made = []
+    used = []
     monkeypatch.setattr(
-        submitit, "AutoExecutor", lambda folder, **options: made.append((folder, options)) or (_ for _ in ()).throw(KeyError)
+        submitit, "AutoExecutor", lambda folder, **options: used.append((folder, options)) or (_ for _ in ()).throw(KeyError)
     )
-    for executor in (SubmititLocal(), SubmititSlurm(submitit_folder="there", max_num_timeout=2)):
+    for executor in (made("submitit_local"), made("submitit_slurm", submitit_folder="there", max_num_timeout=2)):
         with pytest.raises(KeyError):
             executor.map(seen, tmp_path, ["key"])
-    assert made == [(str(tmp_path / "%j"), {"cluster": "local"}), ("there", {"cluster": "slurm", "slurm_max_num_timeout": 2})]
+    assert used == [(str(tmp_path / "%j"), {"cluster": "local"}), ("there", {"cluster": "slurm", "slurm_max_num_timeout": 2})]
 
 
 def test_a_single_run_takes_no_launcher(capsys):

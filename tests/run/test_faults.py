@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,17 +19,17 @@ from fwexp import store
 from fwexp.cli import main
 from fwexp.data import DATASETS
 from fwexp.data.dataset import DataFile, Dataset
-from fwexp.errors import DataError, RunsFailed, WorkersLost
+from fwexp.errors import DataError, RunsFailed
 from fwexp.files import locks
 from fwexp.papers.claims import check as check_claim
 from fwexp.papers.claims.verdict import Finding
 from fwexp.papers.declarations import Preset
 from fwexp.papers.origin import facts, reservations
-from fwexp.run import deaths, launching, relay, runner, sweep, work
+from fwexp.run import deaths, execution, runner, sweep, sweep_folder
 from fwexp.run.config import canonical
+from fwexp.run.executors import BASIC
 from fwexp.store import commit, paths
 from fwexp.store import run_store as runs
-from fwexp.store.keys import key_of
 from tests.kills import killed_at
 
 
@@ -249,206 +249,239 @@ def test_data_that_change_while_they_are_read_are_refused(tmp_path, numbers, mon
     assert not list(paths.entries(tmp_path / "results"))
 
 
-def finish(configs, launch, results_dir):
-    """Do runs by a function of a list of `Todo` and the folder of the sweep; return them."""
-    todo = [work.Todo(config, str(config["seed"])) for config in configs]
-    jobs = {key_of(each.config): {"name": each.name, "config": each.config} for each in todo}
-    where = {"results_dir": str(results_dir)}
-    with relay.sweeping(results_dir, {"where": where, "jobs": jobs, "plugins": []}) as folder:
-        work.finish(todo, lambda batch: launch(batch, folder), results_dir, folder)
-    return todo
+@pytest.fixture
+def finish(tmp_path, numbers, monkeypatch):
+    """Return a function that does runs of seeds by a function of a list of `Todo`, and returns them."""
+
+    def made(launch, *seeds):
+        todo = [execution.Todo({**numbers.config, "seed": seed}, str(tmp_path / "results"), str(seed)) for seed in seeds]
+        jobs = {each.key: (each.name, each.config) for each in todo}
+        monkeypatch.setattr(execution, "_launch", lambda batch, *_: launch(batch))
+        execution.finish(todo, BASIC, {"jobs": jobs, "wall_limit": None})
+        return todo
+
+    return made
 
 
-def test_a_lost_run_is_not_done_because_one_of_other_data_is_stored(tmp_path, numbers):
+@pytest.fixture
+def work(tmp_path, numbers):
+    """Return a function that does a run as a worker does."""
+    return lambda todo, **how: runner.run(todo.config, tmp_path / "results", numbers.folder, verbose=False, **how)
+
+
+def die(todo) -> int:
+    """Leave a run as a worker does that dies during it; return how often."""
+    note = deaths.note_of(todo.final)
+    note.parent.mkdir(parents=True, exist_ok=True)
+    with note.open("ab") as file:
+        file.write(b".")
+        return file.tell()
+
+
+def statuses(todo):
+    return [each.status for each in todo]
+
+
+def test_a_lost_run_is_not_done_because_one_of_other_data_is_stored(tmp_path, numbers, finish, work):
     """What the store has of a run before a sweep does not count as what the sweep has done."""
-    results = tmp_path / "results"
-    runner.run(numbers.config, results, numbers.folder, verbose=False)
+    runner.run({**numbers.config, "seed": 0}, tmp_path / "results", numbers.folder, verbose=False)
     numbers.write(1)
     launches = []
 
-    def launch(todo, folder):
+    def launch(todo):
         launches.append(len(todo))
-        if len(launches) == 1:  # a worker dies with the run in work
-            relay.begin(folder, key_of(numbers.config))
-            raise RuntimeError("a worker was killed")
-        relay.end(folder, key_of(numbers.config))
-        return [runner.run(numbers.config, results, numbers.folder, verbose=False)]
+        if len(launches) == 1:
+            die(todo[0])
+            raise BrokenExecutor("a worker was killed")
+        work(todo[0])
 
-    assert work.counts(finish([numbers.config], launch, results)) == (0, 0)
+    assert statuses(finish(launch, 0)) == ["done"]
     assert launches == [1, 1]
 
 
-def test_what_another_version_of_the_code_stores_meanwhile_is_not_the_run(tmp_path, numbers, monkeypatch):
-    results, launches = tmp_path / "results", []
-    other = {"modules": [], "sha256": "0" * 64}
+def test_what_another_version_of_the_code_stores_meanwhile_is_not_the_run(tmp_path, finish, work, monkeypatch):
+    launches, other = [], {"modules": [], "sha256": "0" * 64}
 
-    def launch(todo, folder):
+    def launch(todo):
         launches.append(len(todo))
-        if len(launches) > 1:
-            return [runner.run(numbers.config, results, numbers.folder, force="stale", verbose=False)]
-        with monkeypatch.context() as patch:  # another process, which has other sources
-            patch.setattr(runner.staleness, "made_by", lambda modules: other)
-            runner.run(numbers.config, results, numbers.folder, verbose=False)
-        return [runner.Outcome("claimed")]
+        with monkeypatch.context() as patch:
+            if len(launches) == 1:  # another process, which has other sources
+                patch.setattr(runner.staleness, "made_by", lambda modules: other)
+            work(todo[0], force="stale")
 
-    assert work.counts(finish([numbers.config], launch, results)) == (0, 0)
+    assert statuses(finish(launch, 0)) == ["done"]
     assert launches == [1, 1]
-    assert not store.find_runs(results)[0].stale
+    assert not store.find_runs(tmp_path / "results")[0].stale
 
 
 def test_workers_of_a_sweep_do_not_take_what_another_version_stored_meanwhile(tmp_path, numbers, monkeypatch):
     """Between the look at the store and the run."""
     results, wheres = tmp_path / "results", []
 
-    def launch(todo, executor, folder):
-        wheres.append(relay.read(folder)["where"])
-        return [runner.Outcome("max_passes")]
+    def launch(todo, executor, watch, limit):
+        wheres.append(sweep_folder.read(watch.folder)["where"])
+        watch.do(todo[0].key)
 
-    monkeypatch.setattr(launching, "launch", launch)
+    monkeypatch.setattr(execution, "_launch", launch)
     sweep.execute([numbers.config], results_dir=results, data_dir=numbers.folder)
     assert wheres[0]["force"] == "stale"
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_a_run_whose_worker_dies_three_times_has_failed(tmp_path, numbers, monkeypatch, capsys, alone):
-    """Whether the launcher says so of the run, or breaks."""
-    results = tmp_path / "results"
-    monkeypatch.setattr(runner, "check", lambda *_: (_ for _ in ()).throw(ConnectionError))  # the worker dies
-    monkeypatch.setattr(launching, "_run", lambda config, where: runner.run(config, **where))
-    monkeypatch.setattr(relay, "end", lambda *_: None)
-    unlink = Path.unlink
-    monkeypatch.setattr(Path, "unlink", lambda path, **how: None if is_from_dead(path) else unlink(path, **how))
+def test_a_run_whose_worker_dies_three_times_has_failed(tmp_path, finish, work, capsys, alone):
+    """Whether a launcher loses the run alone, or breaks."""
 
-    def launch(todo, folder):
-        try:
-            return [launching._in_worker(folder, key_of(each.config)) for each in todo]
-        except ConnectionError:
-            if alone:
-                return [WorkersLost("killed")]
-            raise
+    def launch(todo):
+        if deaths.note_of(todo[0].final).exists() and deaths.note_of(todo[0].final).stat().st_size == deaths.DEATHS:
+            work(todo[0])
+        elif die(todo[0]) and not alone:
+            raise BrokenExecutor("killed")
 
-    def is_from_dead(path):
-        return path.name.endswith(paths.BEGUN) and path.exists() and path.stat().st_size <= deaths.DEATHS
-
-    (run,) = finish([numbers.config], launch, results)
-    assert work.counts([run]) == (1, 0)
-    (failed,) = store.find_runs(results, include={"failed"})
+    assert statuses(finish(launch, 0)) == ["failed"]
+    (failed,) = store.find_runs(tmp_path / "results", include={"failed"})
     assert failed.status == "failed"
     assert "process died 3 times" in failed.record["error"]
-    assert capsys.readouterr().err.splitlines() == 3 * ["0: its worker died; again"]
-    store.tidy(results)
-    assert not hidden(results)
+    assert capsys.readouterr().err.splitlines()[:3] == 3 * ["0: its worker died; again"]
+    assert not hidden(tmp_path / "results")
 
 
-def test_a_failure_that_is_stored_is_final_also_if_its_worker_dies_after_that(tmp_path, numbers):
-    results, launches = tmp_path / "results", []
+def test_a_failure_that_is_stored_is_final_also_if_its_worker_dies_after_that(tmp_path, numbers, finish):
+    launches = []
 
-    def launch(todo, folder):
+    def launch(todo):
         launches.append(len(todo))
-        relay.begin(folder, key_of(numbers.config))
-        runner.fail(ValueError("no"), numbers.config, results)
-        return [WorkersLost("killed")]
+        die(todo[0])
+        runner.fail(ValueError("no"), todo[0].config, tmp_path / "results")
 
-    assert work.counts(finish([numbers.config], launch, results)) == (1, 0)
-    assert launches == [1]
+    for _ in range(2):  # a second failure that says the same is another one
+        assert statuses(finish(launch, 0)) == ["failed"]
+    assert launches == [1, 1]
+    assert not hidden(tmp_path / "results")
 
 
-def test_a_run_that_kills_its_worker_fails_alone(tmp_path, numbers):
+def test_a_run_that_kills_its_worker_fails_alone(finish, work):
     """Where with the worker all others die, and what they have in work is lost."""
-    results, launches = tmp_path / "results", []
-    configs = [canonical({**numbers.config, "seed": seed}) for seed in range(4)]
+    launches = []
 
-    def launch(todo, folder):
-        found = [each.config["seed"] for each in todo]
-        launches.append(found)
-        begun = {each.config["seed"]: relay.begin(folder, key_of(each.config)) for each in todo[:3]}  # as there are workers
-        if begun.get(1, 9) <= deaths.DEATHS:
-            raise RuntimeError("a worker was killed")
+    def launch(todo):
+        launches.append([each.config["seed"] for each in todo])
+        at_work = todo[:3]  # as there are workers
+        killer = [each for each in at_work if each.config["seed"] == 1]
+        if killer and not (deaths.note_of(killer[0].final).exists() and die(killer[0]) > deaths.DEATHS):
+            for each in at_work:
+                if each not in killer or len(launches) == 1:
+                    die(each)
+            raise BrokenExecutor("a worker was killed")
         for each in todo:
-            relay.end(folder, key_of(each.config))
-        return [runner.Outcome("failed" if seed == 1 else "max_passes") for seed in found]
+            work(each)
 
-    todo = finish(configs, launch, results)
-    assert [each.name for each in todo if each.status == "failed"] == ["1"]
-    assert work.counts(todo) == (1, 0)
+    todo = finish(launch, 0, 1, 2, 3)
+    assert statuses(todo) == ["done", "failed", "done", "done"]
     assert launches == [[0, 1, 2, 3], [0], [1], [1], [1], [2], [3]]
 
 
-def test_what_others_than_the_lost_have_in_work_is_not_lost_with_it(tmp_path, numbers):
-    """Where the launcher says what was lost, all that goes again at once; what never began counts as no death."""
+def test_what_others_than_the_lost_have_in_work_is_not_lost_with_it(finish, work):
+    """Where a launcher loses single runs, all that goes again at once; what never began counts as no death."""
     launches = []
-    configs = [canonical({**numbers.config, "seed": seed}) for seed in range(4)]
-    killed = WorkersLost("killed")
 
-    def launch(todo, folder):
+    def launch(todo):
         launches.append([each.config["seed"] for each in todo])
         if len(launches) == 1:
-            relay.begin(folder, key_of(configs[1]))
-            return [runner.Outcome("max_passes"), killed, killed, runner.Outcome("max_passes")]
-        assert relay.begin(folder, key_of(configs[1])) == 2
-        relay.end(folder, key_of(configs[1]))
-        return [runner.Outcome("max_passes")] * 2
+            die(todo[1])
+            todo = [todo[0], todo[3]]
+        for each in todo:
+            work(each)
 
-    assert work.counts(finish(configs, launch, tmp_path)) == (0, 0)
+    assert statuses(finish(launch, 0, 1, 2, 3)) == 4 * ["done"]
     assert launches == [[0, 1, 2, 3], [1, 2]]
 
 
-def test_workers_that_die_before_they_begin_end_the_sweep(tmp_path, numbers):
-    killed = WorkersLost("killed")
+def test_workers_that_die_before_they_begin_end_the_sweep(finish):
     with pytest.raises(RunsFailed, match="the sweep broke off: workers die before they begin a run"):
-        finish([numbers.config], lambda *_: [killed], tmp_path)
+        finish(lambda todo: None, 0)
 
 
-def test_a_launcher_that_does_not_work_ends_the_sweep(tmp_path, numbers):
-    def launch(*_):
+def test_a_launcher_that_does_not_work_ends_the_sweep(finish):
+    def launch(todo):
         raise ImportError("no launcher here")
 
     with pytest.raises(RunsFailed, match="the sweep broke off: ImportError: no launcher here"):
-        finish([numbers.config], launch, tmp_path)
+        finish(launch, 0)
 
 
-def test_runs_of_others_are_waited_for(tmp_path, numbers, capsys):
-    results = tmp_path / "results"
+def test_runs_of_others_are_waited_for(tmp_path, finish, work, capsys):
+    launches = []
 
-    def launch(todo, folder):
-        claim = locks.acquire_claim(store.run_dir(results, numbers.config))
+    def launch(todo):
+        launches.append(len(todo))
+        if len(launches) > 1:  # it was looked at between the end of the claim and that of the run
+            while work(todo[0]).status == "claimed":
+                time.sleep(0.1)
+            return
+        claim = locks.acquire_claim(todo[0].final)
 
         def others():
             time.sleep(1.0)
             claim.release()
-            runner.run(numbers.config, results, numbers.folder, verbose=False)
+            work(todo[0])
 
         threading.Thread(target=others).start()
-        return [runner.Outcome("claimed")]
 
-    launches = []
-
-    def launch_twice(todo, folder):
-        launches.append(todo)
-        if len(launches) == 1:
-            return launch(todo, folder)
-        outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
-        while outcome.status == "claimed":
-            time.sleep(0.1)
-            outcome = runner.run(numbers.config, results, numbers.folder, verbose=False)
-        return [outcome]
-
-    assert work.counts(finish([numbers.config], launch_twice, results)) == (0, 0)
+    (run,) = finish(launch, 0)
     lines = capsys.readouterr().err.splitlines()
     assert "waiting for 1 runs" in lines[0]
-    assert lines[1:] == [f"{numbers.config['seed']}: stored in another process"] * (len(launches) == 1)
-    assert store.is_stored(results, numbers.config)
+    assert lines[1] == "0: stored in another process"
+    assert run.status == "done"
+    assert store.is_stored(tmp_path / "results", run.config)
 
 
-def test_a_run_that_was_taken_over_is_named(tmp_path, numbers, capsys):
-    results = tmp_path / "results"
+def test_a_run_that_was_taken_over_is_named(finish, work, capsys):
+    assert statuses(finish(lambda todo: work(todo[0]) and None, 0)) == ["done"]
+    assert capsys.readouterr().err.splitlines() == ["0: stored in another process"]
 
-    def launch(todo, folder):
-        runner.run(numbers.config, results, numbers.folder, verbose=False)
-        return [runner.Outcome("claimed", None, "stored in another process")]
 
-    assert work.counts(finish([numbers.config], launch, results)) == (0, 0)
-    assert capsys.readouterr().err.splitlines() == [f"{numbers.config['seed']}: stored in another process"]
+def test_a_run_that_another_process_keeps_from_being_stored_is_tried_until_it_is_there(tmp_path, numbers, monkeypatch):
+    """As one that is stopped during the commit of its run, and loses its claim."""
+    tries, run = [], runner.run
+
+    def kept(*given, **how):
+        tries.append(given)
+        return runner.Outcome("claimed") if len(tries) <= execution.STARTS + 1 else run(*given, **how)
+
+    monkeypatch.setattr(runner, "run", kept)
+    sweep.execute([numbers.config], results_dir=tmp_path / "results", data_dir=numbers.folder)
+    assert len(tries) == execution.STARTS + 2
+
+
+def test_a_run_that_ends_and_never_is_in_the_store_ends_the_sweep(tmp_path, numbers, monkeypatch):
+    monkeypatch.setattr(runner, "run", lambda *_, **__: runner.Outcome("max_passes", None, "stopped"))
+    with pytest.raises(RunsFailed, match=r"the sweep broke off: .* ended 3 times, and is not in the store"):
+        sweep.execute([numbers.config], results_dir=tmp_path / "results", data_dir=numbers.folder)
+
+
+def test_what_is_stored_while_a_sweep_is_planned_is_not_run(tmp_path, numbers, monkeypatch):
+    results, todo, ran = tmp_path / "results", sweep.Todo, []
+
+    def after_storing(config, results_dir):
+        runner.run(config, results, numbers.folder, verbose=False)
+        return todo(config, results_dir)
+
+    monkeypatch.setattr(sweep, "Todo", after_storing)
+    monkeypatch.setattr(sweep, "finish", lambda todo, *_: ran.extend(todo))
+    sweep.execute([numbers.config], results_dir=results, data_dir=numbers.folder)
+    assert ran == []
+
+
+@pytest.mark.parametrize("error", [ValueError("no such thing"), OSError(28, "No space left on device")])
+def test_what_a_run_raises_is_in_the_store_or_ends_the_sweep(tmp_path, numbers, monkeypatch, error):
+    """Also what is no mistake of the user, where the run is prepared."""
+    monkeypatch.setattr(runner, "check", lambda configs, *_: None)
+    monkeypatch.setattr(runner, "_data", lambda *_: (_ for _ in ()).throw(error))
+    ends = "the sweep broke off: nothing more can be stored" if isinstance(error, OSError) else "1 of 1 runs failed"
+    with pytest.raises(RunsFailed, match=ends):
+        sweep.execute([numbers.config], results_dir=tmp_path / "results", data_dir=numbers.folder)
+    failed = [run.record["error"] for run in store.find_runs(tmp_path / "results", include={"failed"})]
+    assert failed == ["ValueError: no such thing"] * isinstance(error, ValueError)
 
 
 @pytest.mark.parametrize("links", [True, False])

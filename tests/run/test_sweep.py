@@ -15,10 +15,10 @@ from fwexp.cli import main
 from fwexp.data.dataset import Dataset
 from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed, UserError
 from fwexp.files import locks
-from fwexp.run import execution, launching, runner, sweep, work
+from fwexp.run import execution, runner, sweep
 from fwexp.run.composition import composing
 from fwexp.run.config import canonical, run_key
-from fwexp.run.executors import Basic, Joblib, SubmititSlurm
+from fwexp.run.executors import BASIC, DEFAULTS, Executor
 from tests.test_cli import letters
 
 QUICK = ["max_passes=0.1", "gap_tol=0"]
@@ -325,8 +325,8 @@ def test_data_are_read_once(tmp_path, monkeypatch):
 def test_workers_begin_with_one_run_of_each_kind():
     """Of data sets in turn, so that each has other kernels to compile than its neighbours; then what is left, in order."""
     configs = expand("dataset=digits,synthetic_lsp", "solver=bcfw,ssg", "lam=0.1,1", "seed=0")
-    todo = [work.Todo(config, "") for config in configs]
-    kinds = short([each.config for each in execution._kinds_first(todo)], "dataset", "solver", "lam")
+    todo = [execution.Todo(config, "results") for config in configs]
+    kinds = short([each.config for each in sweep._kinds_first(todo)], "dataset", "solver", "lam")
     first = [(name, solver, 0.1) for solver in ("bcfw", "ssg") for name in ("digits", "synthetic_lsp")]
     assert [(dataset["name"], *others) for dataset, *others in kinds] == first + [
         (name, solver, 1.0) for name in ("digits", "synthetic_lsp") for solver in ("bcfw", "ssg")
@@ -357,8 +357,8 @@ def test_a_failure_in_a_worker_is_recorded_there(tmp_path, monkeypatch):
     file = tmp_path / "ocr" / "letter.data"
     file.parent.mkdir()
     file.write_bytes(letters())
-    launch = launching.launch
-    monkeypatch.setattr(launching, "launch", lambda *args: file.unlink(missing_ok=True) or launch(*args))
+    launch = execution._launch
+    monkeypatch.setattr(execution, "_launch", lambda *args: file.unlink(missing_ok=True) or launch(*args))
     configs = expand("dataset=digits,ocr", f"data_dir={tmp_path}")
     with pytest.raises(RunsFailed, match="1 of 2 runs failed"):
         sweep.execute(configs, results_dir=tmp_path, data_dir=tmp_path, launcher="joblib")
@@ -421,8 +421,8 @@ def test_so_does_a_sweep_with_workers(tmp_path, monkeypatch, capsys):
     file.parent.mkdir()
     file.write_bytes(letters())
     configs = expand("dataset=ocr", f"data_dir={tmp_path}", "seed=range(8)", "solver=bcfw")
-    launch = launching.launch
-    monkeypatch.setattr(launching, "launch", lambda *args: file.unlink(missing_ok=True) or launch(*args))
+    launch = execution._launch
+    monkeypatch.setattr(execution, "_launch", lambda *args: file.unlink(missing_ok=True) or launch(*args))
     how = {"launcher": "joblib", "settings": ["hydra.launcher.n_jobs=1"], "fail_fast": True}
     with pytest.raises(RunsFailed, match="fail_fast=true ended the sweep; not run: "):
         sweep.execute(configs, results_dir=tmp_path, data_dir=tmp_path, **how)
@@ -439,15 +439,15 @@ hydra: {launcher: {n_jobs: 2}, sweeper: {grids: [{solver: [bcfw, fw], max_passes
 
 def test_a_launcher_in_an_experiment_is_used(tmp_path, monkeypatch, preset):
     used = []
-    monkeypatch.setattr(launching, "launch", lambda todo, executor, folder: used.append(executor) or 1 / 0)
+    monkeypatch.setattr(execution, "_launch", lambda batch, executor, *_: used.append(executor) or 1 / 0)
     chosen, plain = preset(CHOOSES), preset("hydra: {sweeper: {grids: [{solver: [bcfw, fw], max_passes: 0.1}]}}", "plain")
     where = [f"results_dir={tmp_path / 'results'}"]
     assert main(["run", "-m", *chosen, *where]) == 1
-    assert used[-1] == Joblib(n_jobs=2)
+    assert used[-1] == Executor("joblib", DEFAULTS["joblib"] | {"n_jobs": 2})
     assert main(["run", "-m", *chosen, "hydra.launcher.n_jobs=1", *where]) == 1
-    assert used[-1] == Joblib(n_jobs=1)
+    assert used[-1] == Executor("joblib", DEFAULTS["joblib"] | {"n_jobs": 1})
     assert main(["run", "-m", *plain, *where]) == 1
-    assert used[-1] == Basic()
+    assert used[-1] == BASIC
 
 
 def test_a_launcher_in_an_experiment_is_rejected_where_it_would_be_ignored(tmp_path, preset, capsys):
@@ -493,11 +493,11 @@ def test_runs_without_an_objective_are_rows_with_their_last_numbers(tmp_path):
 
 def test_a_list_among_the_options_of_a_launcher_is_one_value(tmp_path, monkeypatch):
     used, lines = [], ["module load python", "export A=1,2"]
-    monkeypatch.setattr(launching, "launch", lambda todo, executor, folder: used.append(executor) or 1 / 0)
+    monkeypatch.setattr(execution, "_launch", lambda batch, executor, *_: used.append(executor) or 1 / 0)
     options = {"setup": lines, "timeout_min": 5}
     with pytest.raises(RunsFailed, match="the sweep broke off: ZeroDivisionError"):
         fwexp.sweep(lam=0.1, launcher="submitit_slurm", launcher_options=options, fail_fast=True, results_dir=tmp_path)
-    assert used == [SubmititSlurm(setup=lines, timeout_min=5)]
+    assert used == [Executor("submitit_slurm", DEFAULTS["submitit_slurm"] | {"setup": lines, "timeout_min": 5})]
 
 
 def test_runs_that_fail_are_rows(tmp_path, solved):
