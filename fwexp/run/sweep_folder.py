@@ -27,7 +27,7 @@ from fwexp import plugin_files
 from fwexp.driver.clock import interrupted_by
 from fwexp.driver.progress import PROGRESS, print_line, without_summaries
 from fwexp.errors import ParameterError
-from fwexp.files.atomic import HIDDEN, hidden, write
+from fwexp.files.atomic import HIDDEN, hidden, put, write
 from fwexp.files.folders import exists, none_left_empty
 from fwexp.files.processes import is_gone
 from fwexp.run import deaths, runner
@@ -49,7 +49,7 @@ def read(folder: Path) -> dict:
 def stop(folder: Path, why: str) -> None:
     """End a sweep before all is done; ``why`` is the name of a file from then on, which needs no room on a full disk."""
     with contextlib.suppress(FileNotFoundError):  # it is over
-        (folder / SWEEP).rename(folder / why)
+        put(folder / SWEEP, folder / why, over=True)
 
 
 def is_over(folder: Path) -> bool:
@@ -107,7 +107,7 @@ def _work(folder: Path, key: str) -> None:
                 else:
                     file.write(line)
                     file.flush()
-                    note.rename(folder / f"{key}.ended")
+                    put(note, folder / f"{key}.ended", over=True)
 
 
 def perform(folder: Path, key: str, *, verbose: bool = False) -> tuple[runner.Outcome, str]:

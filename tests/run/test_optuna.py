@@ -93,6 +93,18 @@ def test_a_failed_trial_is_tried_again_and_one_that_is_gone_too(tmp_path, solved
     assert len({*solved.calls}) == len(solved.calls) <= 4
 
 
+def test_the_points_of_former_commands_stay(tmp_path, solved, monkeypatch):
+    """Also where Optuna would choose others by now, because a run that failed has a value."""
+    words, sampler = ["hydra.sweeper.sampler=random", *SPACE], optuna.samplers.RandomSampler
+    assert search(tmp_path, *words, trials=3) == 0
+    params = [trial.params for trial in trials_of(tmp_path)]
+    monkeypatch.setattr(optuna.samplers, "RandomSampler", lambda seed: sampler(seed=seed + 1))
+    assert search(tmp_path, *words, trials=4) == 0
+    assert [trial.params for trial in trials_of(tmp_path)][:3] == params
+    assert search(tmp_path, *words, trials=2) == 0  # which forgets none
+    assert len(trials_of(tmp_path)) == len(solved.calls) == 4
+
+
 def test_a_run_that_fails_when_it_is_forced_does_not_keep_its_old_value(tmp_path, solved, capsys):
     """Nor does a run that was to be forced, and that fail_fast left out."""
     assert search(tmp_path, trials=2) == 0
