@@ -11,7 +11,6 @@ import numpy as np
 
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import register_jitable
-from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.max_flow import min_cut, scratch_size
 from fwexp.oracles.tree_sum_product import forest_marginals
 from fwexp.problems import lazy_sparse as sp
@@ -19,7 +18,7 @@ from fwexp.problems import protocol
 from fwexp.problems.features import BinaryFeatures, row_entries
 from fwexp.problems.graph_protocol import add_cuts, cuts, forest_expectations, graph, product_bounds
 from fwexp.problems.graphs import check_labels
-from fwexp.problems.rows import prefetch_rows, row_dot, row_product, row_scatter_label
+from fwexp.problems.rows import row_dot, row_product, row_scatter_label
 from fwexp.problems.segmentation import SegmentationProblem
 
 
@@ -291,16 +290,3 @@ def _(problem, i, y):
             phi[columns] += values
     phi[problem.width * problem.num_features :] = -cuts(problem, i, labels)
     return sp.csr_array(phi[np.newaxis])
-
-
-@protocol.prefetch_example.register(SegmentationProblem)
-def _(problem, i):
-    nodes, last = problem.label_ptr[i], problem.label_ptr[i + 1]
-    edges, last_edge = problem.edge_ptr[i], problem.edge_ptr[i + 1]
-    prefetch(problem.labels, nodes, last)
-    prefetch(problem.node_loss, nodes, last)
-    prefetch_rows(problem.x, nodes, last)
-    prefetch_rows(problem.z, edges, last_edge)
-    prefetch(problem.ends, 2 * edges, 2 * last_edge)
-    prefetch(problem.out, 2 * edges, 2 * last_edge)
-    prefetch(problem.first, nodes + i, last + i + 1)
