@@ -10,6 +10,9 @@ which solvers ask for by its name: ``sets`` (of labelings), ``expectations``, ``
 ``exact``. What is in ``derived`` and ``weights`` a family registers only where it has something faster. All can be imported
 from here; ``fwexp.problems.tiers`` lists the functions of a family.
 
+Each function declares by ``@degree`` how the weight c_i of an example enters it (``degrees``); there is no default. A named tuple
+whose class also derives from ``fwexp.problems.subsets.Sliceable`` has subsets.
+
 The joint features are linear in short vectors of parts: psi_i(y) = F_i' p_i(y), where p_i(y) holds the parts of the true
 labeling minus those of y. A dual block is therefore kept as its expected parts (never as w_i in R^d), a step costs
 O(parts + nonzeros of the example), and with theta = F_i w every inner product with w is one with theta.
