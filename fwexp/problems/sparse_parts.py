@@ -291,9 +291,12 @@ def _(problem, i, storage, places, w, work, out):
     rows = work.theta[num_shared(problem) :]
     for r in range(num_rows(problem, i)):
         scored[r] = touched[r]
-        if touched[r] != 0:  # Otherwise nothing depends on the scores.
+        row = row_of(rows, problem, r)
+        if touched[r] != 0:
             touched[r] = 0
-            scores_at(problem, i, r, w, row_of(rows, problem, r))
+            scores_at(problem, i, r, w, row)
+        else:  # Two equal scores cancel; others than 0, from another example, would round sums whose terms are reordered.
+            row[:] = 0.0
     visitor = Scores(shared_of(problem, w), rows, row_width(problem))
     for a in range(len(places)):
         out[a] = parts(problem, i, storage[places[a] : places[a] + length], 1.0, visitor)

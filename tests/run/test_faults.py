@@ -61,8 +61,8 @@ def test_a_kill_at_any_instant_of_a_save_loses_nothing(tmp_path, config, make_re
         for found in store.find_runs(place, include={"partial", "failed", "damaged"}):
             assert found.status in ("max_passes", "interrupted", "failed")
             if found.status != "failed":
-                model = np.load(found.path / commit.name_of(found.record, commit.MODEL))
-                assert model["w"][1] == found.weights()[1] == found.record["primal"]
+                with np.load(found.path / commit.name_of(found.record, commit.MODEL)) as model:
+                    assert model["w"][1] == found.weights()[1] == found.record["primal"]
         if not there:
             break
         shutil.rmtree(place, ignore_errors=True)
