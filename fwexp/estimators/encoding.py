@@ -1,5 +1,6 @@
 """Encodings: how an estimator's inputs and labelings become a problem, and what of that `fit` learns and files hold."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar, NamedTuple
@@ -22,8 +23,8 @@ class Names(NamedTuple):
     columns: list[Hashable]  # the labels
 
 
-class Encoding:
-    """What training has learned about inputs and labelings, with the parameters that it used.
+class Encoding(ABC):
+    """Facts that training learns about inputs and labelings, with the parameters of that training.
 
     Attributes whose names end with ``_`` are those of the fitted estimator, too.
 
@@ -42,16 +43,16 @@ class Encoding:
             **{name: deepcopy(value) if isinstance(value, CONTAINERS) else value for name, value in params}
         )
 
+    @abstractmethod
     def learn(self, X, y, sample_weight=None, classes: np.ndarray | None = None, former: Any = None) -> tuple:
         """Learn from labelled examples; return the training problem and the weights of its examples, which are > 0.
 
         For `partial_fit`, ``classes`` are all labels, and ``former`` is the encoding of the call before, if there was one.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def problem(self, X, y, sample_weight=None) -> tuple:
         """Return a problem with the features and labels of training, and the weights of its examples."""
-        raise NotImplementedError
 
     def names(self) -> Names | None:
         """Return the names of the weights, or None where they have none."""
@@ -59,6 +60,7 @@ class Encoding:
 
     def decoder(self, w: np.ndarray) -> Any:
         """Return what predictions with the weights need, so that they change nothing and threads can share the estimator."""
+        return None
 
     def learned(self) -> dict:
         """Return the learned values to save."""
@@ -70,6 +72,7 @@ class Encoding:
 
     def restore(self, w: np.ndarray) -> None:
         """Restore what `learned` returned."""
+        return
 
     def to_json(self) -> dict:
         """Return the learned values for JSON."""
