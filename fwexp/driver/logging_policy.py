@@ -48,7 +48,7 @@ class LoggingState:
 
 
 class Regime(NamedTuple):
-    """What a kind of run has beyond its schedule, which it keeps unless there is a time limit and evaluation is behind."""
+    """Limits and looks that a run adds to its schedule. It leaves the schedule only if evaluation is behind a time limit."""
 
     share: float | None = None  # most oracle calls that the log makes, as a share of the iteration's
     period: int = 0  # steps after which a row, or a look at the estimated gap, is due; 0 for never

@@ -1,4 +1,4 @@
-"""What every estimator promises: copies and files are the same estimator, and inputs come in any form of sequence."""
+"""Promises of every estimator: copies and files are the same estimator, and inputs come in any form of sequence."""
 
 import copy
 import pickle

@@ -329,7 +329,7 @@ def test_workers_of_a_sweep_do_not_take_what_another_version_stored_meanwhile(tm
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_run_whose_worker_dies_three_times_has_failed(tmp_path, finish, work, capsys, alone):
-    """Whether a launcher loses the run alone, or breaks."""
+    """The same holds if a launcher loses the run alone, and if it breaks."""
 
     def launch(todo):
         if deaths.note_of(todo[0].final).exists() and deaths.note_of(todo[0].final).stat().st_size == deaths.DEATHS:
@@ -381,7 +381,7 @@ def test_a_run_that_kills_its_worker_fails_alone(finish, work):
 
 
 def test_what_others_than_the_lost_have_in_work_is_not_lost_with_it(finish, work):
-    """Where a launcher loses single runs, all that goes again at once; what never began counts as no death."""
+    """If a launcher loses single runs, these start again together; a run that never began counts as no death."""
     launches = []
 
     def launch(todo):
