@@ -134,7 +134,7 @@ test test-slow: export PYTHONDONTWRITEBYTECODE :=
 test: CHOSEN := not slow
 test-slow: CHOSEN := slow
 test test-slow: $(INSTALLED_DEV)
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal --durations 12 -m "$(CHOSEN)" $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal --durations 12 --ignore tests/texts -m "$(CHOSEN)" $(ARGS)
 
 faults: $(INSTALLED_DEV)
 	$(BIN)/python -m tests.faults $(ARGS)
@@ -144,7 +144,7 @@ lint: $(INSTALLED_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --quiet -p no:cacheprovider tests/test_words.py
+	$(BIN)/python -m pytest --quiet -p no:cacheprovider tests/texts
 
 format: $(INSTALLED_DEV)
 	$(BIN)/ruff check --fix .

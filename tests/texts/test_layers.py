@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fwexp.files import code_digest
+from tests.pages import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 # As `lint-imports`, but in a copy: an editable installation would else find the checkout.
 LINT = """
 import sys

@@ -1,10 +1,7 @@
-"""Docstrings: all examples run and print what they say, and what is public says what it takes, returns and raises."""
+"""Docstrings: what is public says what it takes, returns and raises."""
 
-import doctest
-import importlib
 import inspect
 import re
-from pathlib import Path
 
 import pytest
 
@@ -17,60 +14,6 @@ from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.problems import protocol, tiers
 from fwexp.solvers import Solver
-
-PACKAGE = Path(fwexp.__file__).parent
-ROOTS = {"fwexp": PACKAGE, "fwexp.experiments": PACKAGE.parent / "experiments", "fwexp.plots": PACKAGE.parent / "plots"}
-
-
-def examples():
-    """Every docstring with an example, of modules whose source shows a prompt."""
-    finder = doctest.DocTestFinder(exclude_empty=True)
-    for root, folder in ROOTS.items():
-        for path in sorted(folder.rglob("*.py")):
-            if ">>> " in path.read_text():
-                parts = (part for part in path.relative_to(folder).with_suffix("").parts if part != "__init__")
-                name = ".".join([root, *parts])
-                yield from (test for test in finder.find(importlib.import_module(name), name) if test.examples)
-
-
-EXAMPLES = list(examples())
-COMPILE_MUCH = {
-    f"fwexp.{name}"
-    for name in (
-        "problems.weighted.weighted_problem",
-        "problems.pose.pose_problem",
-        "distributed.shards.shard",
-        *(f"estimators.{name}SVM" for name in ("graph.Graph", "matching.Matching", "multilabel.MultiLabel")),
-        "estimators.chain_cv.ChainSVMCV",
-    )
-}
-
-
-def marks(example):
-    return [pytest.mark.slow] * (example.name in COMPILE_MUCH)
-
-
-@pytest.mark.portable
-@pytest.mark.parametrize("example", [pytest.param(test, id=test.name, marks=marks(test)) for test in EXAMPLES])
-def test_examples_print_what_they_say(example, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # some write files
-    report = []
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    doctest.DocTestRunner(verbose=False, optionflags=flags).run(example, out=report.append)
-    assert not report, "".join(report)
-
-
-def test_no_example_is_left_out():
-    """Each is run, and so is one of everything that people call first."""
-    assert [test.name for test in EXAMPLES if any(doctest.SKIP in line.options for line in test.examples)] == []
-    names = {test.name.rpartition(".")[2] for test in EXAMPLES}
-    assert names >= {"solve", "predict", "load", "load_dataset", "load_results", "chain_problem", "matching_problem"}
-    assert names >= {"minimize", "saddle_point", "svm_game", *fwexp.estimators.__all__}
-    assert names >= {"regularization_path", "check_problem", "check_solver", "Iteration", "CallbackProblem"}
-    assert names >= {name for name in PUBLIC if inspect.isfunction(PUBLIC[name])} - {"grid_search"}
-
-
-# -- sections
 
 PUBLIC = {name: getattr(fwexp, name) for name in fwexp.__all__ if name != "__version__"}
 CHECKS = {name: getattr(fwexp.testing, name) for name in fwexp.testing.__all__}

@@ -4,7 +4,6 @@ import ast
 import inspect
 import typing
 from importlib import import_module
-from pathlib import Path
 
 import fwexp
 import fwexp.convex
@@ -12,8 +11,8 @@ import fwexp.distributed
 import fwexp.estimators
 import fwexp.plugins
 import fwexp.testing
+from tests.pages import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 PLOTS = [import_module(f"fwexp.plots.{path.stem}") for path in sorted((ROOT / "plots").glob("[a-z]*.py"))]
 
 
