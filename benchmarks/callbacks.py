@@ -25,15 +25,7 @@ NAMES = ("features", "loss", "max_oracle", "decode", "max_oracle_batch")
 
 @dataclass
 class Timer:
-    """Takes the time of functions.
-
-    Attributes
-    ----------
-    seconds : float
-        The time inside of them, with that of one reading of the clock per call.
-    calls : int
-        How often any was called.
-    """
+    """A clock of functions: the seconds inside of them, with one reading of the clock per call, and the number of calls."""
 
     seconds: float = 0.0
     calls: int = 0

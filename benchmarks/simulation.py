@@ -20,66 +20,31 @@ SLICE = 1e-3  # seconds for which a process has a core, where several want it
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of processors, except ``call`` and ``latency``, which are seconds of waiting.
+    """Seconds of processors, except ``call`` and ``latency``, which are seconds of waiting."""
 
-    Attributes
-    ----------
-    call : float
-        An oracle call where it waits, and needs no core here.
-    work : float
-        A call, or a step of ``local``, on a worker's core.
-    aside : float
-        Work of a worker's core during a call that waits.
-    step : float
-        A step of ``oracles`` in the main process.
-    message : float
-        A message there and back in the main process, without its numbers.
-    worker_message : float
-        A message and its answer on the worker, without its numbers.
-    exchange : float
-        Work of the main process once in a round of ``local``.
-    latency : float
-        A message and its answer on the way, without work of any process.
-    byte, worker_byte : float
-        A byte of these numbers.
-    copy, worker_copy : float
-        The dual block of an example in a copy of all.
-    """
-
-    call: float = 0.0
-    work: float = 0.0
-    aside: float = 0.0
-    step: float = 0.0
-    message: float = 0.0
-    worker_message: float = 0.0
-    exchange: float = 0.0
-    latency: float = 0.0
-    byte: float = 0.0
+    call: float = 0.0  # an oracle call where it waits, and needs no core here
+    work: float = 0.0  # a call, or a step of ``local``, on a worker's core
+    aside: float = 0.0  # work of a worker's core during a call that waits
+    step: float = 0.0  # of ``oracles`` in the main process
+    message: float = 0.0  # there and back in the main process, without its numbers
+    worker_message: float = 0.0  # and its answer on the worker, without its numbers
+    exchange: float = 0.0  # work of the main process once in a round of ``local``
+    latency: float = 0.0  # a message and its answer on the way, without work of any process
+    byte: float = 0.0  # of these numbers
     worker_byte: float = 0.0
-    copy: float = 0.0
+    copy: float = 0.0  # the dual block of an example in a copy of all
     worker_copy: float = 0.0
 
 
 @dataclass(frozen=True)
 class Load:
-    """Messages and steps of a run: in ``oracles`` with ``tau`` examples, in ``local`` with steps of ``round`` passes.
-
-    Attributes
-    ----------
-    scheme : str
-    n : int
-        Examples.
-    sent, returned : float
-        Bytes of numbers in a message to a worker, and of its answer.
-    tau, in_flight, round, snapshot
-        As of `fwexp.distributed.schemes.Options`.
-    """
+    """Messages and steps of a run: in ``oracles`` with ``tau`` examples, in ``local`` with steps of ``round`` passes."""
 
     scheme: str
     n: int
-    sent: float
-    returned: float
-    tau: int = 10
+    sent: float  # bytes of numbers in a message to a worker
+    returned: float  # and in its answer
+    tau: int = 10  # this and those below as of `fwexp.distributed.schemes.Options`
     in_flight: int = 2
     round: float = 0.5
     snapshot: float = 10.0
@@ -109,16 +74,7 @@ class Simulated(NamedTuple):
 
 
 class Cluster:
-    """A main process and workers, at some instant.
-
-    Parameters
-    ----------
-    costs : Costs
-    load : Load
-    workers : int
-    machine : Machine, optional
-        By default every process has a core of its own.
-    """
+    """A main process and workers, at some instant; without a machine every process has a core of its own."""
 
     def __init__(self, costs: Costs, load: Load, workers: int, machine: Machine | None = None) -> None:
         self.costs, self.load, self.workers, self.machine = costs, load, workers, machine
@@ -281,14 +237,6 @@ class Cluster:
 
 def simulate(costs: Costs, load: Load, workers: int, machine: Machine | None = None) -> Simulated:
     """Return the speed of a cluster in its steady state.
-
-    Parameters
-    ----------
-    costs : Costs
-    load : Load
-    workers : int
-    machine : Machine, optional
-        By default every process has a core of its own.
 
     Examples
     --------

@@ -102,18 +102,7 @@ class Chart:
         return replace(self, panels=panels, columns=max(1, min(self.columns, len(panels))))
 
     def data(self, results: "pd.DataFrame") -> "pd.DataFrame":
-        """Return the tidy frame: `frames.COLUMNS`, one row per panel, variant and position.
-
-        Parameters
-        ----------
-        results : DataFrame
-            As from ``load_results``: all runs of the figure, and no other.
-
-        Raises
-        ------
-        OptionError
-            A name in `hidden`, `lowest` or `split_by` is that of nothing.
-        """
+        """Return the tidy frame of all runs of the figure: `frames.COLUMNS`, one row per panel, variant and position."""
         if self.budgeted:
             results = results.assign(status=results["status"].replace("time_limit", "max_passes"))
         results = self.derive(results) if self.derive else results

@@ -13,15 +13,7 @@ if TYPE_CHECKING:
 
 
 def describe(frame: "pd.DataFrame", titles: dict[str, str]) -> str:
-    """Describe what every panel shows, and where each curve ends, the lowest first.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The tidy frame of a figure, as from `Chart.data` or `image_overlays.data`.
-    titles : dict
-        The titles of the panels, by their key.
-    """
+    """Describe what every panel of a tidy frame shows, given their titles, and where each curve ends, the lowest first."""
     if "axis" not in frame:
         return _scores(frame, titles)
     sentences = []

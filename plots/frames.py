@@ -152,16 +152,10 @@ def on_data(results: "pd.DataFrame", dataset: str, options: Mapping[str, str | N
 
 
 def suboptimality(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return `results` with the column ``suboptimality``: primal minus the highest dual seen.
+    """Return `results` with the column ``suboptimality``: primal minus the highest dual of any run on the same data and lam.
 
-    That is the highest dual of any run in `results` on the same data at the same lam, whether the run is drawn or not; rows of
-    runs that go through several lam have it in ``at_lam``. A figure names its runs, a dedicated reference run among them, so runs
-    that it does not name cannot change it.
-
-    Raises
-    ------
-    ParameterError
-        If a primal lies below the highest dual, because runs differ in their data or a solver is wrong.
+    Rows of runs that go through several lam have it in ``at_lam``. A figure names its runs, a dedicated reference run among them,
+    so runs that it does not name cannot change it. A primal below the highest dual is refused: data differ, or a solver is wrong.
     """
     options = [column for column in results if column.startswith("dataset.")]
     same = [column for column in ("dataset", "split", "objective", "temperature", "lam", "at_lam", *options) if column in results]
@@ -185,29 +179,12 @@ def envelope(results: "pd.DataFrame", measure: str, solvers: Iterable[str]) -> "
 
 
 def bands(runs: "pd.DataFrame", measure: str, axis: str = "passes") -> "pd.DataFrame":
-    """Return the median, best and worst of a measure over runs that differ in their seed.
+    """Return the median, best and worst of a measure, where lower is better, over runs of one variant that differ in their seed.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        Rows of one variant: one trace per ``key``, of one iterate.
-    measure : str
-        Column to summarize; lower is better. Rows where it is missing do not count.
-    axis : str
-        Column of the positions, one of `AXES`.
-
-    Returns
-    -------
-    DataFrame
-        Columns `STATISTICS`, one row per position that any run logged; empty if no run has the measure. ``passes``,
-        ``calls`` and ``seconds`` say where the runs were there, in the median. ``diverged``
-        and ``stopped`` (by the clock or by hand) count runs, like ``runs``; ``keys`` names them, with spaces between.
-
-    Notes
-    -----
-    Between the positions of its own log a run is interpolated linearly; if the measure has a log scale, in its
-    logarithm. Nothing is extrapolated: the positions end where the first run ends. Only a run that diverged goes on,
-    at infinity, so that the band shows it.
+    The frame has `STATISTICS`, one row per position that any run logged; ``passes``, ``calls`` and ``seconds`` say where the runs
+    were there, in the median; ``diverged`` and ``stopped`` (by the clock or by hand) count runs. Between the positions of its own
+    log a run is interpolated linearly; if the measure has a log scale, in its logarithm. Nothing is extrapolated: positions end
+    where the first run ends. Only a run that diverged goes on, at infinity, so that the band shows it.
     """
     import pandas as pd
 

@@ -102,12 +102,8 @@ FIG2_B = Chart([Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")], split_by=("c
 def fig2_data(results: "pd.DataFrame") -> "pd.DataFrame":
     """Return the shares of steps that the cache answered and each criterion allowed, by F and nu (a), and some gaps (b).
 
-    In the panels a the variants are the values of F, and the positions those of nu.
-
-    Raises
-    ------
-    ParameterError
-        Runs of a version that did not count what each criterion lets through.
+    In the panels a the variants are the values of F, and the positions those of nu. Runs that did not count what each criterion
+    lets through are refused.
     """
     import pandas as pd
 

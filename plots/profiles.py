@@ -17,19 +17,9 @@ COLUMNS = ["panel", "variant", "axis", "measure", "x", "median", "problems", "ke
 
 
 def data(costs: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the steps of all profiles.
+    """Return the steps of all profiles: the share ``median`` of problems that ``variant`` solves within ``x`` times the least cost.
 
-    Parameters
-    ----------
-    costs : DataFrame
-        One row per ``side`` and ``problem`` with the costs of `COSTS`, infinite where a method did not get there, and
-        the ``keys`` of its runs.
-
-    Returns
-    -------
-    DataFrame
-        Columns `COLUMNS`: the share ``median`` of the problems that ``variant`` solves within ``x`` times the least cost.
-        Problems that no side solves do not count.
+    Costs are infinite where a method did not get there. Problems that no side solves do not count.
     """
     import pandas as pd
 

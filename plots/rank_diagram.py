@@ -17,14 +17,7 @@ LINE = 0.17  # inches from one name to the next
 
 
 def draw(frame: "pd.DataFrame") -> "Figure":
-    """Draw a diagram for each cost; bars join methods whose mean ranks differ by less than the critical difference.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per method (``variant``) and ``panel`` with the mean rank ``x``; facts of the panel are ``axis`` (the cost),
-        ``pairs``, ``difference`` and ``p``.
-    """
+    """Draw a diagram for each cost; bars join methods whose mean ranks differ by less than the critical difference."""
     from matplotlib.figure import Figure
 
     lines = style.lines(frame["variant"])

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def chart_of(results: "pd.DataFrame", x: str = "passes", y: str = "gap") -> tuple[Chart, "pd.DataFrame"]:
-    """Return a chart of all problems in results, and the results that it shows: the longest run of each method and seed.
-
-    Raises
-    ------
-    ParameterError
-        If x or y is no column that figures know, or none of the results has it.
-    """
+    """Return a chart of all problems in results, and the results that it shows: the longest run of each method and seed."""
     for name, value, known in (("x", x, AXES), ("y", y, MEASURES)):
         if value not in known:
             raise ParameterError(unknown(name, value, known))

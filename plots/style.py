@@ -269,13 +269,7 @@ def context() -> Iterator[None]:
 
 @contextmanager
 def using(own: str | PathLike[str] | None) -> Iterator[None]:
-    """Add a style file of matplotlib, or a style by its name, to the style of all figures in a ``with`` block.
-
-    Raises
-    ------
-    ParameterError
-        If the style is neither a name that matplotlib knows nor a style file.
-    """
+    """Add a style file of matplotlib, or a style by its name, to the style of all figures in a ``with`` block."""
     token = _OWN.set(_settings(own) if own is not None else {})
     try:
         yield

@@ -25,11 +25,6 @@ def archive_runs(results_dir: Path, target: Path, chosen: Sequence[str] = ()) ->
     """Write the stored runs of figures and claims of the `parts` to an archive; return their keys.
 
     Weights are those of the runs that figures take as they are, for predictions or timings; see `Figure.shows`.
-
-    Raises
-    ------
-    ParameterError
-        A run of a figure is not stored any more, or damaged.
     """
     wanted = set(chosen or parts())
     FIGURES.load_all()
@@ -52,27 +47,14 @@ def archive_runs(results_dir: Path, target: Path, chosen: Sequence[str] = ()) ->
 
 
 def check_target(target: Path, folder: Path) -> None:
-    """Refuse an archive that cannot be written, or that would lie among the copies.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse an archive that cannot be written, or that would lie among the copies."""
     place = target.resolve()
     if folders.is_folder(target) or not folders.is_folder(place.parent) or folder.resolve() in place.parents:
         raise ParameterError(f"archive must be a file in a folder that exists, outside {folder}, got {str(target)!r}")
 
 
 def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] = ()) -> list[str]:
-    """Write an archive of runs, with the weights of some keys, and replace a file of that name; return the keys of the runs.
-
-    Raises
-    ------
-    Damaged
-        If a file of a run is not as it was stored.
-    ParameterError
-        If a file is larger than readers of archives accept.
-    """
+    """Write an archive of runs, with the weights of some keys, and replace a file of that name; return the keys of the runs."""
     contents = {}
     for run in sorted(runs, key=lambda run: run.key):
         run, files = of_latest(run, lambda run: _files(run, run.key in with_weights))

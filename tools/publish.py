@@ -70,31 +70,7 @@ results it leaves out because they are damaged, and which were made at another c
 
 
 def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = (), *, verbose: bool = False) -> list[Path]:
-    """Write the published copies of a store, and replace earlier ones.
-
-    Parameters
-    ----------
-    results_dir : Path
-        The store; it is not changed.
-    folder : Path
-        Where the copies go.
-    chosen : sequence of str
-        The `parts` to publish, with the verdicts on the claims of these papers; the others stay as they are. All by default.
-    verbose : bool
-        Whether to print progress to standard error.
-
-    Returns
-    -------
-    list of Path
-        The files.
-
-    Raises
-    ------
-    OptionError
-        If a part is unknown, or no chosen figure or comparison is drawn from the full runs.
-    ParameterError
-        The folder holds something that fwexp did not write.
-    """
+    """Write the published copies of a store, or of its chosen `parts`, and replace earlier ones; return the files."""
     _check_place(folder, results_dir)
     accepted = parts()
     for name in chosen:
@@ -343,13 +319,7 @@ def write_json(path: Path, content: Mapping) -> None:
 
 @command("make publish", USAGE, words=math.inf, offers=parts, flags={"--archive": ()}, keys=("published",))
 def main(given: Arguments) -> int:
-    """Publish, and return the exit code.
-
-    Raises
-    ------
-    UserError
-        Unknown parts or keys; no figure is drawn.
-    """
+    """Publish, and return the exit code."""
     folder = Path(given.keys.get("published", "results/published"))
     results_dir = folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
     target = Path(given.flags["--archive"]) if "--archive" in given.flags else None

@@ -60,17 +60,7 @@ def part_of(name: str) -> str:
 
 
 def faults(folder: Path) -> list[str]:
-    """Return the faults of a folder of published results, a line each; none if there is no such folder.
-
-    Parameters
-    ----------
-    folder : Path
-        As `publish` writes it.
-
-    Returns
-    -------
-    list of str
-    """
+    """Return the faults of a folder of published results, a line each; none if there is no such folder."""
     if not folders.is_folder(folder):
         return []
     files = sorted(path for path in folder.rglob("*") if folders.is_file(path))

@@ -23,42 +23,17 @@ TOLERANCES = tuple(10.0 ** np.arange(0.0, -6.5, -0.5))
 
 @dataclass(frozen=True)
 class Contender:
-    """A tool that gets more exact with its setting.
-
-    Attributes
-    ----------
-    tool : str
-        Name in the table.
-    train : callable
-        From a setting to `Trained`.
-    settings : sequence of float
-        From loose to tight; empty for ours, whose setting is the gap to reach.
-    setting : str
-        Name of the setting.
-    """
+    """A tool that gets more exact with its setting."""
 
     tool: str
-    train: Callable[[float], Trained]
-    settings: Sequence[float] = ()
+    train: Callable[[float], Trained]  # from a setting
+    settings: Sequence[float] = ()  # from loose to tight; empty for ours, whose setting is the gap to reach
     setting: str = "gap_tol"
 
 
 @dataclass(frozen=True)
 class SameObjective:
-    """Tools that minimise the same function.
-
-    Attributes
-    ----------
-    problem : str
-        Name in the table.
-    certify : problem
-        Ours, compiled, which gives P and D.
-    lam : float
-    contenders : sequence of Contender
-        Ours first.
-    targets : sequence of float
-        Relative suboptimalities.
-    """
+    """Tools that minimise the same function; ours is the first."""
 
     problem: str
     certify: object
@@ -110,15 +85,7 @@ class SameObjective:
 
 @dataclass(frozen=True)
 class SameTask:
-    """Tools with objectives of their own that learn to predict the same.
-
-    Attributes
-    ----------
-    problem : str
-        Name in the table.
-    ours, theirs : mapping
-        Trainings, by setting, and by tool and setting.
-    """
+    """Tools with objectives of their own that learn to predict the same: trainings of ours, and of the others."""
 
     problem: str
     ours: Mapping[str, Callable[[], Trained]]

@@ -198,14 +198,7 @@ def crfsuite(train: "Sequences", test: "Sequences", algorithm: str, parameters: 
 def train_crfsuite(
     items: Iterable, labels: Iterable, algorithm: str, parameters: dict, prepare: Callable = lambda sequence: sequence
 ) -> tuple[float, Callable[[Iterable], list[list[str]]]]:
-    """Train a model of CRFsuite; the file that it writes its model to counts, the time to hand over the data does not.
-
-    Returns
-    -------
-    seconds : float
-    predict : callable
-        From sequences, which ``prepare`` turns into items, to labels.
-    """
+    """Train a model of CRFsuite; return the seconds, with its file but without handing over data, and a function that predicts."""
     pycrfsuite = module("pycrfsuite")
     trainer = pycrfsuite.Trainer(algorithm=algorithm, params=parameters, verbose=False)
     for sequence, of_one in zip(items, labels, strict=True):

@@ -70,11 +70,6 @@ def parse(text: str, results_dir="results", config_dir: Path | None = None) -> S
 
     A folder is a store; ``bcfw_gap`` a method as in figures, in ``config_dir/solver``, or as the runs in ``results_dir`` have it,
     also of solvers that are not installed here; ``bcfw:sampling=gap,step=pairwise`` a solver with options.
-
-    Raises
-    ------
-    UserError
-        If the word names no side.
     """
     from fwexp import store
     from fwexp.run.config import names
@@ -172,19 +167,7 @@ def comparable(results: pd.DataFrame, tasks: Sequence[str] = ("train",)) -> pd.D
 
 
 def by_side(sides: Sequence[Side], results: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the rows of each side on the problems that all of them have runs of.
-
-    Parameters
-    ----------
-    sides : sequence of Side
-    results : DataFrame
-        From `load`.
-
-    Raises
-    ------
-    ParameterError
-        A side has no runs, or they have no problem in common.
-    """
+    """Return the rows of `load` of each side on the problems that all of them have runs of."""
     rows_of = {side.name: side.rows(results) if len(results) else results for side in sides}
     rows_of = {name: rows[[column for column in READ_COLUMNS if column in rows]] for name, rows in rows_of.items()}
     for name, rows in rows_of.items():
@@ -213,19 +196,9 @@ class Run(NamedTuple):
 
 
 def by_seed(rows_of: Mapping[str, pd.DataFrame], gaps: Sequence[float] | None = None) -> pd.DataFrame:
-    """Return passes and time of the longest run of each seed to each level.
+    """Return passes and time of the longest run of each seed to each level: `SEED_COLUMNS`, infinite where it did not get there.
 
-    Parameters
-    ----------
-    rows_of : mapping
-        The rows of each side, as `by_side` returns them.
-    gaps : sequence of float, optional
-        The levels; by default those of `levels_of`, on each problem its own. Problems that no run bounds from below are left out.
-
-    Returns
-    -------
-    DataFrame
-        `SEED_COLUMNS`, one row per side, problem (``place``), level (``gap``) and seed; infinite where a run did not get there.
+    Levels are by default those of `levels_of`, on each problem its own. Problems that no run bounds from below are left out.
     """
     runs = {name: _runs(rows) for name, rows in rows_of.items()}
     found = []

@@ -74,10 +74,7 @@ def standing(costs: pd.DataFrame, side: str, cost: str) -> str:
 
 
 def fastest(costs: pd.DataFrame) -> list[str]:
-    """Return a sentence for each data set and lam: the fastest side, in seconds, to the least level that any side reaches.
-
-    Nothing is said where all begin there, or none gets there.
-    """
+    """Return a sentence for each data set and lam: the fastest side, in seconds, to the least level that any side reaches."""
     said = []
     for place, rows in costs[np.isfinite(costs["time"])].groupby("place", sort=False):
         first, *others = rows[rows["gap"] == rows["gap"].min()].sort_values("time").to_dict("records")

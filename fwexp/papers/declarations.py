@@ -89,25 +89,12 @@ class Paper(Declared):
 
 @dataclass(frozen=True)
 class Need:
-    """Runs of an experiment preset, which a claim reads.
+    """Runs of an experiment preset, which a claim reads; the reference run, which bounds the optimum, is always among them."""
 
-    Attributes
-    ----------
-    preset : str
-        The name of a `Preset`: the preset of a figure, or one whose runs only claims read.
-    methods : tuple of str
-        Names of methods, as in ``conf/solver``; all where it is empty. The reference run of the preset, which bounds the
-        optimum, is always among them.
-    split_by : tuple of str
-        Options in which methods differ there, as in `fwexp.methods.method_of`.
-    where : mapping
-        Values that the configuration has: ``{"dataset": "ocr", "lam": 0.01}``; a tuple is one of several values.
-    """
-
-    preset: str
-    methods: tuple[str, ...] = ()
-    split_by: tuple[str, ...] = ()
-    where: Mapping = ()
+    preset: str  # of a figure, or one whose runs only claims read
+    methods: tuple[str, ...] = ()  # by their names, as in ``conf/solver``; all where it is empty
+    split_by: tuple[str, ...] = ()  # options in which methods differ there, as in `fwexp.methods.method_of`
+    where: Mapping = ()  # values of the configuration: ``{"dataset": "ocr", "lam": 0.01}``; a tuple is one of several values
 
 
 @dataclass(frozen=True)

@@ -56,13 +56,7 @@ def remove(stem: Path, suffixes) -> None:
 
 
 def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
-    """Return the JSON of a figure that was drawn from a form of its runs, if all its files are as they were written.
-
-    Raises
-    ------
-    Damaged
-        If a file was changed, or belongs to another figure.
-    """
+    """Return the JSON of a figure that was drawn from a form of its runs; `Damaged` if a file was changed or is of another one."""
     record = records.read(stem.with_name(f"{stem.name}.json"), schema.Figure)
     if (record.get("figure"), record.get("preset")) != (name, preset):
         raise Damaged(f"{stem.name}.json is that of another figure")
@@ -85,20 +79,8 @@ def save_figure(
 ) -> list[Path]:
     """Save a matplotlib Figure as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON.
 
-    Parameters
-    ----------
-    picture : matplotlib.figure.Figure or str
-        The drawn curves or table.
-    frame : DataFrame
-        The numbers that were drawn. A column ``keys`` names the runs of each row.
-    stem : Path
-        The files' path without suffix.
-    origin : Origin
-        Its provenance, which every file records.
-    note : str
-        A reservation to print in the picture's corner, or below the table.
-    more : sequence of str
-        Formats of `MORE` to write as well.
+    A column ``keys`` of the frame names the runs of each row. The note is printed in the picture's corner or below the table, and
+    `more` are formats of `MORE` to write as well.
     """
     origin = origin or Origin(figure=stem.name)
     if isinstance(picture, str):

@@ -30,33 +30,10 @@ def make_figure(
     launcher: str | None = None,
     force: bool | str = False,
 ) -> list[Path]:
-    """Make the missing runs of a figure, then draw it.
+    """Make the missing runs of a figure, then draw it; return its files: of a dry run, those that would be written.
 
-    Parameters
-    ----------
-    name : str
-        A name in the catalogue, such as ``icml2013/fig1``.
-    results_dir, data_dir : path
-        The store, and the folder of the data.
-    preset : {"full", "smoke"}, optional
-        Which values of the experiment preset to take; full if None.
-    dry_run : bool
-        Do nothing; return the files that would be written.
-    launcher : str, optional
-        Hydra's launcher for the runs (see `fwexp.run.sweep.execute`); the figure's own if None.
-    force : bool or "stale"
-        Whether to repeat stored runs; ``"stale"``: only those that other sources made.
-
-    Returns
-    -------
-    list of Path
-        The picture as PNG and SVG, or the table as Markdown, the numbers in it as CSV, and where they come from as JSON.
-
-    Raises
-    ------
-    RunsFailed
-        Runs failed. If others were there to draw, the picture is made, and says how many it lacks, unless there is one that
-        shows these and more.
+    ``force`` repeats stored runs, ``"stale"`` only those that other sources made. If runs failed, `RunsFailed` is raised; the
+    picture is made of the others, and says how many it lacks, unless there is one that shows these and more.
     """
     if dry_run:
         return _Plan.of(name, results_dir, preset).paths
@@ -76,29 +53,11 @@ def makers(
     look: Look = Look(),  # noqa: B008  frozen
     out=None,
 ) -> dict[str, Callable[[], list[Path]]]:
-    """Run, as one sweep, the side-by-side runs of figures; return functions that do the rest for each figure.
+    """Run, as one sweep, the side-by-side runs of figures; return by name functions that complete `make_figure` for each.
 
-    Runs that take turns are left to these functions: they may last, and each figure is to be there before the next one runs.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names in the catalogue.
-    results_dir, data_dir, preset, launcher, force
-        The same as for `make_figure`. Runs that several figures need are made once, even if they fail or are forced.
-    settings : sequence of str
-        Of the launcher, as in `fwexp.run.sweep.execute`.
-    overrides : mapping
-        Other data sets and lam, see `fwexp.papers.figure_variants.on_other_data`.
-    look : Look
-        Further formats, style and width.
-    out : path, optional
-        Folder that gets the files; by default the store.
-
-    Returns
-    -------
-    dict
-        By name, in their order: a function without arguments that completes `make_figure` and raises its errors.
+    Runs that take turns are left to these functions: they may last, and each figure is to be there before the next one runs. Runs
+    that several figures need are made once, even if they fail or are forced. ``settings`` are the launcher's, and ``overrides``
+    other data sets and lam (`on_other_data`); ``out`` gets the files, by default the store.
     """
     from fwexp import store
 

@@ -91,12 +91,7 @@ def on_other_data(figure: Figure, overrides: Mapping[str, str], preset: str) -> 
     """Return a figure with other data sets or lam, and the configurations of its runs.
 
     Every kind of panel, such as the suboptimality against passes, is there for every data set and lam. If grids for several data
-    sets of the figure become runs of the same method, seed and lam, the runs of the first grid count.
-
-    Raises
-    ------
-    UserError
-        If the figure does not draw curves, or its runs do not accept a value.
+    sets become runs of the same method, seed and lam, the runs of the first grid count.
     """
     from fwexp.plots.curves import Problem
     from fwexp.run import sweep
@@ -128,20 +123,7 @@ def label(text: str) -> str:
 def stored_figure(
     filters: Mapping[str, Sequence], words: str, x: str, y: str, look: Look, results_dir: Path, out: Path
 ) -> list[Path]:
-    """Draw the stored runs that match filters, without a declaration, and return the files.
-
-    Parameters
-    ----------
-    filters : mapping
-        As `fwexp.store.find_runs` takes them.
-    words : str
-        The filters as they were given, for the name and the title.
-    x, y : str
-        Columns of the trace to draw: ``y`` against ``x``.
-    look : Look
-    results_dir, out : Path
-        The store, and the folder that gets the files.
-    """
+    """Draw the stored runs that match filters, given in these words, without a declaration, and return the files."""
     from fwexp import store
     from fwexp.papers.figure_files import check_writable, save_figure
     from fwexp.papers.origin import Origin, facts, reservations

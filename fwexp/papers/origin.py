@@ -12,21 +12,11 @@ OF_CODE = ("mix sources", "were made by another version of the code")
 
 @dataclass(frozen=True)
 class Origin:
-    """The provenance of a figure, as its files record it.
-
-    Attributes
-    ----------
-    figure, title : str
-        Its name in the catalogue, and its title.
-    preset : str
-        Which form of its runs was drawn: ``full``, a shorter one, or none that has a name.
-    runs : mapping
-        Facts of each of its runs, drawn or not, by key.
-    """
+    """The provenance of a figure, as its files record it: name, title, form of its runs, and facts of each run by key."""
 
     figure: str = ""
     title: str = ""
-    preset: str = ""
+    preset: str = ""  # which form of its runs was drawn; none for runs without a form
     runs: Mapping[str, Mapping] = field(default_factory=dict)
 
     @property
@@ -82,10 +72,9 @@ def facts(run) -> dict:
 
 
 def reservations(runs: Iterable[Mapping]) -> list[str]:
-    """Return notes on runs whose sources differ: among the runs of one solver on one data set, or from the present code.
+    """Return notes on runs whose sources differ among the runs of one solver on one data set, or from the present code.
 
-    Sources of different solvers differ anyway. A run from before sources were recorded is of unknown ones, which are
-    not those of a run that has them. Solvers whose runs lost work, and data that are not the published ones, are named as well.
+    Unknown sources are not those of a run that has them. Lost work, and data that are not the published ones, are named as well.
     """
     runs = list(runs)
     digests, stale = {}, set()

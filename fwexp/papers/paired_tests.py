@@ -27,16 +27,7 @@ def tested_levels(costs: pd.DataFrame) -> pd.Series:
 def paired(seeds: pd.DataFrame, levels: pd.Series, solvers: Mapping[str, str], cost: str) -> pd.DataFrame:
     """Return a cost of each side (columns) on each problem with each seed (rows) that all sides have.
 
-    Parameters
-    ----------
-    seeds : DataFrame
-        From `comparison.by_seed`.
-    levels : Series
-        The level that counts, by problem.
-    solvers : mapping
-        The solver of each run, by key.
-    cost : {"passes", "time"}
-        The cost.
+    `seeds` are from `comparison.by_seed`, `levels` has the level that counts by problem, and `solvers` the solver of each key.
     """
     rows = seeds[seeds["gap"] == seeds["place"].map(levels)]
     table = rows.pivot(index=["place", "seed"], columns="side", values=cost)[list(dict.fromkeys(seeds["side"]))]

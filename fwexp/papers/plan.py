@@ -24,39 +24,18 @@ OVERHEAD = 1.6
 
 @dataclass(frozen=True)
 class Step:
-    """The runs of one experiment preset, and the figure that is drawn from them, if one is.
-
-    Attributes
-    ----------
-    name : str
-        As in ``conf/experiment``.
-    figure : Figure or None
-    configs : list of dict
-        All its runs.
-    missing : list of dict
-        Those that are not stored, and that no step before has.
-    seconds : float
-        Seconds of these, one after the other.
-    guessed : int
-        How many of them are guessed.
-    """
+    """The runs of one experiment preset, and the figure that is drawn from them, if one is."""
 
     name: str
     figure: Figure | None
     configs: list[dict]
-    missing: list[dict]
-    seconds: float
-    guessed: int
+    missing: list[dict]  # those that are not stored, and that no step before has
+    seconds: float  # of these, one after the other
+    guessed: int  # how many of them are guessed
 
 
 class Durations:
-    """Estimates of the time of runs, from stored ones.
-
-    Parameters
-    ----------
-    runs : sequence of StoredRun
-        Finished runs.
-    """
+    """Estimates of the time of runs, from finished ones."""
 
     def __init__(self, runs: Sequence) -> None:
         self._runs = runs

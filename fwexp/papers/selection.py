@@ -60,18 +60,9 @@ class Candidate:
 
 @dataclass
 class Selection:
-    """The candidates of one data set.
+    """The candidates of one data set, in the order of the sweep, as are the seeds.
 
-    Attributes
-    ----------
-    data : str
-        The data set with its options.
-    candidates : list of Candidate
-        In the order of the sweep.
-    repeats : list of pairs of int
-        The seeds, in the order of the sweep.
-    refits : list of float
-        Test errors after training on the whole training set with the values that the mean over seeds picks; empty if not asked for.
+    Refits are the test errors after training on the whole training set with what the mean over seeds picks, if asked for.
     """
 
     data: str
@@ -144,13 +135,7 @@ class Selection:
 
 
 def check(configs: Sequence[Mapping]) -> None:
-    """Check, before anything is run, that there is a choice, and a validation set to make it with.
-
-    Raises
-    ------
-    OptionError
-        If not.
-    """
+    """Check, before anything is run, that there is a choice, and a validation set to make it with; `OptionError` if not."""
     for config in configs:
         if task_of(config) != TRAIN:
             raise OptionError(f"fwexp select takes task={TRAIN} only, got {task_of(config)}")
@@ -162,20 +147,7 @@ def check(configs: Sequence[Mapping]) -> None:
 
 
 def select(configs: Sequence[Mapping], stored: Callable[[Mapping], StoredRun | None]) -> list[Selection]:
-    """Return the candidates of each data set, with the errors of their runs.
-
-    Parameters
-    ----------
-    configs : sequence of dict
-        Canonical configurations of a sweep.
-    stored : callable
-        Returns the run of a configuration.
-
-    Raises
-    ------
-    RunsFailed
-        If a run is missing.
-    """
+    """Return the candidates of each data set, with the errors of their runs, which `stored` returns; `RunsFailed` without one."""
     selections = []
     for data, group in _groups(configs).items():
         candidates: dict[str, Candidate] = {}

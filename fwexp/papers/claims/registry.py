@@ -155,13 +155,7 @@ def shown_by(figure: str) -> tuple[str, ...]:
 
 
 def of_paper(name: str = "") -> dict[str, Claim]:
-    """Return the claims of one paper, by the first part of its ids or the name that its figures have, or one claim by its id.
-
-    Raises
-    ------
-    ParameterError
-        If no paper or claim has that name, or the paper has no claims.
-    """
+    """Return the claims of one paper, by the first part of its ids or the name of its figures, or one claim by its id."""
     claims = all_claims()
     if not name:
         return claims

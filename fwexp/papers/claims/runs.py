@@ -182,15 +182,7 @@ def is_linear(x: np.ndarray, y: np.ndarray) -> bool:
 
 
 class Runs:
-    """All results that a claim needs, and no other.
-
-    Parameters
-    ----------
-    results : DataFrame
-        As from ``load_results``.
-    split_by : sequence of str
-        Options in which methods differ here.
-    """
+    """All results that a claim needs, as from ``load_results``, and no other; methods differ in the options `split_by`."""
 
     def __init__(self, results: "pd.DataFrame", split_by: Sequence[str] = ()) -> None:
         self.results = frames.suboptimality(results).assign(variant=variants(results, split_by))

@@ -126,9 +126,8 @@ def check_all(
 ) -> dict[str, dict]:
     """Return the records of several claims, by id; each run is read once, or is among `results` of the whole store.
 
-    With an archive, as `fwexp.store.archive` writes it, runs are those in it, and no store is read. Its runs are a record of the
-    code that made them, which is not compared with the present code. ``stale`` is that of `check`. If verbose, progress is
-    printed to standard error, because some claims take minutes.
+    With an archive, runs are those in it, and no store is read; the code that made them is not compared with the present code.
+    ``stale`` is that of `check`. If verbose, progress is printed, because some claims take minutes.
     """
     from fwexp import store
     from fwexp.run.composition import composing
@@ -158,13 +157,7 @@ def _stored(wanted: Mapping[str, dict], results_dir) -> set[str]:
 def run_missing(
     claims: Iterable[Claim], results_dir="results", data_dir=None, preset: str = "full", force: bool | str = False
 ) -> None:
-    """Make the missing runs of claims; ``force`` is that of `fwexp.run.sweep.execute`.
-
-    Raises
-    ------
-    RunsFailed
-        Runs failed; the others have finished.
-    """
+    """Make the missing runs of claims; ``force`` is that of `fwexp.run.sweep.execute`."""
     from fwexp.run import sweep
 
     wanted = {key: config for claim in claims for key, config in needed(claim, preset).items()}
@@ -196,10 +189,7 @@ def _number(count: int, verdict: str) -> str:
 
 
 def verdicts(records: Mapping[str, Mapping], folder, preset: str = "full") -> dict[Path, Callable[[], bytes]]:
-    """Return the files of verdicts below a folder, one for each paper, as functions of what the files hold when they are called.
-
-    The functions keep verdicts in the file on claims that are not among the records.
-    """
+    """Return the files of verdicts below a folder by paper, as functions that keep the verdicts there on all other claims."""
     contents = {}
     for paper in papers_by_id():
         here = {id: record for id, record in records.items() if record["paper"] == paper}

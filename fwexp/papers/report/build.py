@@ -31,20 +31,7 @@ def check_writable(results_dir: Path) -> None:
 
 
 def build(results_dir="results", out=None, *, verbose: bool = False) -> Path:
-    """Write the report on a store and its verdicts to the folder ``out``, by default the store.
-
-    Returns
-    -------
-    Path
-        The first page.
-
-    Raises
-    ------
-    OptionError
-        plotly or jinja2 is not installed.
-    ParameterError
-        The folder ``report``, or a file of verdicts, is not as fwexp wrote it.
-    """
+    """Write the report on a store and its verdicts to the folder ``out``, by default the store; return the first page."""
     if name := lacking():
         raise OptionError(not_installed("fwexp report needs", name, "report"))
     from plotly.offline import get_plotlyjs

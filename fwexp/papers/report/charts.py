@@ -35,14 +35,7 @@ SYMBOLS = {
 def of_figure(id: str, frame: pd.DataFrame, drawn: Mapping[str, Mapping]) -> str:
     """Return the chart of a figure: its panels, with a band from the best to the worst run around each median.
 
-    Parameters
-    ----------
-    id : str
-        One per page.
-    frame : DataFrame
-        The numbers of the figure: `fwexp.plots.frames.COLUMNS`.
-    drawn : mapping
-        For each panel its ``title`` and, as ``x`` and ``y``, the scale and the ends of its axes: as the picture has them.
+    `drawn` has the ``title`` of each panel and, as ``x`` and ``y``, the scale and the ends of its axes, as the picture has them.
     """
     lines = style.lines(frame["variant"].astype(str))
     panels = list(frame.groupby(frame["panel"].astype(str), sort=False))
@@ -77,17 +70,7 @@ def of_figure(id: str, frame: pd.DataFrame, drawn: Mapping[str, Mapping]) -> str
 
 
 def of_run(id: str, traces: Mapping[str, Mapping[str, Sequence]], axes: Mapping[str, str], measures: Mapping[str, str]) -> str:
-    """Return the chart of a run: its measures against its first position, the others to choose.
-
-    Parameters
-    ----------
-    id : str
-        One per page.
-    traces : mapping
-        The columns of the trace, by variant.
-    axes, measures : mapping
-        What the names of positions and measures stand for; measures after the second are shown when they are chosen.
-    """
+    """Return the chart of a run: its measures against its first position; those after the second are shown when chosen."""
     logged = set().union(*traces.values())
     positions, shown = {name: [] for name in axes if name in logged}, [name for name in measures if name in logged]
     lines, found = style.lines(traces), []

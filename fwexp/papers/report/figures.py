@@ -32,22 +32,11 @@ MOST_PIXELS = 5e7  # of a picture: five times the pixels of one
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure of the catalogue with the files that were drawn of it.
-
-    Attributes
-    ----------
-    figure : Figure
-    stem : Path or None
-        The files' path without suffix; None if it is not drawn yet.
-    preset : str
-        Which runs it shows; `PUBLISHED` where it is not drawn from runs that are here.
-    record : dict
-        Content of its JSON.
-    """
+    """A figure of the catalogue with the files that were drawn of it, if any."""
 
     figure: Figure
-    stem: Path | None = None
-    preset: str = ""
+    stem: Path | None = None  # the files' path without suffix; None if it is not drawn yet
+    preset: str = ""  # which runs it shows; `PUBLISHED` where it is not drawn from runs that are here
     record: dict = field(default_factory=dict)
 
     @property
@@ -107,13 +96,7 @@ class Drawn:
                 raise Damaged(f"{self.stem.name}{suffix} cannot be read ({type(error).__name__})") from error
 
     def read(self, suffix: str) -> bytes:
-        """Return the content of one of the files.
-
-        Raises
-        ------
-        DataError
-            Another process is changing it, or drawing the figure again.
-        """
+        """Return the content of one of the files; `DataError` if another process is changing it or drawing the figure again."""
         try:
             return read_file(self.stem, suffix, self.record)
         except Damaged as error:

@@ -42,17 +42,9 @@ def of_each_key(runs: Iterable) -> list:
 
 
 def pages(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping], figures: Sequence[Drawn]) -> list[dict]:
-    """Return the contents of the pages of runs, in the order of the table.
+    """Return the contents of the pages of runs, in the order of the table; runs are one of each key (`of_each_key`).
 
-    Parameters
-    ----------
-    runs : sequence of StoredRun
-        All, also failed, partial and damaged ones; one of each key, as `of_each_key` returns them.
-    results : DataFrame
-        The traces of the finished ones, with a column ``suboptimality``.
-    claims : mapping
-        The records of claims by id, each with the ``page`` that shows it.
-    figures : sequence of Drawn
+    Results are the traces of the finished ones with a column ``suboptimality``; each claim has the ``page`` that shows it.
     """
     of_claims = _using({id: record["runs"] for id, record in claims.items()})
     of_figures = _using({figure.figure.name: figure.record.get("runs", ()) for figure in figures})
