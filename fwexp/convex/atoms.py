@@ -50,30 +50,15 @@ def single(index: int, value: float) -> Atom:
 
 @dataclass
 class ActiveSet:
-    """Atoms with positive weights that sum to 1; a record.
-
-    Attributes
-    ----------
-    dim : int
-    size : int
-        How many atoms there are, in the first rows of the arrays.
-    weights : float64 array
-    values : float64 array (capacity, support)
-    indices : int64 array (capacity, support) or None
-        None where atoms are dense.
-    lengths : int64 array (capacity,)
-        How many of ``support`` entries each sparse atom has; the rest is 0.
-    start : ndarray or None
-        The start of the iteration, an atom that may have more nonzeros than the others: row ``start_at``.
-    """
+    """Atoms with positive weights that sum to 1, in the first ``size`` rows of the arrays; a record."""
 
     dim: int
     size: int
     weights: np.ndarray
-    values: np.ndarray
-    indices: np.ndarray | None
-    lengths: np.ndarray
-    start: np.ndarray | None = None
+    values: np.ndarray  # (capacity, support)
+    indices: np.ndarray | None  # (capacity, support); None where atoms are dense
+    lengths: np.ndarray  # int64 (capacity,): how many of ``support`` entries each sparse atom has; the rest is 0
+    start: np.ndarray | None = None  # an atom that may have more nonzeros than the others, in row ``start_at``
     start_at: int = -1
 
     @classmethod

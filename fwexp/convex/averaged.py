@@ -59,11 +59,7 @@ class MomentumOptions(OpenLoopOptions):
 
 
 class Momentum(Averaged):
-    """Frank-Wolfe with heavy-ball momentum (Li, Sadeghi & Giannakis 2021, algorithm 1): averages of all gradients so far.
-
-    rho is l/(t+l), the step of the open loop, or 1 - ``momentum``. Certificates are those of the gradient at x, computed for the
-    log, off the clock.
-    """
+    """Frank-Wolfe with heavy-ball momentum (Li, Sadeghi & Giannakis 2021, algorithm 1): rho is l/(t+l), or 1 - ``momentum``."""
 
     name, title = "momentum", "Frank-Wolfe with momentum"
     Options = MomentumOptions
@@ -94,8 +90,7 @@ class StochasticOptions(OpenLoopOptions):
 class Stochastic(Averaged):
     """Stochastic Frank-Wolfe (Mokhtari, Hassani & Karbasi 2020): f is a sum, g is its gradient on a sample of the terms.
 
-    rho = 4/(t+8)^(2/3), so that the variance of m vanishes while samples keep their size. Certificates are those of the gradient
-    of all terms, computed for the log, off the clock.
+    rho = 4/(t+8)^(2/3), so that the variance of m vanishes while samples keep their size.
     """
 
     name, title = "stochastic", "stochastic Frank-Wolfe"

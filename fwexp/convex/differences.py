@@ -15,22 +15,11 @@ CONVEX = 1e-9  # by how much a value may lie below a tangent, relative to the te
 
 
 def contradict(change: Callable[[float], float], slope: float, scale: float, epsilon: float) -> bool:
-    """Return whether the changes of a function contradict its derivative at 0.
+    """Return whether the changes of a function over 0 < h < 1, NaN where unknown, contradict its derivative at 0.
 
     Over a step h it changes by h times the derivative and O(h^2). So what is left when that is taken away falls with h^2 for the
     right derivative, and with h for another one, until all is rounding. How much that is the function shows by its size, its
     changes over the smallest steps, and its smallest change at all. The smallest two steps at which more is left decide.
-
-    Parameters
-    ----------
-    change : callable
-        ``change(h)`` is the change of the function from 0 to h, 0 < h < 1; NaN if it is unknown.
-    slope : float
-        The claimed derivative.
-    scale : float
-        The size of the function's values.
-    epsilon : float
-        Their precision.
     """
     h = BASE**-7
     if abs(change(h) - h * slope) <= SLOPE_TOLERANCE * h * abs(slope):  # nearly always
@@ -51,19 +40,9 @@ def contradict(change: Callable[[float], float], slope: float, scale: float, eps
 
 
 def is_kink(change: Callable[[float], float], slope: float, slope_at: Callable[[float], float], noise: float) -> bool:
-    """Return whether a convex function can change like this at a kink, where its slope jumps.
+    """Return whether a convex function can change like this at a kink, where a subgradient is as good as a gradient.
 
-    There a subgradient is as good as a gradient. A convex function changes over h by at least h times its slope at 0, and by
-    at most h times its slope at h, so that gradients of another function do not fit.
-
-    Parameters
-    ----------
-    change, slope
-        As for `contradict`.
-    slope_at : callable
-        ``slope_at(h)`` returns the claimed derivative at h.
-    noise : float
-        The rounding error of a change.
+    It changes over h by at least h times its slope at 0, and at most h times its slope at h, so others' gradients do not fit.
     """
     for k in range(1, 9):
         h = BASE**-k
@@ -78,20 +57,7 @@ def is_kink(change: Callable[[float], float], slope: float, slope_at: Callable[[
 
 
 def check_gradient(f: Function, x: np.ndarray, others: list[np.ndarray]) -> None:
-    """Refuse a gradient at x that values on the ways to other points contradict.
-
-    Parameters
-    ----------
-    f : Function
-    x : ndarray
-    others : list of ndarray
-        Points of the set.
-
-    Raises
-    ------
-    CertificateError
-        If the gradient does not belong to the value.
-    """
+    """Refuse a gradient at x that values on the ways to other points of the set contradict."""
     value, g = _at_point(f, x)
     ends = [_value_or_nan(f, y) for y in others]
     scale = max(abs(end) for end in [value, *ends] if math.isfinite(end)) + float(np.abs(g) @ np.abs(x))  # x itself is rounded
@@ -113,19 +79,7 @@ def check_gradient(f: Function, x: np.ndarray, others: list[np.ndarray]) -> None
 
 
 def check_convexity(f: Function, points: list[np.ndarray]) -> None:
-    """Refuse a function one of whose values lies below its tangent at another point.
-
-    Parameters
-    ----------
-    f : Function
-    points : list of ndarray
-        Points of the set.
-
-    Raises
-    ------
-    CertificateError
-        A value lies below a tangent by more than rounding errors.
-    """
+    """Refuse a function one of whose values lies below its tangent at another point by more than rounding errors."""
     known = [(x, *_at_point(f, x)) for x in points if math.isfinite(_value_or_nan(f, x))]
     tolerance, noise = max(CONVEX, 64.0 * f.epsilon), max(LEAST_ERROR, NOISE * f.epsilon) * max(abs(value) for _, value, _ in known)
     for x, value, g in known:

@@ -31,13 +31,7 @@ ROUNDING = 1e-9  # how far outside a point may lie, relative to the size of the 
 
 
 def vector(name: str, value, dim: int | None = None, shape: tuple[int, ...] = ()) -> np.ndarray:
-    """Return a vector of finite numbers as float64; of an array of ``shape`` the entries, row after row.
-
-    Raises
-    ------
-    ParameterError
-        It is none, or has another length than ``dim``.
-    """
+    """Return finite numbers as a float64 vector of length ``dim``; of an array of ``shape`` the entries, row after row."""
     x = as_array(name, value, REAL, "be a vector of real numbers").astype(np.float64, copy=False)
     if x.shape == shape:
         x = x.ravel()

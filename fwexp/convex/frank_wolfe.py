@@ -214,8 +214,6 @@ class RandomAway(Uncertified, Away):
 
     The atoms of a product are too many to draw from. There the sample is a product: in every factor of some of its atoms and of
     the pieces of the active ones, so that a factor whose best atom is not among them loses nothing.
-
-    Of the gradient only the coordinates that the sample needs are computed where atoms have few nonzeros.
     """
 
     name, title = "random_away", "randomised away-step Frank-Wolfe"

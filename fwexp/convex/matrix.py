@@ -14,14 +14,7 @@ MATRIX = "be a matrix of real numbers"
 
 
 class Matrix:
-    """A matrix by its products; columns are taken from it where it has them.
-
-    Parameters
-    ----------
-    A : array, sparse matrix or LinearOperator
-    name : str
-        Its name in messages.
-    """
+    """A matrix by its products; columns are taken from it where it has them."""
 
     def __init__(self, A, name: str = "A") -> None:
         from scipy.sparse.linalg import LinearOperator  # slow to load

@@ -111,19 +111,7 @@ class View(NamedTuple):
 
 
 class Method(Iteration):
-    """Minimisation of a function over a set; a subclass with a ``name`` in a module of this folder is found.
-
-    Parameters
-    ----------
-    f : Function
-    convex_set : ConvexSet
-    options : Options
-    x0 : ndarray, optional
-        The start, by default an atom of the set's choice.
-    seed : int
-    gap_tol : float
-        Where to let the driver look: a gap that may be small enough.
-    """
+    """Minimisation of a function over a set; a subclass with a ``name`` in a module of this folder is found."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -236,23 +224,7 @@ class Method(Iteration):
                 check_gradient(self.f, self.state.x, [self.certificate().atom.dense(self.f.dim)])
 
     def check_end(self, best: np.ndarray) -> float:
-        """Check the function and the linear minimisation with some evaluations more.
-
-        Parameters
-        ----------
-        best : ndarray
-            The point that was found.
-
-        Returns
-        -------
-        float
-            A lower bound on the minimum that holds after the checks; infinity if nothing speaks against those logged.
-
-        Raises
-        ------
-        CertificateError
-            A gradient is not that of the value, f is not convex, or a linear minimisation does not minimise.
-        """
+        """Check function and linear minimisation with some evaluations more; return a lower bound that holds then, or infinity."""
         rng, f, view = np.random.default_rng(0), self.f, self.certificate()
         if f.doubtful:
             others = [view.atom.dense(f.dim), self.set.random(rng), self.set.random(rng)]

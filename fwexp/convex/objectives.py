@@ -117,16 +117,7 @@ class Function(ABC):
         return self.image(x)
 
     def curvature(self, d: np.ndarray | None, dz: np.ndarray, block: slice = EVERYWHERE) -> float:
-        """Return the second derivative along d, whose image is dz; of quadratics only.
-
-        Parameters
-        ----------
-        d : ndarray or None
-            The direction in ``block``, outside of which it is 0; None is enough unless ``needs_direction``.
-        dz : ndarray
-            Its image.
-        block : slice
-        """
+        """Return the second derivative along d in a block, whose image is dz; d may be None unless ``needs_direction``."""
         raise OptionError(f"{type(self).__name__} is not quadratic: there is no best step in closed form")
 
     def hessian_times(self, dz: np.ndarray) -> np.ndarray:

@@ -100,18 +100,7 @@ class SaddleMethod(Iteration):
         return Point(pair.x, dual)
 
     def check_end(self, best: np.ndarray) -> tuple[float, float]:
-        """Check linear minimisations that a user brings with some questions more.
-
-        Parameters
-        ----------
-        best : ndarray
-            The x that was found.
-
-        Returns
-        -------
-        value, dual : float
-            The least that max_y L(x, y) can be after the checks, and the most that min_x L(x, y) can be for the best y.
-        """
+        """Return the least value and the highest lower bound that hold after some questions more to users' linear minimisations."""
         game, value, dual = self.game, -np.inf, np.inf
         if is_watched(game.Y):
             value = -least_product(game.Y, -game.gradient_y(best)) + float(game.p @ best) + game.constant

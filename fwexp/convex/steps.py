@@ -66,13 +66,7 @@ class Line:
 
 
 def asked(rule: Callable[[Line], float], line: Line) -> float:
-    """Return the step of a user's rule, at most ``most``.
-
-    Raises
-    ------
-    ParameterError
-        It is no number >= 0.
-    """
+    """Return the step of a user's rule, at most ``most``."""
     answer = plain(rule(line))
     if not as_real(answer) >= 0.0:
         raise ParameterError(f"what step(line) returns must be a number >= 0, got {shown(answer)}")
@@ -89,10 +83,7 @@ def inside(gamma: float, is_defined: Callable[[float], bool]) -> float:
 
 
 def monotonic(t: int, value: float, value_at: Callable[[float], float]) -> tuple[float, int]:
-    """Return the first step 2/(k+2), k >= t, that does not increase f, and the iterations t, ..., k-1 that make no step.
-
-    The step is 0 if there is none up to k = 2t + 1000: to rounding f has its minimum along the direction at x.
-    """
+    """Return the first step 2/(k+2), k >= t, that does not increase f, or 0 up to k = 2t + 1000, and the k - t idle iterations."""
     for k in range(t, 2 * t + PATIENCE):
         if value_at(gamma := 2.0 / (k + 2.0)) <= value:
             return gamma, k - t
@@ -111,31 +102,9 @@ def adaptive(
 ) -> tuple[float, float, bool]:
     """Return a step, the estimate of the Lipschitz constant that goes with it, and whether the decrease is measurable.
 
-    Outside of its domain f is infinite, which keeps no promise.
-
-    A decrease below the rounding errors of the values cannot be measured. Then the slope decides: if it is still at least
-    slope - gamma M ||d||^2 / 2 at the end of a step, a convex function has decreased as the model promises.
-
-    Parameters
-    ----------
-    line : Line
-    value : float
-        f(x).
-    M : float
-        The estimate so far; 0 if there is none.
-    slope_at : callable
-        ``slope_at(gamma)`` returns -<f'(x + gamma d), d>.
-    noise : float
-        By how much a value may miss the promise for the slope to decide.
-    epsilon : float
-        The precision of values.
-
-    Returns
-    -------
-    gamma, M : float
-        0 and M where no step keeps what the model promises: to rounding f has its minimum along d at x, unless the slope is
-        not that of f, which `differences.check_gradient` finds.
-    measured : bool
+    Outside of its domain f is infinite, which keeps no promise. A decrease below the rounding errors of the values cannot be
+    measured. Then, where a value misses the promise by at most ``noise``, the slope decides: if it is still at least slope -
+    gamma M ||d||^2 / 2 at the end of a step, a convex function has decreased as the model promises. A step of 0 keeps M.
     """
     slope, most, norm_sq, before = line.slope, line.most, float(line.d @ line.d), M
     if slope <= 0.0 or norm_sq == 0.0:

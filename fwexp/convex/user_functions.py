@@ -104,17 +104,7 @@ class LinearSum(Observed, Linear):
 
 
 class UserFunction(Observed):
-    """A user's function; the image of x is x.
-
-    Parameters
-    ----------
-    fun : callable
-        ``fun(x)`` returns the value and the gradient. It may use one buffer for all gradients.
-    dim : int
-        Number of coordinates.
-    shape : tuple of int, optional
-        Shape of its x, and of its gradient unless that is a vector; (dim,) by default.
-    """
+    """A user's ``fun(x)``, value and gradient, which may use one buffer for all gradients; the image of x is x."""
 
     reads_point = False
     doubtful = gradient_is_free = True
@@ -200,13 +190,7 @@ class FiniteSum(UserFunction):
 
 
 def as_function(f, dim: int, shape: tuple[int, ...] | None = None) -> Function:
-    """Return the function to minimise: a `Function`, or a user's (value, gradient).
-
-    Raises
-    ------
-    ParameterError
-        It is neither, or of another dimension than the set.
-    """
+    """Return the function to minimise: a `Function`, or a user's (value, gradient)."""
     if not isinstance(f, Function):
         if not callable(f):
             raise ParameterError(f"f must be a function of fwexp.convex or fun(x) -> (value, gradient), got {shown(f)}")

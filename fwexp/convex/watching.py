@@ -53,13 +53,7 @@ def least_product(convex_set: ConvexSet, g: np.ndarray) -> float:
 
 
 class Watch:
-    """The linear minimisation of a set, which it replaces, with its checks.
-
-    Parameters
-    ----------
-    convex_set : ConvexSet
-        A copy that belongs to one run.
-    """
+    """The linear minimisation of a set, which it replaces, with its checks."""
 
     def __init__(self, convex_set: ConvexSet) -> None:
         self._set, self._ask = convex_set, type(convex_set).atom

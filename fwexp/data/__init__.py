@@ -107,13 +107,5 @@ def load_dataset(name: str, *, data_dir: AnyPath | None = None, **options: Any) 
 
 
 def check_options(name: str, options: Mapping | None = None, others: Collection[str] = ()):
-    """Return the options dataclass of data set ``name`` with the values of ``options``; suggestions are also among ``others``.
-
-    Raises
-    ------
-    ParameterError
-        Unknown data set or value.
-    OptionError
-        Unknown option.
-    """
+    """Return the options dataclass of data set ``name`` with the values of ``options``; suggestions are also among ``others``."""
     return make_options(f"dataset {name}", DATASETS.find(name).Options, options or {}, others)

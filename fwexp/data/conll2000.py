@@ -102,42 +102,17 @@ def read(options: Options, data_dir: Path):
 
 
 def label_names(data_dir: str | Path | None = None) -> tuple[str, ...]:
-    """Return the chunk tags of the labels 0, 1, ... of the problems.
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        As for ``fwexp.load_dataset``.
-    """
+    """Return the chunk tags of the labels 0, 1, ... of the problems."""
     return _label_names(_parsed(resolve_data_dir(data_dir)))
 
 
 def true_tags(data_dir: str | Path | None = None) -> list[list[str]]:
-    """Return the true chunk tags of every test sentence, those included that are -1 in the test problem.
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        As for ``fwexp.load_dataset``.
-    """
+    """Return the true chunk tags of every test sentence, those included that are -1 in the test problem."""
     return _true_tags(_parsed(resolve_data_dir(data_dir)))
 
 
 def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str, float]]:
-    """Return the function of predictions that computes the measures of the shared task.
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        As for ``fwexp.load_dataset``.
-
-    Returns
-    -------
-    callable
-        ``score(predictions) -> dict`` with ``token_accuracy``, ``chunk_precision``, ``chunk_recall`` and ``chunk_f1``, all
-        between 0 and 1, given one labeling per test sentence, as ``fwexp.predict(test, w)`` returns them. It raises a
-        ValueError for numbers of sentences or tokens that differ from those of the test text, and labels that do not exist.
-    """
+    """Return the function of predictions, a labeling per test sentence, that computes the measures of the shared task."""
     from fwexp.data.metrics import chunk_scores
 
     arrays = _parsed(resolve_data_dir(data_dir))
@@ -161,13 +136,7 @@ def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str,
 
 
 def read_text(path: Path) -> Text:
-    """Read and validate a file.
-
-    Raises
-    ------
-    DataError
-        Names the file, the first bad line and the expected content.
-    """
+    """Read and validate a file."""
     words, pos, tags, ptr = [], [], [], [0]
     for number, line in read_lines(path):
         line = line.rstrip(b"\r\n")
@@ -191,16 +160,7 @@ def read_text(path: Path) -> Text:
 
 
 def parse(train: Text, test: Text) -> dict[str, np.ndarray]:
-    """Return the arrays of the problems.
-
-    Returns
-    -------
-    dict
-        ``train_columns``, ``test_columns``: int32 (tokens, 19), the ids of the attributes in the order of `TEMPLATE`;
-        ``sizes``: int64 (19,), the number of ids of each; ``train_labels``, ``test_labels``: int32 (tokens,), indices
-        into ``tags``, the chunk tags in the order of first occurrence in both texts; ``num_labels``: how many of them the
-        training text has; ``train_ptr``, ``test_ptr``: as in `Text`.
-    """
+    """Return the arrays: ids of attributes (0 is none), their numbers, labels as indices into ``tags``, and ends."""
     tags: dict[bytes, int] = {}
     words: dict[bytes, int] = {}
     pos: dict[bytes, int] = {}
@@ -224,15 +184,7 @@ def parse(train: Text, test: Text) -> dict[str, np.ndarray]:
 
 
 def indicators(columns: np.ndarray, sizes: np.ndarray):
-    """Return the features as a ``csr_array`` of ones: the constant, then a block of ``sizes[c]`` for every column c.
-
-    Parameters
-    ----------
-    columns : int array (tokens, c)
-        Ids from 1; 0 is no feature.
-    sizes : int array (c,)
-        The largest id of every column.
-    """
+    """Return the features as ``csr_array`` of ones: a constant, then a block of ``sizes[c]`` for every column c of ids from 1."""
     from scipy.sparse import csr_array
 
     starts = np.concatenate(([0], 1 + np.cumsum([0, *sizes[:-1]])))

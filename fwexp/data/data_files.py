@@ -18,10 +18,7 @@ NO_HOME = Path(os.devnull, "no-home-folder")  # no file can be there
 
 
 def resolve_data_dir(data_dir: str | os.PathLike | None = None) -> Path:
-    """Return the data folder: ``data_dir`` if given, else ``FWEXP_DATA`` if set, else ``~/.cache/fwexp``.
-
-    Without a home folder it is `NO_HOME`: data in the package need no folder.
-    """
+    """Return the data folder: ``data_dir``, else ``FWEXP_DATA``, else ``~/.cache/fwexp``, or `NO_HOME` without a home folder."""
     if data_dir is not None:
         return check_folder("data_dir", data_dir)
     if named := os.environ.get("FWEXP_DATA"):
@@ -33,14 +30,7 @@ def resolve_data_dir(data_dir: str | os.PathLike | None = None) -> Path:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number from 1, line with its end) of a text file, unpacked if the name ends in ``.gz``.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, its gzip data are truncated or damaged or unpack to more than `LARGEST`, or a line is longer
-        than `LONGEST_LINE`.
-    """
+    """Yield (line number from 1, line with its end) of a text file, unpacked if the name ends in ``.gz``."""
     number = unpacked = 0
     packed = path.suffix == ".gz"
     try:
@@ -74,20 +64,7 @@ def sha256(path: Path) -> str:
 
 
 def check_text(path: Path, *, size: int, sha256: str) -> str:
-    """Check the unpacked content of a text file against its size and checksum.
-
-    The gzip container is not looked at: packing the same text again gives other bytes.
-
-    Returns
-    -------
-    str
-        Facts that were checked, for the report of ``fwexp data verify``.
-
-    Raises
-    ------
-    DataError
-        The content is not the expected one.
-    """
+    """Check the unpacked content of a text file; packing the same text again gives other bytes. Return the facts checked."""
     digest, found = hashlib.sha256(), 0
     for _, line in read_lines(path):
         digest.update(line)
@@ -114,13 +91,7 @@ def check_bytes(path: Path, *, size: int, sha256: str) -> str:
 
 
 def npz_arrays(path: Path) -> dict:
-    """Return the arrays of an npz file, after a look at the sizes that its members claim: numpy allocates these before it reads.
-
-    Raises
-    ------
-    OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error
-        The file cannot be read, is damaged or none, or claims more than it holds.
-    """
+    """Return the arrays of an npz file, after a look at the sizes that its members claim: numpy allocates these before it reads."""
     import numpy as np
 
     from fwexp.files.npz import arrays_in

@@ -66,13 +66,7 @@ class DataFile:
         return f"put it there ({self.source})" if self.source else "put it there"
 
     def verify(self, path: Path) -> str:
-        """Return the facts that were checked of the file, which lies at ``path``.
-
-        Raises
-        ------
-        DataError
-            It is damaged.
-        """
+        """Return the facts that were checked of the file, which lies at ``path``, or raise DataError."""
         if self.check is not None:
             return self.check(path)
         return f"{sum(len(line) for _, line in read_lines(path))} bytes, nothing to check them against"
@@ -172,13 +166,7 @@ class Dataset:
         return True
 
     def locate(self, data_dir: Path) -> dict[str, Path]:
-        """Return {name in the data folder: path} of the files.
-
-        Raises
-        ------
-        DataError
-            If a file is missing; the message names it, and how to get it.
-        """
+        """Return {name in the data folder: path} of the files; a DataError names the one that is missing, and how to get it."""
         paths = {}
         for file in self.files:
             path = file.find(data_dir)

@@ -22,28 +22,9 @@ LEAST_CAP = 2**20  # bytes that any download may have, where twice its size is l
 
 
 def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
-    """Download ``file`` into ``data_dir``, check it, and only then give it its name.
+    """Download ``file`` into ``data_dir``, check it, and only then give it its name; return its path.
 
     A file that is there already is replaced, and kept next to the new one with the suffix ``.old``.
-
-    Parameters
-    ----------
-    file : DataFile
-        File to download.
-    data_dir : Path
-        The data folder; made if needed.
-    progress : bool
-        Show a progress bar on stderr.
-
-    Returns
-    -------
-    Path
-        The downloaded file.
-
-    Raises
-    ------
-    DataError
-        If the download failed, the content is not the expected file, or its check lacks a package.
     """
     with needing("downloads need"):
         import pooch
@@ -139,10 +120,7 @@ def _drop_lines(path: Path, count: int) -> None:
 
 
 def _pack(path: Path) -> None:
-    """Pack a ``.gz`` file that was unpacked on the way.
-
-    Some servers declare gzip as the encoding of the transfer, which the HTTP library then undoes.
-    """
+    """Pack a ``.gz`` file that the HTTP library unpacked, as some servers declare gzip as the encoding of the transfer."""
     data = path.read_bytes()
     if path.suffix == ".gz" and not data.startswith(b"\x1f\x8b"):
         path.write_bytes(gzip.compress(data, mtime=0))

@@ -93,19 +93,7 @@ def feature_names() -> tuple[str, ...]:
 
 
 def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str, float]]:
-    """Return the function of predictions that computes the measures of the shared task.
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        As for ``fwexp.load_dataset``.
-
-    Returns
-    -------
-    callable
-        ``score(predictions) -> dict`` with ``aer``, ``precision`` (of possible links) and ``recall`` (of sure links), all
-        between 0 and 1, given the links of every test sentence, as ``fwexp.predict(test, w)`` returns them.
-    """
+    """Return the function of predictions, links per test sentence, that computes the measures of the shared task."""
     from fwexp.data.metrics import alignment_scores
 
     gold = read_gold(resolve_data_dir(data_dir))
@@ -114,20 +102,7 @@ def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str,
 
 
 def baselines(data_dir: str | Path | None = None, **options) -> dict[str, dict[str, float]]:
-    """Return the scores by `scorer` of alignments that are not learned.
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        As for ``fwexp.load_dataset``.
-    **options
-        Of the data set.
-
-    Returns
-    -------
-    dict
-        For the aligner's two directions, their intersection and union, and matchings by Dice coefficient.
-    """
+    """Return the scores of what is not learned: the aligner's two directions, their intersection and union, matchings by Dice."""
     folder = resolve_data_dir(data_dir)
     arrays = _parsed(make_options("dataset hansards", Options, options), folder)
     score = scorer(folder)
@@ -135,13 +110,7 @@ def baselines(data_dir: str | Path | None = None, **options) -> dict[str, dict[s
 
 
 def read_sentences(path: Path) -> list[list[str]]:
-    """Read a text, one sentence per line with spaces between its words.
-
-    Raises
-    ------
-    DataError
-        Names the file, the line and the fault.
-    """
+    """Read a text, one sentence per line with spaces between its words."""
     sentences = []
     for number, line in read_lines(path):
         try:
@@ -155,13 +124,7 @@ def read_sentences(path: Path) -> list[list[str]]:
 
 
 def read_pairs(e_path: Path, f_path: Path) -> list[tuple[list[str], list[str]]]:
-    """Read two texts of which equal lines belong together.
-
-    Raises
-    ------
-    DataError
-        As for `read_sentences`; or if numbers of sentences differ or are 0.
-    """
+    """Read two texts of which equal lines belong together."""
     e, f = read_sentences(e_path), read_sentences(f_path)
     if len(e) != len(f):
         raise DataError(f"{e_path} and {f_path} must have the same number of lines, got {len(e)} and {len(f)}")
@@ -171,13 +134,7 @@ def read_pairs(e_path: Path, f_path: Path) -> list[tuple[list[str], list[str]]]:
 
 
 def read_gold(data_dir: Path) -> Gold:
-    """Read the sentence pairs that have links.
-
-    Raises
-    ------
-    DataError
-        Names the file, the line and the fault: a malformed link, or one out of range.
-    """
+    """Read the sentence pairs that have links."""
     e_path, f_path, path = list(DATASET.locate(data_dir).values())[:3]
     pairs = read_pairs(e_path, f_path)
     if len(pairs) <= SET_ASIDE:
@@ -205,24 +162,7 @@ def read_gold(data_dir: Path) -> Gold:
 
 
 def prepare(options: Options, pairs, gold: Gold) -> dict[str, np.ndarray]:
-    """Align, count and describe.
-
-    Parameters
-    ----------
-    options : Options
-        Which aligner.
-    pairs : list of (words, words)
-        The text without links.
-    gold : Gold
-        The test sentences.
-
-    Returns
-    -------
-    dict
-        For ``train`` and ``test``: ``_columns``, uint8 (edges, attributes), see ``features.attributes``, and ``_shapes``,
-        int64 (n, 2), the lengths of the sentences. Links, as int16 (m, 2) with the numbers of links (n,) under the same
-        name and ``" counts"``: ``train_links``, ``test_sure``, ``test_possible``, and for the test sentences the `BASELINES`.
-    """
+    """Align, count and describe; return the arrays of the problems, links as int16 (m, 2) with their numbers per sentence pair."""
     from fwexp.data.alignment import baselines, bitext, edge_features, hmm
 
     text = _distinct(pairs)

@@ -64,19 +64,7 @@ def read(options: Options, data_dir: Path):
 
 
 def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str, float]]:
-    """Return the function of predictions that compares them with the masks of the test images, pixel by pixel.
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        As for ``fwexp.load_dataset``.
-
-    Returns
-    -------
-    callable
-        ``score(predictions) -> dict`` with ``pixel_accuracy``, the share of pixels that are right, and ``iou``, the mean
-        over images of the intersection over union of the horse, given the labels of every test image's superpixels.
-    """
+    """Return the function of predictions that compares them with the masks of the test images, pixel by pixel."""
     from fwexp.data.metrics import segmentation_scores
 
     sizes, inside = sizes_of_test(data_dir)
@@ -92,13 +80,7 @@ def sizes_of_test(data_dir: str | Path | None = None) -> tuple[list[np.ndarray],
 
 
 def pictures_of_test(chosen: Sequence[int], data_dir: str | Path | None = None) -> list[Picture]:
-    """Return some test images, by their numbers in the test problem.
-
-    Raises
-    ------
-    DataError
-        This version of scikit-image finds other superpixels than those that are kept.
-    """
+    """Return some test images, by their numbers in the test problem."""
     from fwexp.data.superpixels import segment
 
     folder = list(DATASET.locate(resolve_data_dir(data_dir)).values())[PARTS.index("test")]
@@ -112,19 +94,7 @@ def pictures_of_test(chosen: Sequence[int], data_dir: str | Path | None = None) 
 
 
 def read_images(folder: Path) -> list[tuple[str, np.ndarray, np.ndarray]]:
-    """Read all images of a folder with their masks, in the order of their names.
-
-    Returns
-    -------
-    list of (name, image, mask)
-        Image uint8 (height, width, 3), mask bool (height, width).
-
-    Raises
-    ------
-    DataError
-        Names the file and the fault: an image without mask or a mask without image, one that cannot be read, a mask of
-        another size, no images.
-    """
+    """Return (name, image uint8 (height, width, 3), mask bool (height, width)) of all images of a folder, in the order of names."""
     images = {path.stem: path for path in sorted((folder / "images").glob("*.jpg"))}
     masks = {path.stem: path for path in sorted((folder / "masks").glob("*.png"))}
     if not images:
@@ -160,19 +130,7 @@ def _parsed(data_dir: Path) -> dict[str, np.ndarray]:
 
 
 def prepare(folders: Sequence[Path]) -> dict[str, np.ndarray]:
-    """Find superpixels and describe them.
-
-    Parameters
-    ----------
-    folders : sequence of Path
-        Of the training and the test images.
-
-    Returns
-    -------
-    dict
-        For ``train`` and ``test``, of all images one after the other: ``_counts`` and ``_edge_counts`` (images,), ``_x``
-        and ``_edges`` and ``_z`` (edges, .), ``_sizes`` and ``_inside`` (superpixels,): all pixels and those of the horse.
-    """
+    """Find superpixels and describe them; return arrays of all training and of all test images, one image after the other."""
     from fwexp.data.superpixels import describe
 
     arrays = {}

@@ -79,13 +79,7 @@ def scorer(data_dir: str | Path | None = None):
 
 
 def read_cells(path: Path) -> dict[str, list[dict[str, np.ndarray]]]:
-    """Return the structs of the four cell arrays, their arrays as MATLAB shows them.
-
-    Raises
-    ------
-    DataError
-        Names the file and the fault: it cannot be read, or lacks a cell array or a field.
-    """
+    """Return the structs of the four cell arrays, their arrays as MATLAB shows them."""
     try:
         return _read_cells(path)
     except UserError:

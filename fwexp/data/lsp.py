@@ -43,18 +43,7 @@ def read(options: NoOptions, data_dir: Path):
 
 
 def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str, float]]:
-    """Return the function of predictions that compares them with the annotated joints of the test images.
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        As for ``fwexp.load_dataset``.
-
-    Returns
-    -------
-    callable
-        ``score(predictions) -> dict`` with ``pcp`` and ``pdj`` (``fwexp.data.metrics.pose_scores``).
-    """
+    """Return the function of predictions that compares them with the annotated joints of the test images."""
     from fwexp.data.metrics import pose_scores
 
     joints = _parsed(resolve_data_dir(data_dir))["test_joints"]
@@ -62,13 +51,7 @@ def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str,
 
 
 def read_joints(path: Path) -> np.ndarray:
-    """Return the joints as columns and rows of pixels, float64 (images, 14, 2), NaN where not annotated.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, or is not as described.
-    """
+    """Return the joints as columns and rows of pixels, float64 (images, 14, 2), NaN where not annotated."""
     from scipy.io import loadmat
 
     try:
@@ -82,19 +65,7 @@ def read_joints(path: Path) -> np.ndarray:
 
 
 def prepare(folder: Path, joints_path: Path) -> dict[str, np.ndarray]:
-    """Scale the images, and score parts in them.
-
-    Parameters
-    ----------
-    folder, joints_path : Path
-        The images and the annotation.
-
-    Returns
-    -------
-    dict
-        For ``train`` and ``test``: ``_sizes`` (images, 2) in cells, ``_scores`` of all cells, int16 (cells, 14) in 256ths, and
-        ``_joints`` (images, 14, 2), rows and columns in cells, NaN where unknown.
-    """
+    """Scale the images and score parts in them: per part ``_sizes`` in cells, int16 ``_scores`` in 256ths, ``_joints`` in cells."""
     from fwexp.data.part_scores import CELL, cross_fitted_scores, describe
 
     paths, joints = sorted(folder.glob("*.jpg")), read_joints(joints_path)

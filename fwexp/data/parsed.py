@@ -23,16 +23,7 @@ def cache_folder() -> Path | None:
 def parsed_arrays(name: str, version: int, sources: Iterable[Path], parse: Callable[[], dict]) -> dict[str, np.ndarray]:
     """Return the arrays that ``parse()`` makes of files, from the cache if they are there.
 
-    Parameters
-    ----------
-    name : str
-        Of the data set; the name of the cached file begins with it.
-    version : int
-        Of the parsed form: raised when the same files give other arrays than before.
-    sources : iterable of Path
-        The files; their checksums and the version are the key, so that a changed file is parsed anew.
-    parse : callable
-        Returns a mapping from names to arrays; called when the cache has nothing, or something damaged.
+    The key is the files' checksums and ``version``, which is raised when the same files give other arrays than before.
     """
     key = hashlib.sha256(" ".join([str(version), *map(sha256, sources)]).encode()).hexdigest()
     folder = cache_folder()

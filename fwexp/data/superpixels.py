@@ -34,13 +34,7 @@ class Graph(NamedTuple):
 
 
 def describe(image: np.ndarray, superpixels: int) -> Graph:
-    """Return the graph of an image, uint8 (height, width, 3), of about so many superpixels.
-
-    Raises
-    ------
-    DataError
-        scikit-image is not installed.
-    """
+    """Return the graph of an image, uint8 (height, width, 3), of about so many superpixels."""
     segments = segment(image, superpixels)
     from skimage.color import rgb2gray, rgb2lab
 

@@ -53,13 +53,7 @@ def with_validation(options: type) -> type:
 
 
 def split(problem, share: float, seed: int, dataset: str):
-    """Return a problem without a share of its examples, and the problem of these; both keep the order of the examples.
-
-    Raises
-    ------
-    ParameterError
-        A part would be empty, or the problem has no subsets.
-    """
+    """Return a problem without a share of its examples, and the problem of these; both keep the order of the examples."""
     if not hasattr(problem, "subset"):
         raise ParameterError(f"dataset {dataset}: validation must be 0 for a problem without subset(), got {share:g}")
     mask = aside(problem.n, share, seed, f"dataset {dataset}: validation")
@@ -67,13 +61,7 @@ def split(problem, share: float, seed: int, dataset: str):
 
 
 def aside(n: int, share: float, seed: int, name: str = "validation") -> np.ndarray:
-    """Return the mask of the share of n examples that is set aside; ``name`` is the name of the share, for the message.
-
-    Raises
-    ------
-    ParameterError
-        A part would be empty.
-    """
+    """Return the mask of the share of n examples that is set aside; ``name`` is the name of the share, for the message."""
     size = round(share * n)
     if not 0 < size < n:
         raise ParameterError(f"{name} must leave an example in both parts, got {share:g}, which sets {size} of {n} aside")

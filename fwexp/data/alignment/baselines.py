@@ -11,17 +11,7 @@ THRESHOLDS = np.arange(1, 51) / 100
 
 
 def match_dice(coefficients: np.ndarray, text: Bitext, threshold: float) -> list[np.ndarray]:
-    """Return, for every sentence pair, the links of the matching with the highest sum of Dice coefficients above ``threshold``.
-
-    Parameters
-    ----------
-    coefficients : float64 array
-        Of every word pair of the lexicon.
-    text : Bitext
-        The sentence pairs.
-    threshold : float
-        Constant that is subtracted from every coefficient.
-    """
+    """Return, for every sentence pair, the links of the matching with the highest sum of Dice coefficients above ``threshold``."""
     links = []
     score = np.where(text.cells >= 0, coefficients[text.cells], 0.0) - threshold
     for num_e, num_f, start in zip(np.diff(text.e_ptr), np.diff(text.f_ptr), text.cell_ptr[:-1], strict=True):

@@ -92,23 +92,7 @@ def count(lexicon: Lexicon, train: Bitext) -> Statistics:
 
 
 def attributes(statistics: Statistics, pairs: Pairs, text: Bitext) -> np.ndarray:
-    """Return the attributes of all word pairs of sentence pairs.
-
-    Parameters
-    ----------
-    statistics : Statistics
-        Of the training text.
-    pairs : sequence of (words, words)
-        Sentence pairs.
-    text : Bitext
-        The same in the numbers of the lexicon.
-
-    Returns
-    -------
-    ndarray
-        uint8 (edges, len(SIZES)): values from 1, at most those of `SIZES`; 0 is none. Edges are ordered by sentence pair,
-        word of E, word of F.
-    """
+    """Return the attributes of all word pairs, uint8 (edges, len(SIZES)), 0 for none, by sentence pair, word of E, word of F."""
     out = np.empty((text.cell_ptr[-1], len(SIZES)), dtype=np.uint8)
     strings = [_Strings(words for words, _ in pairs), _Strings(words for _, words in pairs)]
     for s, (e, f) in enumerate(pairs):

@@ -20,13 +20,7 @@ PROGRAM = "eflomal-align"
 
 
 def align(pairs: Pairs) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the links of both directions as `fwexp.data.alignment.hmm.align` does.
-
-    Raises
-    ------
-    DataError
-        The program is not installed or fails.
-    """
+    """Return the links of both directions as `fwexp.data.alignment.hmm.align` does."""
     program = shutil.which(PROGRAM)
     if program is None:
         raise DataError(f"aligner eflomal needs the program {PROGRAM}, which is not on the PATH; pip install eflomal, or use hmm")
@@ -44,20 +38,7 @@ def align(pairs: Pairs) -> tuple[list[np.ndarray], list[np.ndarray]]:
 
 
 def read_links(path: Path, lengths: list[tuple[int, int]]) -> list[np.ndarray]:
-    """Read alignments, one sentence pair per line: links ``i-j`` of positions from 0 with spaces between.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    lengths : list of (int, int)
-        The numbers of words of every sentence pair.
-
-    Raises
-    ------
-    DataError
-        Names the file, the line and the fault: a malformed link, a position out of range, too few or many lines.
-    """
+    """Read alignments, one sentence pair per line: links ``i-j`` of positions from 0 with spaces between."""
     links = []
     for number, line in read_lines(path):
         if number > len(lengths):

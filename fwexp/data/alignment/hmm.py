@@ -34,14 +34,7 @@ class Model(NamedTuple):
 
 
 def align(lexicon: Lexicon, train: Bitext, *texts: Bitext) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
-    """Fit both directions to ``train`` and align ``texts``.
-
-    Returns
-    -------
-    list
-        For each of ``texts`` two lists with the links (e, f) of every sentence pair, int arrays (m, 2): of the direction
-        in which every f has at most one e, and of that in which every e has at most one f.
-    """
+    """Fit both directions to ``train``; of each text return the links (e, f) where an f has at most one e, and the reverse."""
     models = [fit(lexicon, train, reverse) for reverse in (False, True)]
     return [tuple(best_links(model, text, reverse) for reverse, model in enumerate(models)) for text in texts]
 

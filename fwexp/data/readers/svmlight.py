@@ -189,10 +189,7 @@ def as_number(text: str) -> float | None:
 
 
 def numbers_or_texts(labels: list[str], numeric: bool | None = None) -> list:
-    """Return labels as numbers if all of them are numbers, otherwise as texts.
-
-    ``numeric`` decides this instead; with True, labels that are no numbers stay texts.
-    """
+    """Return labels as numbers if all are (or ``numeric`` says so: those that are none stay texts), otherwise as texts."""
     numbers = {label: as_number(label) for label in set(labels)}
     if numeric is None:
         numeric = None not in numbers.values()
