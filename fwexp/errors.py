@@ -92,18 +92,7 @@ CALLED = {"hydra": "hydra-core", "PIL": "pillow", "skimage": "scikit-image", "sk
 
 @contextlib.contextmanager
 def needing(what: str) -> Iterator[None]:
-    """Raise a one-line error that names the extra, if an import inside finds no package.
-
-    Parameters
-    ----------
-    what : str
-        Subject and verb of the message: "superpixels need".
-
-    Raises
-    ------
-    MissingPackage
-        A package of an extra is not installed.
-    """
+    """Raise `MissingPackage`, which names the extra, if an import inside finds no package; ``what`` is like "superpixels need"."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -37,13 +37,7 @@ def available() -> float:
 
 
 def check_room(what: str, need: float) -> None:
-    """Refuse a run that needs more bytes than are available.
-
-    Raises
-    ------
-    NoRoomError
-        Names the need and the available memory.
-    """
+    """Refuse a run that needs more bytes than are available."""
     if need > UNCHECKED_BYTES and need > (have := available()):
         raise NoRoomError(f"{what} needs at least {_shown(need)} of memory, and {_shown(max(have, 0.0))} are available")
 

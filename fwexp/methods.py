@@ -43,13 +43,7 @@ def conf_dir() -> Path:
 
 
 def check_aliases(path: Path) -> None:
-    """Refuse a YAML file of which aliases make too much: few lines can stand for more values than fit into memory.
-
-    Raises
-    ------
-    ParameterError
-        If it has more than `MOST_VALUES` values, or contains itself.
-    """
+    """Refuse a YAML file of which aliases make too much: few lines can stand for more values than fit into memory."""
     import yaml
 
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -137,13 +131,7 @@ def stated(name: str) -> set[str]:
 
 
 def of_results(results, split_by: Iterable[str] = ()):
-    """Return the method of every row of results, as ``load_results`` has them; `split_by` as in `method_of`.
-
-    Raises
-    ------
-    OptionError
-        Neither the results nor any method have an option of `split_by`.
-    """
+    """Return the method of every row of results, as ``load_results`` has them; `split_by` as in `method_of`."""
     split_by = tuple(split_by)
     columns = [column for column in results.columns if column.startswith("solver.")]
     known = {column.removeprefix("solver.") for column in columns}.union(*(_flat(method.options) for method in methods().values()))

@@ -35,13 +35,7 @@ _imported_from: dict[str, bytes] = {}  # the contents of their files, by the nam
 
 
 def modules() -> tuple[ModuleType, ...]:
-    """Return the modules of the plugin files, imported.
-
-    Raises
-    ------
-    ParameterError
-        A file that is missing, or cannot be imported; two of the same name.
-    """
+    """Return the modules of the plugin files, imported; refuse files that are missing, fail, or share a name."""
     given = os.environ.get(VARIABLE, "")
     if _known is None or _known[0] != given:
         refresh()

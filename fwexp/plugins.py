@@ -62,25 +62,9 @@ class Named(Mapping):
 class Catalogue(Named):
     """The catalogue of one kind, by name.
 
-    A look-up imports only the name that is looked up, and so do the names if ``lazy``; otherwise asking for all names
-    imports all, so that only working ones are listed.
-
-    Parameters
-    ----------
-    kind : str
-        Of `GROUPS`, which has the group of entry points.
-    own : callable
-        Yields (name, `Definition`) of the package's own ones.
-    check : callable
-        Raises `ParameterError` unless it is given something of this kind.
-    objects : callable
-        Yields the objects of this kind in a module, each with a ``name``.
-    lazy : bool
-        Whether names are listed before it is known that what they name works.
-    pattern : Pattern
-        Pattern of names.
-    at_hand : callable, optional
-        Returns the result of ``own`` for a name if it can be found without the others, else None.
+    A look-up imports only the name that is looked up, and so do the names if ``lazy``; otherwise asking for all names imports all,
+    so that only working ones are listed. ``own`` yields the entries of fwexp, ``at_hand`` may find one without the others,
+    ``objects`` yields those of a module, and ``check`` refuses values of another kind.
     """
 
     def __init__(
@@ -232,15 +216,7 @@ def taken(kind: str) -> Collection[str]:
 
 
 def check_options_class(cls: type, taken: Collection[str] = ()) -> None:
-    """Refuse options that are no dataclass, or have a field whose name is taken by another argument.
-
-    Parameters
-    ----------
-    cls : type
-        The options of a solver, a data set or a task.
-    taken : collection of str
-        Names of the other arguments, in configurations and in Python, in addition to the ``name``.
-    """
+    """Refuse options that are no dataclass, or have a field whose name is taken by another argument."""
     if not dataclasses.is_dataclass(cls):
         raise ParameterError(f"its Options must be a dataclass, got {shown(cls)}")
     for field in dataclasses.fields(cls):

@@ -23,26 +23,14 @@ LINE = 64  # bytes; arrays start at such an address, so that they are cut into v
 
 
 def to_arrays(record) -> dict[str, np.ndarray]:
-    """Return ``record`` as a dict of arrays of its own, which do not change when the record does.
-
-    Raises
-    ------
-    ParameterError
-        If a part of it cannot be saved; the message names it.
-    """
+    """Return ``record`` as a dict of arrays of its own, which do not change when the record does."""
     arrays: dict[str, np.ndarray] = {}
     tree = _flatten(record, "record", arrays)
     return {TREE: np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8), **arrays}
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray]):
-    """Return the record that `to_arrays` wrote, with arrays of its own.
-
-    Raises
-    ------
-    ParameterError
-        If the arrays do not belong to a record, or it needs a class that does not exist.
-    """
+    """Return the record that `to_arrays` wrote, with arrays of its own."""
     try:
         return _build(json.loads(bytes(arrays[TREE])), arrays)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:

@@ -152,13 +152,7 @@ class _Rule:
 
 
 def rules(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of every line of a template that is a rule ``U...``, or a rule ``B...`` with a macro.
-
-    Raises
-    ------
-    ParameterError
-        If a line is not a rule; the message names the line.
-    """
+    """Yield the number and the text of every line of a template that is a rule ``U...``, or a rule ``B...`` with a macro."""
     for number, line in enumerate(text.split("\n"), 1):
         line = line.rstrip("\r")
         if not line.strip() or line.startswith("#"):

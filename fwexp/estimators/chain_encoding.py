@@ -250,19 +250,10 @@ def classes_in(X: Inputs, y: list) -> np.ndarray | None:
 
 
 def labelled_runs(kept: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the longest runs of kept positions within sequences.
+    """Return the longest runs of kept positions within sequences, which begin and end at ``ptr``.
 
-    Parameters
-    ----------
-    kept : bool array (positions,)
-    ptr : int array (n + 1,)
-        Sequence i holds the positions ``ptr[i] .. ptr[i+1]``.
-
-    Returns
-    -------
-    tuple
-        Where the runs begin and end among the positions that are kept, (m + 1,); whether their beginning and their end are cuts
-        through a sequence, bool (m, 2); and their sequences, (m,).
+    The values are where the runs begin and end among the positions that are kept, (m + 1,); whether their beginning and their end
+    are cuts through a sequence, bool (m, 2); and their sequences, (m,).
     """
     is_first, is_last = np.zeros(len(kept), dtype=bool), np.zeros(len(kept), dtype=bool)
     is_first[ptr[:-1]], is_last[ptr[1:] - 1] = True, True

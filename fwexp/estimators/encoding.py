@@ -26,13 +26,8 @@ class Names(NamedTuple):
 class Encoding(ABC):
     """Facts that training learns about inputs and labelings, with the parameters of that training.
 
-    Attributes whose names end with ``_`` are those of the fitted estimator, too.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Its parameters are copied where they are containers, because users may change these in place: predictions, scores and files
-        follow the parameters of the last training.
+    Attributes whose names end with ``_`` are those of the fitted estimator, too. Parameters that are containers are copied, because
+    users may change these in place: predictions, scores and files follow the parameters of the last training.
     """
 
     schema: ClassVar[dict[str, Check]] = {}  # of the learned values in files

@@ -18,15 +18,7 @@ def check_weights(weights, n: int) -> np.ndarray:
 
 
 def part_weights(given: Any, lengths: np.ndarray) -> np.ndarray | list[np.ndarray] | None:
-    """Return weights of sequences, an array, or of their positions, an array per sequence; None if none are given.
-
-    Parameters
-    ----------
-    given : array or list
-        As the parameter ``sample_weight``.
-    lengths : int array (n,)
-        Of the sequences.
-    """
+    """Return weights of sequences, an array, or of their positions, an array per sequence; None if none are given."""
     if given is None:
         return None
     if not isinstance(given, list | tuple) or not given or any(np.ndim(weights) != 1 for weights in given):

@@ -30,24 +30,9 @@ MOST_TABLES = 1000  # of keys, which are few if they come from a template; names
 class Vectorizer:
     """Rows of features of the positions of sequences.
 
-    A sequence is a matrix, one row per position, or has the features of every position by name: a string, a list of strings,
-    or a dict, in which a number v of key k is the feature k of value v (False and True are 0 and 1), a string v is the feature
-    "k=v" of value 1, and so is each of a list of strings. A vector v of numbers is the features "k[0]", "k[1]", ... of values v[0],
-    v[1], ...; all vectors of a key have one length.
-
-    Parameters
-    ----------
-    min_count : int
-        Features by name that fewer positions have are left out.
-    source : str
-        Owner of the features, for messages.
-
-    Attributes
-    ----------
-    names : list of str or None
-        Of the columns; None if the features are columns already.
-    num_features : int
-        The number of columns.
+    A sequence is a matrix, one row per position, or has the features of every position by name, in the forms that `ChainSVM`
+    describes; ``names`` of the columns are None for matrices. Features by name that fewer than ``min_count`` positions have are
+    left out, and messages name their ``source``.
     """
 
     def __init__(self, min_count: int = 1, source: str = "X") -> None:

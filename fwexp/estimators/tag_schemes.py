@@ -16,15 +16,7 @@ SCHEMES = {"BIO": "BI", "BIOES": "BIES"}  # the places of tags
 
 
 def forbidden_pairs(constraints: Any, classes: np.ndarray) -> list[Pair]:
-    """Return the pairs (from, to) of numbers of labels that are forbidden; None is the start or the end.
-
-    Parameters
-    ----------
-    constraints : None, "BIO", "BIOES" or list of pairs of labels
-        As for the estimators.
-    classes : ndarray (K,)
-        The labels.
-    """
+    """Return the pairs (from, to) of numbers of labels that are forbidden; None is the start or the end."""
     labels = names_of(classes)
     if constraints is None:
         return []

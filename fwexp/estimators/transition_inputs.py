@@ -35,17 +35,7 @@ class Inputs(list):
 
 
 def transitions_of(wanted: Any, given: list, X: list) -> list | None:
-    """Return the features of the transitions of sequences.
-
-    Parameters
-    ----------
-    wanted : None, list or callable
-        As the parameter ``transition_features``.
-    given : list
-        The sequences, as users pass them.
-    X : list
-        The features of their positions.
-    """
+    """Return the features of the transitions of sequences ``given`` by users, whose positions have the features X."""
     if wanted is None:
         return None
     if callable(wanted):

@@ -67,26 +67,10 @@ def _raise_radii(problem, w, work, radii_sq):
 def improvement_along_run(
     problem, *, lam: float, max_passes: float = 50, every: float = 1.0, seed: int = 0, **options
 ) -> "pd.DataFrame":
-    """Run bcfw and compute, every so many passes, its exact block gaps.
+    """Run bcfw and compute, after every so many passes, its exact block gaps; looking on is not counted and changes nothing.
 
-    Parameters
-    ----------
-    problem : problem
-        Training set.
-    lam : float or "1/n"
-    max_passes : float
-        Oracle calls / n of the run; looking on is not counted and changes nothing.
-    every : float
-        Passes between two looks.
-    seed : int
-    **options
-        Options of ``bcfw``.
-
-    Returns
-    -------
-    DataFrame
-        ``passes``, the true ``gap``, ``gap_estimate`` as the run knows it (infinite until all examples were visited),
-        ``chi_gaps``, ``chi_curvature`` with R_i from the largest psi seen so far, and ``improvement``.
+    ``gap_estimate`` is the gap as the run knows it, infinite until all examples were visited, and ``chi_curvature`` has R_i from
+    the largest psi seen so far.
     """
     import pandas as pd
 

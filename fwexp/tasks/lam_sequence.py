@@ -53,17 +53,7 @@ def check_sequence(problem, options: Mapping, objective=HINGE) -> tuple[type[BCF
 
 
 class LamSequence(Iteration):
-    """A solver on its way from a large lam to small ones, with rows at some of them.
-
-    Parameters
-    ----------
-    problem : problem
-    options : dict
-        Options of bcfw, instead of the choices of ``auto``.
-    seed : int
-    exact : bool
-        Whether a gap counts only when computed exactly.
-    """
+    """A solver on its way from a large lam to small ones, with rows at some of them."""
 
     changes: ClassVar[tuple[str, ...]] = (
         "weights",

@@ -50,24 +50,8 @@ def primal_value(solver: Solver, w: np.ndarray, hinge: float, norm_sq: float | N
 class SVMObjective(Objective):
     """P(w) = lam/2 ||w||^2 + 1/n sum_i H_i(w) of a solver's iterates, and the errors of their predictions.
 
-    This object defines the objective of a run: P, and the scale in which P, D and the gap are shown. D comes with the points.
-
-    Parameters
-    ----------
-    solver : Solver
-        Solver that has the problem and lam.
-    test : problem, optional
-        Test set, whose error is logged.
-    validation : problem, optional
-        Validation set, whose error is logged.
-    metrics : callable, optional
-        ``metrics(predictions) -> {name: number}``, further numbers to log about the predictions for ``test``.
-    train_error : bool
-        Whether to log the training error.
-    check : bool
-        Whether to compare the oracle with random labelings at every point.
-    scale : float, default 1
-        Number by which the run divides primal, dual and gap before it shows or tests them.
+    This object defines the objective of a run: P, and the ``scale`` by which P, D and the gap are divided before they are shown or
+    tested. D comes with the points.
     """
 
     def __init__(

@@ -40,23 +40,7 @@ def train(settings: Settings) -> Result:
 def run_solver(
     solver: Solver, settings: RunSettings, iterates=("last",), iterate: str = "best", objective: SVMObjective | None = None
 ) -> Result:
-    """Run a solver from its start to the end of the run and return the certified result.
-
-    Parameters
-    ----------
-    solver : Solver
-        Solver at its start.
-    settings : RunSettings
-        Bounds, seed, schedule, callback and checkpoint of the run, and whether it shows progress.
-    iterates, iterate
-        As for `fwexp.solve`.
-    objective : SVMObjective, optional
-        What to log; by default the primal objective alone.
-
-    Returns
-    -------
-    Result
-    """
+    """Run a solver from its start to the end of the run and return the certified result; by default it logs P alone."""
     objective = objective or SVMObjective(solver)
     progress = Progress(settings.max_passes, settings.verbose, f"{solver.name} lam={solver.lam / objective.scale:.3g}")
     log = Log(solver, objective, iterates, iterate, settings.callback, progress)

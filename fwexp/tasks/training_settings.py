@@ -30,17 +30,6 @@ class Settings(RunSettings):
     The constructor checks all of them. Afterwards ``method`` is the solver class that runs, ``options`` is an object of its
     ``Options``, ``lam`` and ``iterates`` have their values, ``loss_term`` is the objective as solvers take it, and ``name`` and
     ``title`` are those of the requested solver.
-
-    Attributes
-    ----------
-    objective_scale : float, default 1
-        ``lam``, ``gap_tol`` and all values that the run shows are those of the problem's objective divided by this number, such
-        as the mean number of positions per example if users count the loss per position.
-    near : ndarray, optional
-        Public weights to start from. They are not dual feasible: the start is the best point between the true labelings and the
-        corners that the oracle finds there.
-    origin : ndarray, optional
-        Public weights w_0: the objective has lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2.
     """
 
     problem: Any
@@ -58,9 +47,13 @@ class Settings(RunSettings):
     order: Sequence[int] | None = None
     warm_start: Result | None = None
     options: Mapping | Any = field(default_factory=dict)
+    # lam, gap_tol and all values that the run shows are those of the problem's objective divided by this number, such as the mean
+    # number of positions per example where users count the loss per position.
     objective_scale: float = 1.0
+    # Public weights to start from. They are not dual feasible: the start is the best point between the true labelings and the
+    # corners that the oracle finds there.
     near: Any = None
-    origin: Any = None
+    origin: Any = None  # public weights w_0: the objective has lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2
     method: type[Solver] = field(init=False)
     loss_term: Hinge | Softmax = field(init=False)
     name: str = field(init=False)
