@@ -5,7 +5,8 @@ import pytest
 
 import fwexp
 from fwexp.problems.loss_terms import expectations, make_objective, soft_workspace
-from tests import certificates, small_problems
+from tests import small_problems
+from tools import certificates
 
 SCALES = [(1e6, 1e-6), (1e4, 1e-9)]  # of the features, and lam
 

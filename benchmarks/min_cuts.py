@@ -1,6 +1,4 @@
-"""Times of minimum cuts next to those of PyMaxflow (GPL, so never used by the package): ``python -m tests.time_min_cuts``."""
-
-# ruff: noqa: T201
+"""Times of minimum cuts next to those of PyMaxflow (GPL, so never used by the package): ``python -m benchmarks.min_cuts``."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of everything that reads files: ``python -m tests.fuzz TARGET [-max_total_time=600]``.
+"""Coverage-guided fuzzing of everything that reads files: ``python -m tools.fuzz TARGET [-max_total_time=600]``.
 
 Needs the package ``atheris``. For a file of any content, a reader gives an answer or one of our errors on one line, soon.
 """

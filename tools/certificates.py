@@ -1,4 +1,4 @@
-"""Certificates at extreme scales, against objectives in extended precision: ``python -m tests.certificates --cases 50000``.
+"""Certificates at extreme scales, against objectives in extended precision: ``python -m tools.certificates --cases 50000``.
 
 A problem has chains or classes, an objective, lam and a temperature, all from its seed; each solver on it is a case. P at any
 weights, in extended precision, bounds the minimum from above. So no dual of a trace may exceed the smallest P at the weights of all
@@ -242,10 +242,10 @@ def main() -> None:
         for solver, messages in faults(seed, kind).items():
             wrong[solver] += bool(messages)
             for message in messages:
-                print(seed, solver, message, flush=True)  # noqa: T201
+                print(seed, solver, message, flush=True)
         if done % 500 == 0 or done == len(seeds):
             cases = done * len(SOLVERS[kind])
-            print(f"{cases} cases, {sum(wrong.values())} wrong {dict(wrong)}, {time.monotonic() - begin:.0f} s", flush=True)  # noqa: T201
+            print(f"{cases} cases, {sum(wrong.values())} wrong {dict(wrong)}, {time.monotonic() - begin:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
