@@ -29,27 +29,7 @@ class Arguments(NamedTuple):
 def command(
     name: str, usage: str, *, words: float = 0, offers: Callable[[], Iterable[str]] = tuple, **accepted
 ) -> Callable[[Callable[[Arguments], int]], Callable]:
-    """Make a command of a function of its arguments.
-
-    Parameters
-    ----------
-    name : str
-        The command line of it, for messages.
-    usage : str
-        Text of ``--help``.
-    words : float
-        How many words it takes at most.
-    offers : callable
-        Returns words that it takes, for the completion of command lines.
-    **accepted
-        Keyword arguments of `parse`.
-
-    Returns
-    -------
-    callable
-        Makes a function that takes a list of str, prints the usage or calls the decorated one, and returns the exit code.
-        Has a function ``completions`` that returns the possible words of its command line.
-    """
+    """Make a command of a function of its arguments, which `parse` reads; ``offers`` returns words to complete."""
 
     def decorate(run: Callable[[Arguments], int]) -> Callable[[Sequence[str]], int]:
         @functools.wraps(run)
@@ -82,32 +62,8 @@ def parse(
 ) -> Arguments:
     """Parse the arguments of a command.
 
-    Parameters
-    ----------
-    name : str
-        The command's, for messages.
-    args : sequence of str
-        The arguments after its name.
-    switches : sequence of str
-        Flags without a value.
-    flags : mapping
-        Flags with a value, and the accepted values, if they can be listed.
-    keys : iterable of str, mapping, or None
-        What may stand before ``=``, besides ``folder_keys``; None: anything. One that ends in a dot stands for
-        all that begin with it. A mapping has what each of them may be; nothing: anything.
-    in_words : str
-        Signs of which one before ``=`` makes an argument a word.
-    folder_keys : sequence of str
-        Keys of folders that the command takes: all, or none for a command that looks into neither.
-
-    Returns
-    -------
-    Arguments
-
-    Raises
-    ------
-    UserError
-        A flag or key that the command does not have, or one without a value or with another than it may have.
+    Flags and keys may have lists of accepted values; a key that ends in a dot stands for all that begin with it, and None for any.
+    One of the signs ``in_words`` before ``=`` makes an argument a word.
     """
     given, flags, rest = Arguments([], {}, {}), flags or {}, iter(args)
     known = None if keys is None else (*folder_keys, *keys)

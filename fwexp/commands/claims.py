@@ -49,18 +49,7 @@ def _papers() -> list[str]:
 
 @command("fwexp claims", USAGE, words=1, offers=_papers, **ACCEPTED)
 def main(given: Arguments) -> int:
-    """Run ``fwexp claims`` with the arguments after ``claims``.
-
-    Returns
-    -------
-    int
-        The exit code: 0 for any verdicts, 1 where runs failed or, if strict, a verdict changed.
-
-    Raises
-    ------
-    UserError
-        Unknown paper, flag or key.
-    """
+    """Run ``fwexp claims``, and return the exit code: 1 where runs failed or, if strict, a verdict changed."""
     names, flags, keys = given
     preset = flags.get("--preset", "full")
     if "--run" in flags and "--archive" in flags:

@@ -48,18 +48,7 @@ ACCEPTED = {"switches": ("--stale",), "flags": FLAGS, "keys": ("out",), "folder_
 
 @command("fwexp compare", USAGE, words=math.inf, offers=methods, **ACCEPTED)
 def main(given: Arguments) -> int:
-    """Run ``fwexp compare`` with the arguments after ``compare``.
-
-    Returns
-    -------
-    int
-        The exit code.
-
-    Raises
-    ------
-    UserError
-        Unknown methods, flags or keys; nothing to compare.
-    """
+    """Run ``fwexp compare`` with the arguments after ``compare``, and return the exit code."""
     words, flags, _ = given
     results_dir, out = given.folders
     if len(words) < 2 or len(set(words)) < len(words):

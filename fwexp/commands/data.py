@@ -30,18 +30,7 @@ otherwise ~/.cache/fwexp).
 
 @command("fwexp data", USAGE, words=math.inf, offers=lambda: [*ACTIONS, *DATASETS], folder_keys=("data_dir",))
 def main(given: Arguments) -> int:
-    """Run ``fwexp data`` with the arguments after ``data``.
-
-    Returns
-    -------
-    int
-        The exit code: 1 if a file is missing, damaged or untested (verify, prepare) or could not be fetched, else 0.
-
-    Raises
-    ------
-    UserError
-        Unknown action, data set or key.
-    """
+    """Run ``fwexp data``, and return the exit code: 1 if a file is missing, damaged or untested, or could not be fetched."""
     action, *names = given.words or ["list"]
     if action not in ACTIONS:
         raise ParameterError(unknown("action of fwexp data", action, ACTIONS))

@@ -34,13 +34,7 @@ Found = Iterator[tuple[bool, str]]  # whether it is right, and a text: the findi
 
 @command("fwexp doctor", USAGE)
 def main(given: Arguments) -> int:
-    """Run ``fwexp doctor`` with the arguments after ``doctor``.
-
-    Returns
-    -------
-    int
-        The exit code: 1 if something is wrong, else 0.
-    """
+    """Run ``fwexp doctor``, and return the exit code: 1 if something is wrong."""
     folders = {"results_dir": "results", "data_dir": None} | given.keys
     checks: dict[str, Callable[[], Found]] = {
         "packages": _packages,

@@ -73,18 +73,7 @@ def _chosen(words: list[str]) -> list[str]:
 
 @command("fwexp figure", USAGE, words=math.inf, offers=_names, **ACCEPTED)
 def main(given: Arguments) -> int:
-    """Run ``fwexp figure`` with the arguments after ``figure``.
-
-    Returns
-    -------
-    int
-        The exit code.
-
-    Raises
-    ------
-    UserError
-        Unknown figure, flag or key.
-    """
+    """Run ``fwexp figure`` with the arguments after ``figure``, and return the exit code."""
     from fwexp.papers.declarations import FIGURES
 
     words, flags, keys = given

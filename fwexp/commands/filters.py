@@ -24,15 +24,7 @@ NUMBERS = {
 
 
 def read_filters(texts: Mapping[str, str], results_dir) -> dict[str, list]:
-    """Return filters as `fwexp.store.find_runs` takes them, given their texts by key.
-
-    Raises
-    ------
-    OptionError
-        If a key is no filter.
-    ParameterError
-        If no run can have a value.
-    """
+    """Return filters as `fwexp.store.find_runs` takes them, given their texts by key; refuse keys and values that no run has."""
     stored = list(entries(folders.check_folder("results_dir", results_dir)))
     for key, text in texts.items():
         _check(key, text.split(","), stored)

@@ -16,18 +16,7 @@ out=DIR is another folder for the report and the verdicts, if the store may not 
 
 @command("fwexp report", USAGE, keys=("out",), folder_keys=("results_dir",))
 def main(given: Arguments) -> int:
-    """Run ``fwexp report`` with the arguments after ``report``.
-
-    Returns
-    -------
-    int
-        The exit code.
-
-    Raises
-    ------
-    UserError
-        An argument that it does not take; plotly or jinja2 is not there.
-    """
+    """Run ``fwexp report`` with the arguments after ``report``, and return the exit code."""
     from fwexp.papers.report.build import build
 
     print(build(*given.folders, verbose=True))

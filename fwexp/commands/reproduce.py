@@ -33,20 +33,7 @@ ACCEPTED = {"switches": ("--dry-run",), "flags": {"--preset": PRESETS, "--archiv
 
 @command("fwexp reproduce", USAGE, **ACCEPTED)
 def main(given: Arguments) -> int:
-    """Run ``fwexp reproduce`` with the arguments after ``reproduce``.
-
-    Returns
-    -------
-    int
-        The exit code.
-
-    Raises
-    ------
-    UserError
-        Unknown flags or keys.
-    RunsFailed
-        Experiments failed; the others are done.
-    """
+    """Run ``fwexp reproduce`` with the arguments after ``reproduce``, and return the exit code."""
     preset = given.flags.get("--preset", "full")
     results_dir = folders.check_folder("results_dir", given.keys.get("results_dir", "results"))
     from fwexp import store

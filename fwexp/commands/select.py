@@ -50,20 +50,7 @@ KEYS = ("dataset", "solver", "lam", "seed", SHARE, f"{SHARE}_seed")
     offers=lambda: [f"{key}=" for key in KEYS],
 )
 def main(given: Arguments) -> int:
-    """Run ``fwexp select`` with the arguments after ``select``.
-
-    Returns
-    -------
-    int
-        The exit code.
-
-    Raises
-    ------
-    UserError
-        Wrong arguments, or nothing to choose among.
-    RunsFailed
-        A run failed.
-    """
+    """Run ``fwexp select`` with the arguments after ``select``, and return the exit code."""
     from fwexp.papers import selection
     from fwexp.run import sweep
 

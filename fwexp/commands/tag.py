@@ -89,18 +89,7 @@ PARAMETERS = (
 
 @command("fwexp tag", USAGE, words=1, switches=[PROBABILITIES], flags=FLAGS, keys=PARAMETERS, in_words="/.", folder_keys=())
 def main(given: Arguments) -> int:
-    """Run ``fwexp tag`` with the arguments after ``tag``.
-
-    Returns
-    -------
-    int
-        The exit code.
-
-    Raises
-    ------
-    UserError
-        If an argument is wrong, or a file is missing, damaged or of another form.
-    """
+    """Run ``fwexp tag`` with the arguments after ``tag``, and return the exit code."""
     words, flags, keys = given
     parameters = {name: _value(text) for name, text in keys.items()}
     if "--model" not in flags:

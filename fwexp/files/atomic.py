@@ -61,20 +61,7 @@ def set_aside(path: Path) -> Path | None:
 
 
 def put(new: Path, path: Path, *, over: bool = False) -> None:
-    """Name a complete file in one step, and let its hidden name stay or go.
-
-    Parameters
-    ----------
-    new, path : Path
-        Its hidden name, and the name that it gets.
-    over : bool, default False
-        Whether to replace a file of that name; otherwise none is ever replaced.
-
-    Raises
-    ------
-    FileExistsError
-        The name is taken.
-    """
+    """Name a complete file in one step; ``over`` replaces a file of that name, otherwise `FileExistsError` if the name is taken."""
     if not over:
         try:
             os.link(new, path)
@@ -87,18 +74,7 @@ def put(new: Path, path: Path, *, over: bool = False) -> None:
 
 
 def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:
-    """Write files that belong together: none takes its place before all have reached the disk, then they do so in this order.
-
-    Parameters
-    ----------
-    contents : mapping
-        Content of each file, or a function that writes it to an open file.
-
-    Raises
-    ------
-    OSError
-        On a full disk, for instance; all files are as they were, unless it came while they took their places.
-    """
+    """Write files that belong together: none takes its place before all have reached the disk, then they do so in this order."""
     for folder in {path.parent for path in contents}:
         clean(folder)
     temporary = {path: hidden(path) for path in contents}
@@ -125,16 +101,9 @@ def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:
 
 @contextlib.contextmanager
 def replacing(folder: Path, check: Callable[[Path], None]) -> Iterator[Path]:
-    """Yield a hidden folder, which takes the place of ``folder`` at the end; until then, and after an error, that is as it was.
+    """Yield a hidden folder, which takes the place of ``folder`` at the end, after ``check(folder)``; until then that is as it was.
 
     If a process is killed just when the two trade places, `readable` finds the old one, and the next such process puts it back.
-
-    Parameters
-    ----------
-    folder : Path
-        Path that is replaced, not that of a link.
-    check : callable
-        Raises if a folder must not be replaced; called with the old one again when the new one is complete.
     """
     before = _before(folder)
     clean(folder.parent)

@@ -7,13 +7,7 @@ from pathlib import Path
 
 
 def users_folder(name: str) -> Path:
-    """Return ``fwexp/<name>`` in the user's cache folder, as platformdirs finds it.
-
-    Raises
-    ------
-    OSError
-        It cannot be written to.
-    """
+    """Return ``fwexp/<name>`` in the user's cache folder, as platformdirs finds it; an `OSError` if it cannot be written to."""
     from platformdirs import user_cache_path
 
     try:

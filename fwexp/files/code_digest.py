@@ -29,19 +29,9 @@ WITH_DOCSTRINGS = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDe
 
 
 def digest(modules: Iterable[str], *, without: Collection[str] = (), whole: Collection[str] = (), deferred: bool = False) -> str:
-    """Return the sha256 of the sources of ``modules`` and all they depend on, as hex digits.
+    """Return the sha256 of the sources of ``modules`` (packages stand for all theirs) and all they depend on, as hex digits.
 
-    Parameters
-    ----------
-    modules : iterable of str
-        Names of modules of this package, or of packages in it, which stand for all their modules. For a module of another
-        package, the digest covers its source and its imports from that package and from this one.
-    without : collection of str
-        Names of modules that are left out, with their imports.
-    whole : collection of str
-        Names of packages in this package. If the digest covers one of their modules, it covers all.
-    deferred : bool
-        Whether imports count that do not run when their module is imported.
+    ``without`` modules are left out, ``whole`` packages count whole if one of their modules does.
     """
     total = hashlib.sha256()
     for name in sorted(closure(modules, without=without, whole=whole, deferred=deferred)):

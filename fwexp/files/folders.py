@@ -15,10 +15,7 @@ ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP)  # all other er
 
 
 def exists(path: Path) -> bool:
-    """Return whether a file or folder exists; an `OSError` if that cannot be found out.
-
-    `Path.exists`, `is_dir` and `is_file` of Python 3.14 return False of all that may not be looked at, such as a locked folder.
-    """
+    """Return whether a file or folder exists; an `OSError`, which Python 3.14 suppresses, if that cannot be found out."""
     return _mode(path) is not None
 
 
@@ -44,14 +41,7 @@ def _mode(path: Path) -> int | None:
 
 
 def check_folder(key: str, value) -> Path:
-    """Return the folder that ``value`` of ``key`` names, with the home directory for ``~``.
-
-    Raises
-    ------
-    ParameterError
-        No file system could have a folder of that name, it is the address of something else, or there is a file of that name;
-        or what ``make publish`` wrote, which is no store: commands would write over what is published.
-    """
+    """Return the folder that ``value`` of ``key`` names, with the home directory for ``~``; published results are no store."""
     try:
         if not (isinstance(value, str | Path) and str(value)):
             raise ValueError

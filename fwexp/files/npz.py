@@ -17,20 +17,7 @@ KINDS = "fiubcSU"  # of arrays: numbers and text
 
 
 def arrays_in(file: BinaryIO, unpacked: int = 0) -> dict[str, np.ndarray]:
-    """Return the arrays of an npz file, as ``numpy.savez`` writes it.
-
-    Parameters
-    ----------
-    file : file
-        Opened for reading bytes.
-    unpacked : int
-        To how many bytes it may be unpacked, if that is more than it has; 0: it must not be compressed.
-
-    Raises
-    ------
-    Exception
-        Of any kind: damaged and foreign files fail anywhere.
-    """
+    """Return the arrays of an npz file, which may be compressed if ``unpacked``, the most bytes of all, is given."""
     arrays = {}
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()

@@ -21,39 +21,16 @@ PATIENCE = 60.0  # seconds for another process that writes to the same folder
 
 
 def check(paths: Iterable[Path], kind: str) -> None:
-    """Check that files can be written, before the work begins: none of them, or only files that fwexp wrote, are there.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-        The files.
-    kind : str
-        Kind of the files of a folder, such as ``"figures"``; a folder holds one kind.
-
-    Raises
-    ------
-    ParameterError
-        A file, folder or link that fwexp did not write has the name of one.
-    """
+    """Check that files can be written: none, or only files that fwexp wrote, are there. A folder holds one ``kind`` of files."""
     paths = list(paths)
     for folder in {path.parent for path in paths}:
         _check_files([path for path in paths if path.parent == folder], kind)
 
 
 def write(contents: Mapping[Path, bytes | Callable[[], bytes]], kind: str) -> None:
-    """Write files of one folder that belong together, as `atomic.write` does; they replace those that fwexp wrote before.
+    """Write files of one folder that belong together; they replace those that fwexp wrote before.
 
-    Parameters
-    ----------
-    contents : mapping
-        Content of each file, or a function that returns it, which is called while no other process writes to the folder.
-    kind : str
-        As in `check`.
-
-    Raises
-    ------
-    ParameterError
-        As in `check`; nothing is written. Or another process does not come to an end with this folder.
+    A content may be a function, which is called while no other process writes to the folder.
     """
     folder = next(iter(contents)).parent
     _check_files(contents, kind)
@@ -78,15 +55,7 @@ def remove(paths: Iterable[Path], kind: str) -> None:
 
 
 def check_folder(folder: Path, kind: str | None = None) -> None:
-    """Check that a folder can be replaced as a whole: it is missing, empty, or holds only files that fwexp wrote.
-
-    Raises
-    ------
-    ParameterError
-        It holds something else.
-    OSError
-        It is no folder, or cannot be read.
-    """
+    """Check that a folder can be replaced as a whole: it is missing, empty, or holds only files that fwexp wrote."""
     if not os.path.lexists(folder):
         return
     named = _named(folder, kind)
@@ -102,20 +71,7 @@ def check_folder(folder: Path, kind: str | None = None) -> None:
 
 @contextlib.contextmanager
 def replacing_folder(folder: Path, kind: str) -> Iterator[Path]:
-    """Yield a hidden folder, which takes the place of ``folder`` at the end, as `atomic.replacing` does. Writers take turns.
-
-    Parameters
-    ----------
-    folder : Path
-        Path that is replaced; a link is followed.
-    kind : str
-        As in `check`; its mark is written here.
-
-    Raises
-    ------
-    ParameterError
-        It holds something that fwexp did not write, or another process does not come to an end with it.
-    """
+    """Yield a hidden folder, which takes the place of ``folder`` at the end, as `atomic.replacing` does. Writers take turns."""
 
     def check_kind(path: Path) -> None:
         if path != folder and path.is_symlink():

@@ -32,13 +32,7 @@ def fitting(group: str, wanted: Collection[str]) -> list[str]:
 
 
 def check_kinds(task: str, dataset: str, solver: str) -> None:
-    """Refuse a task or a solver that is for other kinds of problem than the data set gives.
-
-    Raises
-    ------
-    ParameterError
-        If they do not fit; the message names the data sets that fit, and the choices for this data set.
-    """
+    """Refuse a task or a solver for other kinds of problem than the data set gives, naming what fits."""
     given = kinds("dataset", dataset)
     for group, name in (("task", task), ("solver", solver)):
         if set(given).isdisjoint(own := kinds(group, name)):

@@ -55,13 +55,7 @@ def register() -> None:
 
 
 class Composition:
-    """Hydra with our folder: composes configurations, and reads each override and each file of values once.
-
-    Parameters
-    ----------
-    config_name : str
-        The primary configuration.
-    """
+    """Hydra with our folder: composes configurations, and reads each override and each file of values once."""
 
     def __init__(self, config_name: str = CONFIG_NAME) -> None:
         loader = GlobalHydra.instance().config_loader()
@@ -101,10 +95,7 @@ class Composition:
         return next((source.load_config(path) for source in self._sources if source.is_config(path)), None)
 
     def _part(self, group: str, name: str) -> dict | None:
-        """Return, as plain data, the part that a choice ``group=name`` makes of its group.
-
-        That is a file merged into its schema; None where the file does more, or anything is wrong: Hydra says what.
-        """
+        """Return, as plain data, the part that ``group=name`` makes of its group; None if the file does more, or is wrong."""
         file, schema = map(self._file, (f"{group}/{name}", f"hydra/fwexp/{group}/{name}"))
         if file is None or schema is None or "defaults" in file.config or _package(file) or _package(schema):
             return None
@@ -132,10 +123,7 @@ def _is_override(default) -> bool:
 
 @contextlib.contextmanager
 def composing() -> Iterator[Composition]:
-    """Start Hydra from Python, within another such block the same one; its errors become one line.
-
-    A program that Hydra started, with ``@hydra.main``, has its own Hydra again at the end.
-    """
+    """Start Hydra from Python, or take the one that is started; a program under ``@hydra.main`` has its own again at the end."""
     with ALONE:
         if _open:
             yield _open[-1]
@@ -146,13 +134,7 @@ def composing() -> Iterator[Composition]:
 
 @contextlib.contextmanager
 def started(config_dir: str, config_name: str, more: Sequence[str] = ()) -> Iterator[Composition]:
-    """Start Hydra from Python with this folder, primary configuration, and further folders.
-
-    Raises
-    ------
-    UserError
-        Of errors of Hydra, in one line.
-    """
+    """Start Hydra from Python with this folder, primary configuration, and further folders; its errors become one line."""
     for folder in more:
         if not is_folder(Path(folder)):
             raise ParameterError(f"--config-dir must be a folder, got {folder!r}")

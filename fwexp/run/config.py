@@ -161,11 +161,7 @@ def register_schema() -> None:
 
 @functools.cache
 def _register(_) -> None:
-    """Register with Hydra the keys with their defaults, and the names in the groups; `canonical` checks values.
-
-    The top-level keys are the keys of the task. A method in ``conf/solver`` has the options of the solver that it names. A YAML
-    file in ``conf/dataset`` or ``conf/task`` may add a setting with its own name, or replace a setting of a data set or a task.
-    """
+    """Register with Hydra the keys with their defaults, and the names in the groups; `canonical` checks values."""
     from omegaconf.errors import OmegaConfBaseException
 
     nodes = []

@@ -30,13 +30,7 @@ class Engine:
 
 
 def check_engine(given, task: str, solver: str) -> Engine | None:
-    """Return the engine of a composed configuration, None for this process.
-
-    Raises
-    ------
-    UserError
-        If it does not exist, has other keys, or the task cannot be spread.
-    """
+    """Return the engine of a composed configuration, None for this process."""
     if given is None:
         return None
     if not isinstance(given, Mapping):

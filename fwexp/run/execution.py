@@ -85,13 +85,6 @@ def finish(todo: Sequence[Todo], executor: Executor, sweep: dict) -> None:
     """Execute all runs, including those that workers lose, and those that other processes have claimed.
 
     ``sweep`` is what workers read in the folder of the sweep.
-
-    Raises
-    ------
-    UserError
-        Nothing can be launched in this way.
-    RunsFailed
-        The launcher does not work, or nothing more can be stored.
     """
     pending, alone, fruitless = list(todo), [], 0
     with sweep_folder.sweeping(todo[0].results_dir, sweep) as watch:

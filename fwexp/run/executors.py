@@ -140,13 +140,7 @@ def register() -> None:
 
 
 def executor_of(config: DictConfig) -> Executor:
-    """Return the executor that a composed configuration with its ``hydra`` chooses.
-
-    Raises
-    ------
-    UserError
-        It has other keys, or does not accept a value.
-    """
+    """Return the executor that a composed configuration with its ``hydra`` chooses."""
     name, given = config.hydra.runtime.choices.get("hydra/launcher"), OmegaConf.select(config, "hydra.launcher")
     known = ConfigStore.instance().load(f"hydra/launcher/{name}.yaml").node if name in DEFAULTS else {}
     given = OmegaConf.to_container(given, resolve=True) if OmegaConf.is_config(given) else given

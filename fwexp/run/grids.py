@@ -39,21 +39,7 @@ Axes = dict[str, list[str]]  # key -> the overrides "key=value" that are tried i
 
 
 class Points(NamedTuple):
-    """The runs of a sweep: canonical configurations by their keys, and facts about them.
-
-    Attributes
-    ----------
-    configs : dict
-        The configurations in the order of the grids, by key, which leaves out duplicates.
-    overrides : dict
-        The overrides that distinguish each from the others, by key: of duplicates, the overrides of the first.
-    execution : dict
-        Where they are stored and read, as `fwexp.run.config.execution_settings` returns it.
-    executor : Executor
-        Where they are done.
-    misfits : list of UserError
-        Why other points were left out.
-    """
+    """The runs of a sweep: configurations and the overrides that distinguish them, by key, and why other points were left out."""
 
     configs: dict[str, dict]
     overrides: dict[str, tuple[str, ...]]
@@ -63,15 +49,7 @@ class Points(NamedTuple):
 
 
 def expand(composition: Composition, overrides: Sequence[str]) -> Points:
-    """Return the points of a sweep, all validated.
-
-    Parameters
-    ----------
-    composition : Composition
-        Of Hydra.
-    overrides : sequence of str
-        Overrides of the command line.
-    """
+    """Return the points of a sweep, all validated."""
     common, parsed = split(composition, overrides)
     given = {key: choices(override) for key, override in parsed.items()}
     execution = check_execution(given)
@@ -293,10 +271,7 @@ def choices(override: Override) -> list[str]:
 
 
 def _as_written(number: int | float) -> int | Decimal:
-    """Return a bound of a range as a decimal number with the 15 digits that a float keeps.
-
-    Hydra adds up the floats themselves: 0.1 + 2 * 0.1 is then 0.30000000000000004.
-    """
+    """Return a bound of a range with 15 decimal digits: Hydra adds up floats, and 0.1 + 2 * 0.1 is 0.30000000000000004."""
     return number if isinstance(number, int) else Decimal(f"{number:.15g}")
 
 

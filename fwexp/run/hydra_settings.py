@@ -32,11 +32,7 @@ def _check_params(name: str, value) -> dict:
 
 @dataclass(frozen=True)
 class OptunaOptions:
-    """The keys of ``hydra.sweeper``.
-
-    ``n_jobs`` is how many points are drawn at once, by default as many as the launcher has workers; ``params`` maps keys to
-    values as an experiment file states them.
-    """
+    """The keys of ``hydra.sweeper``; ``n_jobs`` points are drawn at once, by default as many as the launcher has workers."""
 
     n_trials: int = option(20, check_integer, 1)
     n_jobs: int | None = option(None, check_integer, 1, optional=True)

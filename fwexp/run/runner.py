@@ -31,11 +31,7 @@ STALE_NOTE = ", but made by another version of the code; force=stale runs it aga
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run.
-
-    ``status`` is the status of the result, or ``"stored"`` already, ``"claimed"`` by another process, ``"failed"``,
-    ``"full"`` (the disk is), ``"skipped"``.
-    """
+    """A status: of a result, ``stored`` already, ``claimed`` by another process, ``failed``, ``full`` (the disk), ``skipped``."""
 
     status: str
     path: Path | None = None
@@ -46,34 +42,9 @@ class Outcome:
 def run(
     config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=None, n_jobs=None, verbose=True, **place
 ) -> Outcome:
-    """Run a configuration and store the result, unless it is stored already.
+    """Run a canonical configuration and store the result, unless it is stored already.
 
-    Parameters
-    ----------
-    config : mapping
-        A canonical configuration.
-    results_dir, data_dir : path
-        The store and the folder of the data.
-    force : bool or "stale"
-        Whether to run stored runs again; ``"stale"``: only those that other sources made.
-    checkpoint : float, optional
-        Seconds between two savings of a run that lasts; by default it is saved where it is interrupted only.
-    n_jobs : int, optional
-        Threads of the run, as of `fwexp.solve`.
-    verbose : bool
-        Whether to show progress.
-    **place
-        Of an engine, as in `fwexp.run.engine_options.PLACE`; by default its cluster is started here.
-
-    Returns
-    -------
-    Outcome
-        With status ``"failed"`` where the solver raised; the store then has a record of the error.
-
-    Raises
-    ------
-    UserError
-        If the user made a mistake; nothing has been written.
+    ``checkpoint`` is the seconds between two savings, and ``place`` has values of `fwexp.run.engine_options.PLACE`.
     """
     if outcome := _already(config, results_dir, data_dir, force):
         return outcome
@@ -166,10 +137,7 @@ def solve(config: Mapping, problems: tuple, data_dir=None, *, place=MappingProxy
 
 
 def check(configs: Iterable[Mapping], data_dir=None, misfits: dict[str, UserError] | None = None) -> None:
-    """Load all data and see that the solvers can do with them, so that mistakes show before anything starts.
-
-    With ``misfits``, the configurations that do not fit are noted there by their keys; data that are missing raise all the same.
-    """
+    """Load all data and see that the solvers can do with them; note configurations that do not fit in ``misfits``, if given."""
     parts = *GROUPS, "engine", "objective", "temperature"
     by_parts: dict[tuple, list[Mapping]] = {}
     for config in configs:

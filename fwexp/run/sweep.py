@@ -34,15 +34,7 @@ def run(composition: Composition, overrides: Sequence[str]) -> None:
 
 
 def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]:
-    """Return the canonical configurations of a sweep, each once, all of them validated.
-
-    Parameters
-    ----------
-    overrides : sequence of str
-        Arguments of ``fwexp run -m``, such as ``["+experiment=icml2013/fig1"]``.
-    preset : {"full", "smoke"}
-        Which values of the grids to take; ``full`` by default.
-    """
+    """Return the canonical configurations of the arguments of ``fwexp run -m``, each once, all of them validated."""
     chosen = [] if preset is None else [f"hydra.sweeper.preset={quote(preset)}"]
     with composing() as composition:
         points = grids.expand(composition, [*overrides, *chosen])
@@ -54,15 +46,7 @@ def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]
 
 @contextlib.contextmanager
 def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callable[[Sequence[Mapping]], list[Mapping]]]]:
-    """Return the plan of ``fwexp run -m``: the configurations, the places, and a function that runs some as the overrides say.
-
-    The function returns the configurations that fit, without those that ``skip_invalid`` leaves out.
-
-    Parameters
-    ----------
-    overrides : sequence of str
-        Arguments of ``fwexp run -m``, also of the launcher.
-    """
+    """Yield the plan of ``fwexp run -m``: configurations, places, and a function that runs some and returns those that fit."""
     with composing() as composition:
         points = grids.expand(composition, overrides)
         sweep = Sweep.of(points)
@@ -70,27 +54,7 @@ def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callab
 
 
 def execute(configs: Sequence[Mapping], *, launcher="basic", settings: Sequence[str] = (), **where) -> None:
-    """Run the canonical configurations of a list that are not stored.
-
-    Parameters
-    ----------
-    configs : sequence of dict
-        As `expand` returns them.
-    launcher : str
-        One of Hydra's (``basic``, ``joblib``, ``submitit_local``, ``submitit_slurm``) or ``dask``.
-    settings : sequence of str
-        Settings that differ from its defaults, such as ``hydra.launcher.n_workers=4``.
-    **where
-        Of ``conf/config.yaml``: ``results_dir``, ``data_dir``, ``force``, ``checkpoint``, ``n_jobs``, ``skip_invalid``,
-        ``fail_fast`` and ``wall_limit``.
-
-    Raises
-    ------
-    RunsFailed
-        A run failed; the others have finished.
-    KeyboardInterrupt
-        The sweep was interrupted; the current runs are kept as partial runs.
-    """
+    """Run the canonical configurations of a list that are not stored; ``where`` has keys of `execution_settings`."""
     (error,) = execute_together([configs], launcher=launcher, settings=settings, **where)
     if error is not None:
         raise error
@@ -104,31 +68,9 @@ def execute_together(
     tried: dict[str, Todo] | None = None,
     **where,
 ) -> list[UserError | RunsFailed | None]:
-    """Run the configurations of several lists that are not stored, each once, as one sweep, so workers idle at its end only.
+    """Run what is not stored of several lists, each run once, as one sweep; return the error of each list.
 
-    Parameters
-    ----------
-    groups : sequence of sequence of dict
-        Lists as `execute` takes them.
-    launcher, settings
-        As in `execute`.
-    tried : dict, optional
-        What was run by the sweeps before that were given this dictionary, by run key: that is not run again, not even with
-        ``force``, but counts where it failed. What this sweep runs is added.
-    **where
-        As in `execute`.
-
-    Returns
-    -------
-    list of UserError, RunsFailed or None
-        Error of each list: if its data or options are wrong, none of its own runs was made.
-
-    Raises
-    ------
-    UserError
-        Nothing can be run here at all.
-    KeyboardInterrupt
-        As in `execute`.
+    ``tried`` has the runs of sweeps before, by key, which are not run again, not even with ``force``; this sweep adds its own.
     """
     with composing() as composition:
         executor = executor_of(composition.compose([f"hydra/launcher={launcher}", *settings]))
@@ -136,24 +78,7 @@ def execute_together(
 
 
 class Sweep:
-    """Lists of runs, each run done once.
-
-    Parameters
-    ----------
-    executor : Executor
-        Where runs are done.
-    where : mapping
-        As `fwexp.run.config.execution_settings` returns it.
-    tried : dict, optional
-        As in `execute_together`.
-    misfits : sequence of UserError
-        Why points of the sweep were left out before.
-
-    Attributes
-    ----------
-    unfit : dict
-        Why runs were left out, by key, with ``skip_invalid``.
-    """
+    """Lists of runs, each run done once; ``unfit`` has the reasons, by key, why ``skip_invalid`` left runs out."""
 
     def __init__(
         self, executor: Executor, where: Mapping, tried: dict[str, Todo] | None = None, misfits: Sequence[UserError] = ()

@@ -31,13 +31,7 @@ NAME = re.compile(rf"runs/[0-9a-f]{{64}}/({re.escape(RECORD)}|{re.escape(TRACE)}
 
 
 def read(path: Path):
-    """Return what ``load_results`` returns of the runs in an archive.
-
-    Raises
-    ------
-    ParameterError
-        If the file is no archive, or is not as it was written.
-    """
+    """Return what ``load_results`` returns of the runs in an archive; `ParameterError` if it is not as it was written."""
     return results_of([(run, contents[TRACE]) for run, contents in _runs(path)])
 
 
@@ -47,15 +41,7 @@ def runs(path: Path) -> list[StoredRun]:
 
 
 def restore(path: Path, results_dir: Path, wanted: Collection[str] | None = None) -> list[str]:
-    """Store the runs of an archive that a store lacks, or has without their weights; return their keys.
-
-    Runs that another process makes, and damaged ones, are left alone; so are those of other keys than the wanted ones, if given.
-
-    Raises
-    ------
-    ParameterError
-        As from `read`; nothing is stored then.
-    """
+    """Store the (wanted) runs of an archive that a store lacks, or has without their weights; return their keys."""
     restored = []
     for run, contents in _runs(path):
         if wanted is not None and run.key not in wanted:

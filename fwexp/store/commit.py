@@ -46,25 +46,9 @@ def fingerprint(content: bytes) -> dict:
 
 
 def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping, may_store: Callable[[], bool] = lambda: True) -> None:
-    """Replace the run in a folder; the older one is there until the new one is complete.
+    """Replace the run in a folder: its files by their plain names, and ``run.json`` without its ``files``.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the run is.
-    contents : mapping
-        What its files hold, by their plain names.
-    record : mapping
-        The content of ``run.json``, without its ``files``.
-    may_store : callable
-        Asked just before ``run.json`` is replaced.
-
-    Raises
-    ------
-    TakenOver
-        Another process stores or stored it, or ``may_store`` says no.
-    OSError
-        It cannot be written; the older one is as it was.
+    `TakenOver` if another process stores or stored it, or ``may_store``, asked just before the end, says no.
     """
     if folder.is_symlink() or not is_folder(folder):  # the target of a link does not belong to the store
         _set_aside(folder)

@@ -58,10 +58,7 @@ def build() -> dict:
 
 
 def cpu_kind() -> dict:
-    """Return the kind of CPU that numba compiles for, by its name and a digest of its features.
-
-    Oracles may sum in another order on another kind; runs are the same bit for bit on one kind only.
-    """
+    """Return the kind of CPU that numba compiles for: its name and a digest of its features, on which the order of sums depends."""
     name, features = _target()
     return {"name": name, "features": hashlib.sha256(features.encode()).hexdigest()[:16]}
 
@@ -86,10 +83,7 @@ def _target() -> tuple[str, str]:
 
 
 def blas() -> dict:
-    """Return the library behind numpy's products of matrices: name, version, and its code for this CPU where it tells.
-
-    OpenBLAS chooses that code when it is loaded, and sums in another order on another CPU.
-    """
+    """Return the library behind numpy's products: name, version, and its code for this CPU, which it chooses when it is loaded."""
     import numpy as np
 
     build = np.show_config(mode="dicts")["Build Dependencies"].get("blas", {})
@@ -110,10 +104,7 @@ def _kernel_of_blas(extension: str) -> str | None:
 
 
 def git_state(root: Path) -> dict | None:
-    """Return ``{"commit": ..., "dirty": ...}`` of the checkout whose top folder is ``root``; None if it is none.
-
-    An installed package may lie inside the checkout of another project, which is not its source.
-    """
+    """Return ``{"commit": ..., "dirty": ...}`` of the checkout whose top folder is ``root``; None in that of another project."""
     top = _git(root, "rev-parse", "--show-toplevel")
     commit = _git(root, "rev-parse", "--verify", "HEAD")
     if not top or not commit or Path(top).resolve() != root.resolve():
@@ -123,10 +114,7 @@ def git_state(root: Path) -> dict | None:
 
 @functools.cache
 def plugins_of(modules: tuple[str, ...]) -> dict[str, dict]:
-    """Return where code of the user came from: version and checkout of the packages and plugin files that have modules.
-
-    Packages have the version of the distribution whose entry points name them, plugin files have none.
-    """
+    """Return version and checkout of the packages and plugin files that have modules; plugin files have no version."""
     points = [point for group in plugins.GROUPS.values() for point in metadata.entry_points(group=group)]
     versions = {point.module.partition(".")[0]: point.dist.version for point in points if point.dist}
     found = {}

@@ -33,13 +33,7 @@ def content_of(record: Mapping) -> bytes:
 
 
 def read(path: Path, kind: type = schema.Run) -> dict:
-    """Return a record.
-
-    Raises
-    ------
-    Damaged
-        It cannot be read, is no record, has been changed, or is not of the kind, which is a dataclass in `fwexp.store.schema`.
-    """
+    """Return a record; `Damaged` unless it is as it was written, and of the kind, a dataclass in `fwexp.store.schema`."""
     return parsed(read_bytes(path), path.name, kind)
 
 

@@ -11,10 +11,7 @@ ALWAYS_SHOWN = ("task.name", "dataset.name", "solver.name", "lam", "seed")
 
 
 def labels(configs: Sequence[Mapping]) -> list[str]:
-    """Return a name for each of some configurations: data set, method, lam, seed, task, and the options that differ among them.
-
-    A solver with the options of a named method is called by that name, without the options that the method states.
-    """
+    """Return a name for each of some configurations: data set, method, lam, seed, task, and the options that differ among them."""
     named = [with_method(config) for config in configs]
     options = differing([config | {"solver": solver} for config, solver in zip(configs, named, strict=True)])
     return [" ".join(filter(None, (_name(c, s), text))) for c, s, text in zip(configs, named, options, strict=True)]
@@ -37,10 +34,7 @@ def _name(config: Mapping, solver: Mapping) -> str:
 
 
 def differing(configs: Sequence[Mapping]) -> list[str]:
-    """Return, for each of some configurations, its task if it does not train, and the options that differ.
-
-    They are compared with runs of the same task, solver and data set: others have other options.
-    """
+    """Return the task, if it is not training, and the options in which runs of the same task, solver and data set differ."""
     flat = [_texts(config) for config in configs]
     values: dict[tuple, set[str | None]] = {}
     keys = list(dict.fromkeys(key for options in flat for key in options if key not in ALWAYS_SHOWN))

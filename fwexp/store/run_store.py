@@ -51,18 +51,7 @@ def is_stored(results_dir, config: Mapping) -> bool:
 
 
 def stored(results_dir, config: Mapping, data: Mapping[str, str] | None = None) -> StoredRun | None:
-    """Return the finished run of a configuration, if it is there; see `is_stored`.
-
-    Parameters
-    ----------
-    results_dir : path
-        The store.
-    config : mapping
-        A canonical configuration.
-    data : mapping, optional
-        {file name: sha256} of the data as they are now; a run of other content is another run. Not compared where it is not
-        known.
-    """
+    """Return the finished run of a configuration, if there is one, of the same ``data``, {file name: sha256}, as far as known."""
     run = read_run(run_dir(results_dir, config))
     other_data = data is not None and run.record.get("data") not in (None, {}, dict(data))
     return None if other_data or run.status in ("missing", "damaged") else run
@@ -137,29 +126,7 @@ def save(
 ) -> Path:
     """Store a result and return its folder; an interrupted one as ``<key>.partial``.
 
-    Parameters
-    ----------
-    result : Result
-        What `fwexp.solve` returned.
-    config : mapping
-        The canonical configuration that it was run with.
-    results_dir : path
-        The store.
-    made_by : mapping, optional
-        The code that made it, as `fwexp.store.staleness.made_by` has it; a run of unknown code is stale.
-    sources : mapping, optional
-        {file name: sha256} of the data.
-    published : bool, optional
-        Whether the data are the published ones, if that is known.
-    paused : float, default 0
-        Seconds in which the process did not run, and which its time leaves out.
-    claim : Claim, optional
-        The claim under which the run was made.
-
-    Raises
-    ------
-    TakenOver
-        While this process was paused, another one took over the run: it has stored it, or is making it.
+    A run of unknown code (``made_by``) is stale. `TakenOver` if another process took over the run during a pause.
     """
     import numpy as np
 
@@ -189,17 +156,7 @@ def save(
 
 
 def put(folder: Path, contents: Mapping[str, bytes], record: Mapping, claim: locks.Claim | None = None) -> None:
-    """Write a run of which all but ``config.yaml`` is given, and remove what an earlier attempt at it left.
-
-    Parameters
-    ----------
-    folder : Path
-        Its `run_dir`, or the partial one.
-    contents, record : mapping
-        As in `fwexp.store.commit.commit`.
-    claim : Claim, optional
-        As in `save`.
-    """
+    """Write a run of which all but ``config.yaml`` is given, and remove what an earlier attempt at it left."""
     import yaml
 
     from fwexp.driver import checkpoint
@@ -252,14 +209,7 @@ def read_run(folder: Path) -> StoredRun:
 def find_runs(results_dir="results", *, include: Collection[str] = (), **filters) -> list[StoredRun]:
     """Return the finished runs of a store that match, sorted by path; of these alone ``run.json`` is opened.
 
-    Parameters
-    ----------
-    results_dir : path
-        The store.
-    include : collection of {"partial", "failed", "damaged"}
-        What to return in addition to them.
-    **filters
-        As in `load_results`.
+    ``include`` has more: "partial", "failed", "damaged"; filters are those of `load_results`.
     """
     results_dir = folders.check_folder("results_dir", results_dir)
     filters = {name: _several(value) for name, value in filters.items()}

@@ -35,11 +35,7 @@ PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
 
 @dataclasses.dataclass(frozen=True)
 class StoredRun:
-    """A run in the store: where it is, its canonical configuration and the content of its ``run.json``.
-
-    ``status`` is that of the result, ``"failed"`` (``record`` then has the ``error``), ``"damaged"`` (``damage`` says what is
-    wrong) or ``"missing"``: there is none, or the first one is being written.
-    """
+    """A run in the store. ``status`` is the result's, ``failed``, ``damaged`` (see ``damage``), or ``missing`` while written."""
 
     path: Path
     key: str
