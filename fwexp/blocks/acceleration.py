@@ -88,13 +88,7 @@ def without_effect(sampling: str, cache) -> dict[str, str]:
 
 
 def check_effects(owner: str, options, cache=False) -> None:
-    """Reject fields of ``options.accelerate`` that have no effect with the other options.
-
-    Raises
-    ------
-    OptionError
-        If there is one.
-    """
+    """Reject fields of ``options.accelerate`` that have no effect with the other options."""
     if isinstance(options.accelerate, Mapping):
         for name, needed in without_effect(options.sampling, cache).items():
             if getattr(AccelerateOptions(**options.accelerate), name) != getattr(AccelerateOptions, name):
@@ -102,22 +96,19 @@ def check_effects(owner: str, options, cache=False) -> None:
 
 
 def acceleration_strength(radii_sq: np.ndarray, lam: float) -> float | None:
-    """Return kap = min(sqrt(R^2/(2 lam n)), 10), or None (no acceleration) where that is below 1.
+    """Return kap = min(sqrt(R^2/(2 lam n)), 10), or None (no acceleration) where that is below 1; R^2 is the mean of ``radii_sq``.
 
-    R^2 is the mean of the bounds ``radii_sq`` (n,) on ||psi_i(y)||^2; R^2/(lam n) measures how ill conditioned the problem is. A
-    well conditioned problem converges in a few passes, and centres would only slow it down. A run that has not ended after
-    `LATE_PASSES` is accelerated with `LATE_STRENGTH`, which pays at high accuracy. The square root and the bound 10 measured best,
-    or close to it, for lam n from 0.1 to 1000 on handwriting, digits and Gaussian classes.
+    R^2/(lam n) measures how ill conditioned the problem is; a well conditioned one converges in a few passes, and centres would
+    slow it down. The square root and the bound 10 measured best, or close to it, for lam n from 0.1 to 1000.
     """
     kap = float(np.sqrt(np.mean(radii_sq) / (2.0 * lam * len(radii_sq))))
     return min(kap, LARGEST) if kap >= 1.0 else None
 
 
 def observed_strength(norm_sq: float, n: int, lam: float) -> float:
-    """Return kap = 1.5 sqrt(r^2/(lam n)), at least 1 and at most 10, given r^2, the mean of ||psi_i(y)||^2 of labelings met.
+    """Return kap = 1.5 sqrt(r^2/(lam n)) within 1 .. 10, given r^2, the mean of ||psi_i(y)||^2 of labelings met.
 
-    The bounds of `acceleration_strength` are 5 times r^2 on handwriting, 35 times on text and 100 times on images. kap = 1 costs
-    little on a well conditioned problem.
+    The bounds of `acceleration_strength` are 5 times r^2 on handwriting, 35 times on text and 100 times on images.
     """
     return float(np.clip(1.5 * np.sqrt(norm_sq / (lam * n)), 1.0, LARGEST))
 
@@ -136,18 +127,7 @@ def period_for(kap: float) -> float:
 
 
 class Acceleration(Event):
-    """The event that chooses centres.
-
-    Parameters
-    ----------
-    problem : problem
-    options : AccelerateOptions or None
-        None for a run without acceleration.
-    by_rounds : bool
-        Whether the run counts rounds of `shrinking` instead of steps.
-    knows_gaps : bool
-        Whether the run uses known gaps, which a new centre makes stale.
-    """
+    """The event that chooses centres; ``options`` is None for a run without, and ``knows_gaps`` whether centres make gaps stale."""
 
     def __init__(self, problem, options: AccelerateOptions | None, by_rounds: bool, knows_gaps: bool) -> None:
         self.problem, self.options, self.by_rounds = problem, options, by_rounds

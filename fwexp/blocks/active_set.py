@@ -324,10 +324,9 @@ def _(i, sets):
 
 @register_jitable
 def store(problem, i, y, loss, theta, size, sets, work):
-    """Return the slot of labeling y, stored now if it is new; -1 if there is no room for it.
+    """Return the slot of labeling y, stored now if it is new; -1 if there is no room for it. Keeps the scores up to date.
 
-    With ``size`` labelings stored, a new one takes the place of the one without weight whose score is lowest; if all have
-    weight, the set grows. Needs the scores of ``score_all`` and keeps them up to date.
+    With ``size`` labelings stored, a new one takes the place of the one without weight whose score is lowest, else the set grows.
     """
     for a in range(sets.count[i]):
         if same_labeling(problem, i, y, sets.storage, sets.place[sets.first[i] + a]):

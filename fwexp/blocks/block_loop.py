@@ -79,8 +79,8 @@ class Iterate(NamedTuple):
 def run_steps(problem, iterate, order, corner, step, averages, work, lam, max_calls, max_steps, max_hits):
     """Take steps until the next one would exceed a bound, ``max_hits`` on those without a call; modify all arrays in place.
 
-    Returns ``SET_FULL`` before a step whose labeling might not fit into its active set, ``BLOCKS_FULL`` before a step that might
-    not fit into the blocks, ``ORDER_ENDED`` after a step with which the order ends the series, and otherwise ``DONE``.
+    Returns ``SET_FULL`` or ``BLOCKS_FULL`` before a step that might not fit, ``ORDER_ENDED`` after the last of a series, or
+    ``DONE``.
     """
     n, counts = problem.n, iterate.counts
     lam_n = lam * n
@@ -192,8 +192,7 @@ def _(order, iterate):
 def find_corner(corner, problem, i, iterate, work):
     """Find the corner of the step; return its slot in the active set, and whether no oracle was called.
 
-    Sets ``work.theta`` to the part scores, unless the step needs none. The labeling is also in ``work.y`` if the dual variables are
-    vectors of parts.
+    Sets ``work.theta``, unless the step needs no part scores, and ``work.y`` if the dual variables are vectors of parts.
     """
 
 
@@ -223,10 +222,7 @@ def take_step(step, problem, i, slot, lam_n, iterate, work):
 
 @dispatched(fastmath=False)
 def change_weights(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterate, work):
-    """Add gamma/(lam n) F_i' ``work.direction`` to v and update w; return gamma and ``loss_change``.
-
-    A constraint may lengthen the step, and then returns the values of the longer step.
-    """
+    """Add gamma/(lam n) F_i' ``work.direction`` to v and update w; return gamma and ``loss_change``, maybe made longer."""
 
 
 class FrankWolfe(NamedTuple):

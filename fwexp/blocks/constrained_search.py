@@ -49,20 +49,9 @@ def _(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterat
 
 @register_jitable
 def times_to_maximum(constraint, slope, curvature, limit, lam_n):
-    """Return the t in [0, limit] that maximises D along the latest change.
+    """Return the t in [0, limit] that maximises D along the latest change, t = 1, for a constraint as `add_change` left it.
 
-    Parameters
-    ----------
-    constraint : Nonnegative
-        As `add_change` left it.
-    slope : float
-        n dD/dt before that change, t = 0.
-    curvature : float
-        lam n ||s||^2 of the change s of v, at t = 1.
-    limit : float
-        The largest t, at least 1.
-    lam_n : float
-        lam n.
+    ``slope`` is n dD/dt at t = 0, and ``curvature`` lam n ||s||^2 of the change s of v at t = 1.
     """
     if slope <= 0.0 or curvature <= 0.0:
         return 1.0

@@ -15,10 +15,7 @@ from fwexp.problems.protocol import scores
 
 @njit
 def move_to_corners(problem, start, iterate, work):
-    """Move every dual block from ``start`` on to the point that the oracle finds at w, with step size 1; w is not changed.
-
-    Returns the first example whose block has no room for that, n if there is none.
-    """
+    """Move blocks from ``start`` on to what the oracle finds at w, which stays; return the first without room for that, or n."""
     for i in range(start, problem.n):
         if not block_has_room(iterate.dual, problem, i):
             return i

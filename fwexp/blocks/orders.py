@@ -104,10 +104,7 @@ class Order:
     rounds: ClassVar[None] = None
 
     def kernel_order(self, run, draws: np.ndarray, target_gap: float):
-        """Return the order of the next steps of a run, for at most as many steps as there are ``draws``.
-
-        The series may end as soon as the known gap is at most ``target_gap``.
-        """
+        """Return the order of the next steps, one per draw at most; the series may end at a known gap of ``target_gap``."""
         return InOrder(draws)
 
     def use_gaps(self, gaps: np.ndarray) -> None:
@@ -180,18 +177,8 @@ class RoundsOrder(Order):
 def new_order(sampling: str, problem, seed, given: np.ndarray | None, repeats: bool, refreshes: bool) -> Order:
     """Return the order of a run at its start; unknown gaps count as infinite, so orders by gap visit all examples first.
 
-    Parameters
-    ----------
-    sampling : str
-        One of `SAMPLING`.
-    problem : problem
-    seed : int or list of int
-    given : int array or None
-        Examples that replace any other order.
-    repeats : bool
-        Whether the given order starts again at its end.
-    refreshes : bool
-        Whether the run computes all gaps from time to time.
+    ``given`` examples replace any other order, again and again if it ``repeats``; ``refreshes``: if the run computes all gaps at
+    times.
     """
     n = problem.n
     if given is not None:

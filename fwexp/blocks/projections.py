@@ -78,11 +78,8 @@ def line_search(index: np.ndarray, slope: float, v: np.ndarray, change: np.ndarr
 def exact_step(slope: float, curvature: float, u: np.ndarray, change: np.ndarray, lam: float) -> float:
     """Return the step in [0, 1] that maximises D along a line.
 
-    There D has the derivative
-
-        D'(t) = slope - t curvature - lam <max(u + t change, 0) - max(u, 0), change>.
-
-    It never rises and is linear between the t at which a constrained coordinate, u at t = 0, changes its sign.
+    D'(t) = slope - t curvature - lam <max(u + t change, 0) - max(u, 0), change> never rises, and is linear between the t at which a
+    constrained coordinate, u at t = 0, changes its sign.
     """
     start = np.maximum(u, 0.0)
 

@@ -16,20 +16,8 @@ from fwexp.problems.arrays import as_array
 class Draws:
     """A stream of numbers, of which a kernel may use fewer than it was shown; belongs to a solver's state.
 
-    Attributes
-    ----------
-    rule : {"uniform", "perm", "cyclic", "lipschitz", "numbers", "given"}
-        Example indices with replacement (the theory), a fresh permutation every pass, 0 .. n-1 again and again, or with
-        replacement in proportion to weights; uniform numbers in [0, 1); or the indices ``order`` that the caller gave.
-    n : int
-        Number of examples.
-    rng : numpy.random.Generator
-    cumulative : float array (n,)
-        For ``lipschitz``: the cumulated probabilities.
-    rest : array
-        Drawn numbers that are not used yet.
-    order : int array
-        For ``given``: the indices that come again and again; empty if they come once.
+    The rules: example indices ``uniform`` with replacement (the theory), a fresh permutation every pass (``perm``), ``cyclic``,
+    drawn in proportion to weights (``lipschitz``), or as ``given``; or uniform ``numbers`` in [0, 1).
     """
 
     rule: str
@@ -77,16 +65,7 @@ class Draws:
 
 
 def order_draws(rule: str, n: int, seed: int, weights: np.ndarray | None = None) -> Draws:
-    """Return example indices 0 .. n-1, int64.
-
-    Parameters
-    ----------
-    rule : {"uniform", "perm", "cyclic", "lipschitz"}
-        As in `Draws`.
-    n, seed : int
-    weights : float array (n,)
-        For ``lipschitz``.
-    """
+    """Return example indices 0 .. n-1, int64, by a rule of `Draws`; ``weights`` (n,) are those of ``lipschitz``."""
     draws = Draws(rule, n, np.random.default_rng(seed))
     if rule == "lipschitz":
         draws.cumulative = np.cumsum(weights) / np.sum(weights)
@@ -110,8 +89,8 @@ def at_least_some(curvature: np.ndarray) -> np.ndarray:
 def lipschitz_draws(curvature: np.ndarray, seed: int) -> Draws:
     """Return example indices drawn in proportion to bounds >= 0 on their curvature.
 
-    An example without curvature may have a gap all the same, and one visit may close it: examples below `LEAST_WEIGHT` times the
-    mean are visited once at first, in order, and drawn as if they were there later. Without any curvature all are alike.
+    An example without curvature may have a gap that one visit closes: those below `LEAST_WEIGHT` times the mean are visited once at
+    first, in order, and drawn as if they were there later.
     """
     weights = at_least_some(curvature)
     draws = order_draws("lipschitz", len(curvature), seed, weights)

@@ -25,27 +25,9 @@ _one_at_a_time = threading.Lock()
 def calling(owner: str, n_workers: int | None, memory: str | None, resources: Mapping[str, float], patience: float, **found):
     """Yield a function that takes a function and a list of arguments of each call, and returns the results of the calls.
 
-    Parameters
-    ----------
-    owner, **found
-        As in `connected`.
-    n_workers : int, optional
-        Workers of a cluster that is started here; by default as many as there are processors.
-    memory : str, optional
-        A worker that is started here is ended when it takes more.
-    resources : mapping
-        What a worker must have for a call, by name, as ``dask worker --resources`` names it; one that is started here has it.
-    patience : float
-        Seconds to wait for a worker where none is left; the first one may come at any time.
-
-    Raises
-    ------
-    WorkersLost
-        No worker is left, and none comes, or the scheduler is gone.
-
-    Notes
-    -----
     A result is the exception where the call raised one, and `WorkersLost` where its worker died as often as the scheduler allows.
+    Workers that are started here end at ``memory``; ``resources`` is what a worker must have. `WorkersLost` is raised when no
+    worker is left for ``patience`` seconds, but the first one may come at any time.
     """
     local = {"n_workers": n_workers, "memory_limit": memory, "resources": dict(resources)}
     with dask.config.set(OURS), connected(owner, **found, **local) as client:

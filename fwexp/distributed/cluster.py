@@ -37,25 +37,9 @@ LOGGERS = ("distributed", "tornado", "asyncio")
 
 @contextmanager
 def connected(owner: str, address: str | None = None, scheduler_file: str | None = None, **local) -> Iterator[Client]:
-    """Connect to a cluster, for as long as the context lasts.
+    """Connect to a cluster, at an address or as a file says, for as long as the context lasts; else start one of processes here.
 
-    Parameters
-    ----------
-    owner : str
-        Owner of the options, for messages.
-    address : str, optional
-        Of a scheduler.
-    scheduler_file : str, optional
-        That a scheduler has written.
-    **local
-        Without either: options of the `distributed.LocalCluster` that is started here, of processes with a thread each.
-
-    Raises
-    ------
-    ParameterError
-        No scheduler there.
-    WorkersLost
-        A worker that is started here dies while it starts, again and again.
+    ``owner`` has these options, for messages; ``local`` are those of the `distributed.LocalCluster`.
     """
     if address is None and scheduler_file is None:
         with _quiet(), dask.config.set(QUICK), _started(local) as cluster, Client(cluster) as client:
@@ -67,10 +51,7 @@ def connected(owner: str, address: str | None = None, scheduler_file: str | None
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave out Dask's log of workers and schedulers that are gone: missing answers show the same.
-
-    Also at undisturbed ends: a worker that closes logs the heartbeat that it has just sent as a failure.
-    """
+    """Leave out Dask's log of workers that are gone: missing answers show the same. It also logs undisturbed ends as failures."""
     with ExitStack() as levels:
         for name in LOGGERS:
             levels.enter_context(silence_logging_cmgr(logging.CRITICAL + 1, root=name))
@@ -134,7 +115,7 @@ class Watch:
     def look(self, patience: float) -> None:
         """Raise `WorkersLost` when no worker was there for ``patience`` seconds; cheap, so it may be called often.
 
-        Where ``waits_for_first``, a cluster without workers may get its first one at any time: jobs wait in queues.
+        Where it ``waits_for_first``, a cluster without workers may get its first one at any time: jobs wait in queues.
         """
         now = time.monotonic()
         if now - self._looked < ROLL_CALL:

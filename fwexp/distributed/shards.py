@@ -40,18 +40,9 @@ ROLL_CALL = 1.0  # seconds between two looks at whether a worker is still there
 
 
 class Shards(PythonProblem):
-    """A problem whose examples are with workers, for ``fwexp.solve``, ``evaluate`` and ``predict``: see `shard`, `from_parts`.
+    """A problem whose ``n`` examples are with workers, in ``k`` parts of ``sizes``: see `shard`, `from_parts`.
 
     For solvers that are not made for workers its oracle is a function as any other: a labeling is a `worker.Answer`.
-
-    Attributes
-    ----------
-    n, d : int
-        Examples, and weights.
-    k : int
-        Parts.
-    sizes : ndarray, int64 (k,)
-        Examples of each part.
     """
 
     tiers = ("sets",)
@@ -185,23 +176,9 @@ class Shards(PythonProblem):
     def gather(
         self, name: str, args: Callable[[int], tuple], parts: Iterable[int] | None = None, stop: Callable[[], bool] | None = None
     ) -> dict:
-        """Ask parts; return the answers by part, without those whose dual blocks are lost.
+        """Ask parts, all by default; return the answers by part, without those whose dual blocks are lost.
 
-        Parameters
-        ----------
-        name : str
-            A method of `worker.Part`.
-        args : callable
-            ``args(k)`` are its arguments.
-        parts : iterable of int, optional
-            By default all.
-        stop : callable, optional
-            ``stop()`` raises ``Stopped`` to give up.
-
-        Raises
-        ------
-        WorkersLost
-            No worker is left, or none answers.
+        ``name`` is a method of `worker.Part` and ``args(k)`` are its arguments; where ``stop()`` is true the asking is given up.
         """
         parts = range(self.k) if parts is None else parts
         asked, answers = {k: self.ask(k, name, *args(k)) for k in parts}, {}
@@ -274,10 +251,7 @@ class Shards(PythonProblem):
         return self.phi(i, None)
 
     def augmented(self, i: int, w: np.ndarray) -> tuple[Any, float]:
-        """Return an answer for example i: one that is queued, or else the one at w, and its value at w.
-
-        When a second example is asked for at the same w, so will be all.
-        """
+        """Return an answer, queued or else at w, and its value; when a second example is asked for at one w, so will be all."""
         queue = self.queued.get(i)
         if queue:
             answer = queue.popleft()

@@ -115,15 +115,7 @@ def packed(vector: np.ndarray) -> np.ndarray | SparseVector:
 
 
 class Part:
-    """A part of the examples of a problem.
-
-    Parameters
-    ----------
-    read : callable
-        ``read(source)`` returns it as a problem.
-    source : object
-        Keys of the data to read.
-    """
+    """A part of the examples of a problem, which ``read(source)`` returns."""
 
     def __init__(self, read, source) -> None:
         self._read, self._source = read, source
@@ -209,10 +201,7 @@ class Part:
         return self._solver
 
     def round(self, place: tuple, k: int, v: np.ndarray, lam: float, steps: int) -> Round:
-        """Take ``steps`` steps around v, which belongs to the blocks of all parts, with the curvature of ``lam``.
-
-        ``k`` is the number of this part.
-        """
+        """Take ``steps`` steps of part k around v, which belongs to the blocks of all parts, with the curvature of ``lam``."""
         following = (place[0], place[1] + 1)
         if self._place == following and self._latest is not None:
             return self._latest

@@ -53,13 +53,7 @@ class Checkpoint:
         return time.monotonic() - self._saved >= max(self.seconds, self._cost / SHARE)
 
     def save(self, run: Mapping) -> None:
-        """Replace the file; if that fails, the run continues without one.
-
-        Parameters
-        ----------
-        run : record
-            The state that `load` returns later.
-        """
+        """Replace the file; if that fails, the run continues without one."""
         if not (self._usable and self._is_ours()):
             return
         start = time.monotonic()
@@ -76,13 +70,7 @@ class Checkpoint:
         self._cost = self._saved - start
 
     def load(self):
-        """Return the saved run.
-
-        Returns
-        -------
-        record or None
-            None if there is no file from which this run can continue.
-        """
+        """Return the saved run, None if there is no file from which this run can continue."""
         if (arrays := npz.read(self.path)) is None:
             if is_checkpoint(self.path):
                 print_line(f"starts from scratch: {self.path} is damaged")
@@ -115,17 +103,7 @@ def remove(path: Path) -> None:
 
 
 class RunSaver:
-    """Save and restore a run as a whole.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint or None
-        None never saves.
-    iteration : Iteration
-        The run is saved only if it has a ``state``.
-    others : mapping
-        Further objects with a ``state`` and ``restore``, by name.
-    """
+    """Saves a run as a whole, if its iteration has a ``state``, and restores it; ``others`` have one, too."""
 
     def __init__(self, checkpoint: Checkpoint | None, iteration: Iteration, others: Mapping) -> None:
         self._checkpoint, self._iteration, self._others = checkpoint, iteration, others

@@ -163,11 +163,10 @@ def interrupted_by(asks_to_end: Callable[[], bool]) -> Iterator[None]:
 
 @contextmanager
 def on_interrupt(how: str) -> Iterator[None]:
-    """Choose how Ctrl-C acts on runs in this context.
+    """Choose how Ctrl-C acts on runs in this context: ``raise`` KeyboardInterrupt, ``keep`` the result so far, or ``warn`` as well.
 
-    ``raise`` raises KeyboardInterrupt, ``keep`` keeps the result so far, and ``warn``, the default, keeps it with a warning. With
-    ``warn``, Ctrl-C ends one run only: the next Ctrl-C raises KeyboardInterrupt, also in a later run of the same script or cell, so
-    that loops over runs can be left.
+    With ``warn``, the default, the next Ctrl-C raises KeyboardInterrupt, also in a later run of the same script or cell: loops over
+    runs can be left.
     """
     before = _on_interrupt.set(how)
     try:
@@ -178,10 +177,7 @@ def on_interrupt(how: str) -> Iterator[None]:
 
 @contextmanager
 def interruptible(reached: Callable[[], str]) -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a flag, unless `on_interrupt` differs; yield a function that reads it.
-
-    ``reached`` returns how far the run is, for the warning.
-    """
+    """Turn the first Ctrl-C into a flag, unless `on_interrupt` differs; yield its reader. ``reached`` says how far the run is."""
     global _interrupted
     how, asks_to_end, flag = _on_interrupt.get(), _asks_to_end.get(), threading.Event()
     if how == "raise" or threading.current_thread() is not threading.main_thread():

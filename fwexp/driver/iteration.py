@@ -208,16 +208,9 @@ class Iteration(ABC):
 
     @abstractmethod
     def advance(self, budget: Budget) -> Stop:
-        """Take steps within a budget; return why it ended.
+        """Take steps within ``budget``; return why it ended.
 
-        Parameters
-        ----------
-        budget : Budget
-            None of ``oracle_calls``, ``step`` and ``cache_hits`` may exceed it. `NO_BUDGET` allows no step.
-
-        Returns
-        -------
-        Stop
+        None of ``oracle_calls``, ``step`` and ``cache_hits`` may exceed the budget; `NO_BUDGET` allows no step.
         """
 
     def compile(self) -> None:
@@ -225,65 +218,27 @@ class Iteration(ABC):
         self.advance(NO_BUDGET)
 
     def saved(self) -> Any:
-        """Return the ``state`` to save, including copies of the state of other processes.
-
-        Returns
-        -------
-        record
-        """
+        """Return the ``state`` to save, including copies of the state of other processes."""
         return self.state
 
     def restore(self, state) -> None:
-        """Continue from a state of an equal iteration.
-
-        Parameters
-        ----------
-        state : record
-            Its ``state``, which is not copied (`fwexp.record.copy` does).
-        """
+        """Continue from a ``state`` of an equal iteration, a record that is not copied (`fwexp.record.copy` does)."""
         self.state = state
 
     @abstractmethod
     def point(self, iterate: str) -> Point:
-        """Return an iterate.
-
-        Parameters
-        ----------
-        iterate : str
-            Its name: ``last``, or another one that the iteration keeps.
-
-        Returns
-        -------
-        Point
-        """
+        """Return the iterate called ``last``, or another ``iterate`` that is kept."""
 
     def exact_dual(self) -> float:
-        """Return the dual objective of the last iterate, recomputed from the dual variables if they are kept.
-
-        Returns
-        -------
-        float
-        """
+        """Return the dual objective of the last iterate, recomputed from the dual variables if they are kept."""
         return self.point("last").dual
 
     def estimated_gap(self) -> float:
-        """Return an estimate of the gap of the last iterate, which certifies nothing.
-
-        Returns
-        -------
-        float
-            NaN if the steps have shown nothing yet.
-        """
+        """Return an estimate of the gap of the last iterate, which certifies nothing; NaN if the steps have shown nothing yet."""
         return math.nan
 
     def extras(self) -> dict[str, float]:
-        """Return the iteration's own columns of the trace.
-
-        Returns
-        -------
-        dict
-            Numbers by name of the column.
-        """
+        """Return the iteration's own columns of the trace: numbers by name of the column."""
         return {}
 
 
@@ -301,88 +256,32 @@ class Objective(ABC):
         return self.calls
 
     def restore(self, state) -> None:
-        """Continue from a state of an equal objective.
-
-        Parameters
-        ----------
-        state : record
-            Its ``state``.
-        """
+        """Continue from a ``state`` of an equal objective."""
         self.calls = state
 
     @abstractmethod
     def __call__(self, point: Point, stop: Callable[[], bool] | None = None) -> Value | None:
-        """Return the value of a point.
+        """Return the value of a ``point`` of the iteration, whose arrays stay as they are; None if nothing is to be logged.
 
-        Parameters
-        ----------
-        point : Point
-            A point of the iteration; its arrays stay as they are, so the objective may keep them.
-        stop : callable, optional
-            Function to call from time to time if oracles are costly; the evaluation is given up when it returns True.
-
-        Returns
-        -------
-        Value or None
-            None if nothing is to be logged.
-
-        Raises
-        ------
-        Stopped
-            If ``stop()`` was true.
+        If oracles are costly, call ``stop``, where it is given, from time to time, and raise `fwexp.errors.Stopped` if it returns
+        True.
         """
 
     def cost(self) -> int:
-        """Return how many oracle calls the evaluation of a point takes.
-
-        Returns
-        -------
-        int
-        """
+        """Return how many oracle calls the evaluation of a point takes."""
         return 0
 
     def known(self, point: Point) -> Value | None:
-        """Return the value of the last iterate if the iteration's own oracle calls have just shown it.
-
-        Parameters
-        ----------
-        point : Point
-            The last iterate.
-
-        Returns
-        -------
-        Value or None
-            None if they have not.
-        """
+        """Return the value of the last iterate, ``point``, if the iteration's own oracle calls have just shown it, else None."""
         return None
 
     def exact(self, point: Point, value: Value) -> float:
-        """Return the primal objective of a point that was evaluated before, without running sums.
-
-        Parameters
-        ----------
-        point : Point
-            The point.
-        value : Value
-            Its logged value.
-
-        Returns
-        -------
-        float
-        """
+        """Return the primal objective of a ``point`` with the logged ``value``, without running sums."""
         return value.primal
 
     def explain_negative_gap(self, best: np.ndarray, last: np.ndarray) -> str:
-        """Return why a primal objective may lie below a dual one, which theory excludes.
+        """Return why a primal objective may lie below a dual one, which theory excludes, as the end of a message.
 
-        Parameters
-        ----------
-        best, last : ndarray
-            The iterate of that primal objective, and the last one.
-
-        Returns
-        -------
-        str
-            End of a message.
+        ``best`` and ``last`` are the iterate of that primal objective, and the last one.
         """
         return "one of the two is wrong"

@@ -70,13 +70,7 @@ class Log:
         return {name: getattr(self, name) for name in CHANGES} | {"objective": self.objective.state}
 
     def restore(self, state: dict) -> None:
-        """Continue from a state of an equal log.
-
-        Parameters
-        ----------
-        state : dict
-            Its ``state``, which is not copied.
-        """
+        """Continue from a state of an equal log, which is not copied."""
         self.objective.restore(state["objective"])
         for name in CHANGES:
             setattr(self, name, state[name])
@@ -118,13 +112,7 @@ class Log:
         self._here = None
 
     def write(self, seconds: float) -> None:
-        """Evaluate the iterates and append a row for each one that is not logged here yet.
-
-        Parameters
-        ----------
-        seconds : float
-            Solver seconds so far.
-        """
+        """Evaluate the iterates and append a row for each one that is not logged here yet."""
         at_start, names = not self.rows, self._missing()
         wanted = self.iterate if self.iterate in names else "".join(names[:1])
         for name in names:
@@ -143,13 +131,7 @@ class Log:
             self._show()
 
     def write_known(self, seconds: float) -> None:
-        """Append a row for the last iterate if the iteration's own oracle calls have just shown its objective.
-
-        Parameters
-        ----------
-        seconds : float
-            Solver seconds so far.
-        """
+        """Append a row for the last iterate if the iteration's own oracle calls have just shown its objective."""
         if "last" not in self._missing():
             return
         with quiet():
@@ -210,58 +192,22 @@ class Log:
         return (self.best[2].rounding + self._dual_rounding) / self.objective.scale
 
     def check(self, gap: float) -> None:
-        """Check that a gap is not negative beyond rounding.
-
-        Parameters
-        ----------
-        gap : float
-            A primal minus a dual objective.
-
-        Raises
-        ------
-        CertificateError
-            If it is, because an oracle does not maximise.
-        """
+        """Raise a `CertificateError` if a gap is negative beyond rounding, because an oracle does not maximise."""
         if gap < -INNER * self.rounding - min(ROUNDING, STEP_ROUNDING * self.iteration.step) * self._magnitude:
             reason = self.objective.explain_negative_gap(self.best[1].w, np.array(self.iteration.point("last").w))
             raise CertificateError(f"the primal objective is {-gap:.3g} below the dual one, which cannot be: {reason}")
 
     def reason(self, status: Status) -> str:
-        """Return how a run ended, as a sentence.
-
-        Parameters
-        ----------
-        status : Status
-
-        Returns
-        -------
-        str
-        """
+        """Return how a run ended, as a sentence."""
         by_callback = status is Status.INTERRUPTED and self.told_to_end
         return "the run was stopped by the callback" if by_callback else status.sentence
 
     def finite(self) -> bool:
-        """Return whether all objectives of the latest rows are finite.
-
-        Returns
-        -------
-        bool
-        """
+        """Return whether all objectives of the latest rows are finite."""
         return all(map(math.isfinite, map(itemgetter("primal"), self.rows[-len(self.iterates) :])))
 
     def drift(self, name: str, exact: float) -> str:
-        """Return how the logged ``primal`` or ``dual`` differs from the recomputed one; an empty text if they agree.
-
-        Parameters
-        ----------
-        name : {"primal", "dual"}
-        exact : float
-            The recomputed value.
-
-        Returns
-        -------
-        str
-        """
+        """Return how the logged ``primal`` or ``dual`` differs from the recomputed one; an empty text if they agree."""
         logged = getattr(self, name)
         if not (math.isfinite(logged) and math.isfinite(exact)):
             return ""
@@ -270,18 +216,7 @@ class Log:
         return f"the {name} objective was logged as {logged:.9g}, and recomputed it is {exact:.9g}"
 
     def certificate(self) -> tuple[float, float]:
-        """Return the certificate of the iterate to return, recomputed from scratch as far as possible.
-
-        Returns
-        -------
-        primal, dual : float
-            Its primal and the highest dual objective; NaN without a dual.
-
-        Raises
-        ------
-        CertificateError
-            If the primal lies below the dual.
-        """
+        """Return the primal of the iterate to return and the highest dual, NaN without one, recomputed as far as possible."""
         _, point, value = self.best
         primal = float(self.objective.exact(point, value)) / self.objective.scale
         if not self.terms.has_dual:

@@ -26,19 +26,7 @@ RETRY_FACTOR = 0.9  # times the estimate that was worth the latest evaluation: a
 
 @dataclass
 class LoggingState:
-    """Everything that the policy changes, as a record.
-
-    Attributes
-    ----------
-    reached : int
-        Latest point of the schedule, in oracle calls.
-    hits, next_hits : int
-        Cache hits at that point, and the number of them at which the next row is due.
-    target_gap : float
-        Estimate of the gap that is worth an evaluation.
-    looked : int
-        Step of the latest look at the estimated gap, or row after so many steps, between points.
-    """
+    """Everything that the policy changes, as a record."""
 
     reached: int = 0
     hits: int = 0
@@ -61,9 +49,7 @@ class Regime(NamedTuple):
 def regime_of(terms: Terms, schedule, gap_tol: float, cost: int) -> Regime:
     """Return the regime of a run, given its tolerance in the units of the iteration and the oracle calls that a row costs.
 
-    With the default schedule an evaluation may make a share of the iteration's own oracle calls. It is made as soon as the
-    estimated gap is small enough, where passes are cheap or rows show the training objective alone: rows for other sets are wanted
-    along the run.
+    Rows for other sets than the training set are wanted along the run: then no look at the estimated gap decides.
     """
     n, target_gap = terms.size, FIRST_TARGET * gap_tol if gap_tol > 0.0 else NO_TARGET
     if schedule == "steps":
@@ -80,17 +66,7 @@ def regime_of(terms: Terms, schedule, gap_tol: float, cost: int) -> Regime:
 
 
 class LoggingPolicy:
-    """Decide where the points of an iteration are logged, and log them.
-
-    Parameters
-    ----------
-    iteration : Iteration
-    log : Log
-    bounds : Bounds
-    schedule : "default", "steps", float or tuple of float
-        See `log_points`.
-    limit : TimeLimit
-    """
+    """Decide where the points of an iteration are logged, and log them."""
 
     def __init__(self, iteration: Iteration, log: Log, bounds: Bounds, schedule, limit: TimeLimit) -> None:
         self._iteration, self._log, self._schedule, self._limit, self._gap_tol = iteration, log, schedule, limit, bounds.gap_tol
@@ -120,8 +96,7 @@ class LoggingPolicy:
     def has_room(self, point: int) -> bool:
         """Return whether steps are left before a point.
 
-        Steps that need no oracle call belong to the calls before them. Otherwise the place of a row would depend on how the run is
-        cut into portions.
+        Steps that need no oracle call belong to the calls before them: rows must not depend on how the run is cut into portions.
         """
         return self._iteration.oracle_calls < point or self._has_cache
 

@@ -39,9 +39,9 @@ def drive(
     bounds : Bounds
         Where to end.
     schedule : "default", "steps", float or tuple of float
-        When to log, in passes (`log_points`). Rows are also logged at the start, at the end and where the iteration stops for one.
+        When to log, in passes (`log_points`), besides the start, the end and where the iteration stops for a row.
     progress : Progress, optional
-        Display while the run lasts; none by default.
+        Display while the run lasts.
     checkpoint : Checkpoint, optional
         Where the run is saved at intervals and when it is interrupted, and from where it continues.
 

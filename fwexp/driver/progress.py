@@ -72,17 +72,7 @@ def _in_notebook() -> bool:
 
 
 class Progress:
-    """Display of a run on standard error.
-
-    Parameters
-    ----------
-    max_passes : float or None
-        Length of the bar; None for lines instead of a bar, even on a terminal.
-    enabled : bool
-        Whether to show anything.
-    label : str
-        Name of the run.
-    """
+    """Display of a run on standard error: a bar of ``max_passes`` on a terminal, or lines, also where that is None."""
 
     def __init__(self, max_passes: float | None, enabled: bool, label: str = "") -> None:
         self._enabled = enabled

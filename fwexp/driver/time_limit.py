@@ -9,19 +9,10 @@ HEAD_START = 0.1  # of the time limit, by which evaluation may take longer than 
 
 
 class TimeLimit:
-    """Decide when the time of a run is over.
+    """Decide when the time of a run is over; ``seconds`` is None for no limit.
 
     The limit is in solver seconds, or in wall seconds, evaluation included, if the oracle is costly. In the first case the log
     leaves out rows while evaluation is behind, so that the run takes about twice the limit at most.
-
-    Parameters
-    ----------
-    seconds : float or None
-        The limit; None for none.
-    clock : Clock
-        Clock of the iteration's steps.
-    log : Log
-        Log whose last rows still have to be evaluated.
     """
 
     def __init__(self, seconds: float | None, clock: Clock, log: Log) -> None:
@@ -58,15 +49,7 @@ class TimeLimit:
         return not self._uses_wall and self.evaluation.seconds > self.solver_seconds + HEAD_START * self._seconds
 
     def is_near(self, calls_needed: int) -> bool:
-        """Return whether only the last evaluation fits into the time left.
-
-        Steps have at least half of the time.
-
-        Parameters
-        ----------
-        calls_needed : int
-            Oracle calls of the next step.
-        """
+        """Return whether only the last evaluation fits into the time left, of which steps have at least half."""
         if not self._uses_wall or self._seconds == math.inf:
             return self.is_over()
         log, elapsed = self._log, self.wall_seconds

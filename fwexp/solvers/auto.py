@@ -75,21 +75,7 @@ Options.__doc__ = BCFW.Options.__doc__.replace(
 def choose(problem, lam: float | None = None, iterates=None, objective=HINGE) -> tuple[type[Solver], dict]:
     """Return the method that measures best, and its options.
 
-    Parameters
-    ----------
-    problem : problem
-    lam : float, optional
-        Regularisation; None if it is not known yet.
-    iterates : sequence of str, optional
-        The iterates that will be asked for; None for the last one.
-    objective : Hinge or Softmax, optional
-        The loss term.
-
-    Returns
-    -------
-    method : type
-        `BCFW`, `BlockEntropic`, `NSlack`, `OneSlack` or `LBFGS`.
-    options : dict
+    ``lam`` is None if it is not known yet, and ``iterates`` for the last one alone.
     """
     if lam is not None and objective == HINGE and prefers_cutting_planes(problem, iterates):
         return NSlack, {"batch": -(-problem.n // QPS), "qp_share": QP_SHARE, "qp_visits": QP_VISITS, "qp_enough": QP_ENOUGH}

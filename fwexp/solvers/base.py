@@ -82,107 +82,37 @@ class Solver(Iteration):
         """Set up buffers and everything that follows from problem and options, but is no state."""
 
     def view(self, problem):
-        """Return a training or test problem in the form that the solver's weights fit.
-
-        Parameters
-        ----------
-        problem : problem
-            The problem of the caller.
-
-        Returns
-        -------
-        problem
-            The problem that the solver works on.
-        """
+        """Return a training or test problem of the caller in the form that the solver's weights fit."""
         return problem
 
     @classmethod
     def choose(cls, options, problem, lam, iterates=None, order=None, objective=HINGE) -> tuple[type["Solver"], Any]:
         """Return the class and the options of a run on a problem, which a solver such as ``auto`` chooses at the start.
 
-        Parameters
-        ----------
-        options : Options
-            The solver's own.
-        problem, lam, iterates, order, objective
-            As for the solver. ``iterates`` is None if the caller names none.
-
-        Returns
-        -------
-        cls : type
-        options : Options
-            Options of that class.
+        ``iterates`` is None if the caller names none.
         """
         return cls, options
 
     @classmethod
     def needs(cls, options) -> tuple[str, ...]:
-        """Return the tiers of the protocol, beyond the required one, that runs with these options need.
-
-        Parameters
-        ----------
-        options : Options
-            The solver's own.
-
-        Returns
-        -------
-        tuple of str
-            Names of `fwexp.problems.tiers.TIERS`.
-        """
+        """Return the tiers (`fwexp.problems.tiers.TIERS`), beyond the required one, that runs with these options need."""
         return ()
 
     @classmethod
     def available_iterates(cls, options) -> tuple[str, ...]:
-        """Return the iterates that exist with these options.
-
-        Parameters
-        ----------
-        options : Options
-            The solver's own.
-
-        Returns
-        -------
-        tuple of str
-            Of ``last``, ``wavg``, ``tavg`` and ``avg``.
-        """
+        """Return the iterates that exist with these options: of ``last``, ``wavg``, ``tavg`` and ``avg``."""
         return cls.iterates
 
     @classmethod
     def memory(cls, problem, options, iterates) -> int:
-        """Return how many bytes a run takes at least, in addition to its problem and to memory in use.
-
-        Parameters
-        ----------
-        problem : problem
-        options : Options
-            The solver's own.
-        iterates : tuple of str
-            The iterates that the run logs.
-
-        Returns
-        -------
-        int
-            Bytes.
-        """
+        """Return how many bytes a run takes at least, in addition to its problem and to memory in use."""
         labels = int(problem.label_ptr[-1]) if hasattr(problem, "label_ptr") else problem.n
         # Weights of the solver and of the log; of every example a loss, a value and the labeling that the oracle found.
         return 8 * (3 * problem.num_weights + 3 * problem.n) + 4 * labels
 
     @abstractmethod
     def start(self, seed, iterates, order, warm_start) -> None:
-        """Set ``state`` to the state at step 0.
-
-        Parameters
-        ----------
-        seed : int
-            Seed of the random choices.
-        iterates : tuple of str
-            The iterates that the run logs.
-        order : ndarray, int64, or None
-            Block indices from 0, one per step, instead of a sampling rule.
-        warm_start : Solver or None
-            Solver of the same class on the same problem, whose dual variables are the start.
-        """
+        """Set ``state`` to the state at step 0; ``order`` is None or int64 indices from 0, one per step."""
 
     @property
     def step(self) -> int:
@@ -195,50 +125,18 @@ class Solver(Iteration):
         return self.state.oracle_calls
 
     def check_warm_start(self, other: "Solver") -> None:
-        """Check that this solver can start from the dual variables of another one.
-
-        Parameters
-        ----------
-        other : Solver
-            The solver to start from.
-
-        Raises
-        ------
-        WarmStartError
-            If it is of another class.
-        """
+        """Raise a `WarmStartError` if this solver cannot start from the dual variables of the solver ``other``."""
         if type(other) is not type(self):
             raise WarmStartError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
 
     def dual_value(self, ell: float, norm_sq: float) -> float:
-        """Return D = ell - lam/2 ||A a||^2, rounded down if the objective has an entropy.
-
-        Parameters
-        ----------
-        ell : float
-            Mean of the losses, and of the entropies.
-        norm_sq : float
-            ||A a||^2.
-
-        Returns
-        -------
-        float
-        """
+        """Return D = ell - lam/2 ||A a||^2 (``norm_sq``), rounded down if the objective has an entropy, which ``ell`` has in it."""
         return ell - 0.5 * self.lam * norm_sq - (self.rounding(ell, norm_sq) if self.objective != HINGE else 0.0)
 
     def rounding(self, total: float, norm_sq: float) -> float:
-        """Return a bound of the rounding error of P or D.
+        """Return a bound of the rounding error of P or D, of which ``total`` is the mean of the H_i or of their dual terms.
 
-        Parameters
-        ----------
-        total : float
-            Mean of the H_i, or of their dual terms.
-        norm_sq : float
-            ||w||^2. Scores of examples are sums of terms as large as ||w|| times the norm of their features.
-
-        Returns
-        -------
-        float
+        Scores of examples are sums of terms as large as ||w|| (``norm_sq`` is ||w||^2) times the norm of their features.
         """
         regularisation = 0.5 * self.lam * norm_sq * math.sqrt(self.problem.num_weights)  # a sum of so many squares
         return ROUNDING * (abs(total) + regularisation + self._radius * math.sqrt(max(norm_sq, 0.0)))
@@ -253,17 +151,9 @@ class Solver(Iteration):
         return float(np.sqrt(lengths * radii_sq(problem)).mean())
 
     def start_near(self, w) -> None:
-        """Start from dual variables that belong to given weights, as far as they can; called before the first step.
+        """Start from dual variables that belong to given internal weights ``w``, as far as they can; called before the first step.
 
-        Parameters
-        ----------
-        w : ndarray
-            Internal weights.
-
-        Raises
-        ------
-        WarmStartError
-            If the solver cannot do that.
+        Raises `WarmStartError` if the solver cannot do that.
         """
         raise WarmStartError(f"solver {self.name} cannot start from weights")
 

@@ -36,13 +36,7 @@ def _add_expectations(problem, w, c, scale, work, potentials, mean, scratch, tot
 
 
 class EntropicOracle:
-    """The points (A a, b'a) of such distributions.
-
-    Parameters
-    ----------
-    problem : problem
-    lam : float
-    """
+    """The points (A a, b'a) of such distributions."""
 
     def __init__(self, problem, lam: float) -> None:
         size = int(np.diff(problem.part_ptr).max())

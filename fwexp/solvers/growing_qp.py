@@ -28,22 +28,8 @@ def tolerance(tol: float, b: np.ndarray, M: np.ndarray, a: np.ndarray, products=
 class SimplexQP:
     """max b'a - 1/2 a'Ma over the simplex; grows and shrinks, and starts from the solution before. A record.
 
-    Attributes
-    ----------
-    tol : float
-        ``solve`` ends with a gap of at most ``tol * max |b|``, or of what rounding in M a allows if that is more.
-    size : int
-        Number of coordinates.
-    a : float64 array
-        The solution, in its first ``size`` entries; so are ``b``, ``M`` and the gradient ``g`` = b - M a.
-    U, support, s, order, shift
-        The factor, of the coordinates ``support[:order]`` (see above).
-    accuracy : float
-        The gap that the latest ``solve`` had to reach, or the one it reached if that is larger.
-
-    Notes
-    -----
-    Memory: two matrices, M and the factor, of at most 2 size (2 size + 8) numbers each, for the largest size so far.
+    ``solve`` ends with a gap of at most ``tol * max |b|``, or of what rounding in M a allows. Memory: M and the factor U, which
+    have at most 2 size (2 size + 8) numbers each, for the largest size so far.
     """
 
     tol: float = 1e-10

@@ -72,22 +72,7 @@ def new_corners(problem, tol: float) -> Corners:
 
 
 class Hull:
-    """Corners, added one at a time, and the maximum of the dual over their convex hull.
-
-    Parameters
-    ----------
-    problem : problem
-        Any family.
-    lam : float
-        Regularisation.
-    corners : Corners
-        See `new_corners`.
-
-    Attributes
-    ----------
-    w, ell
-        The best point as of the latest ``maximise``, w as internal weights; before the first, the start w = 0, ell = 0.
-    """
+    """Corners, added one at a time, and the maximum of the dual over their convex hull: w (internal weights) and ell."""
 
     def __init__(self, problem, lam: float, corners: Corners) -> None:
         self.problem, self.lam, self.corners = problem, lam, corners

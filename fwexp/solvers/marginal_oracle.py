@@ -42,14 +42,7 @@ def _add_expectations(problem, objective, w, c, work, total):
 
 
 class MarginalOracle:
-    """The points of an objective.
-
-    Parameters
-    ----------
-    problem : problem
-    lam : float
-    objective : Softmax
-    """
+    """The points of an objective with an entropy."""
 
     def __init__(self, problem, lam: float, objective) -> None:
         self.problem, self.lam, self.objective = problem, lam, objective

@@ -104,7 +104,7 @@ PASS, LATEST_PASS = 2, 3  # gaps of the examples visited in this pass, and in th
 def _add(problem, working, sets, kept, labelings, values, losses, start, end, work, size):
     """Add what the oracle answered for the examples start .. end to their working sets, if that is violated.
 
-    ``labelings`` are the labelings of these examples, with H_i(w) and L_i. Returns ``end``, or the example that has no room.
+    ``labelings`` are theirs, with H_i(w) and L_i. Returns ``end``, or the example that has no room.
     """
     counts = working.counts
     for i in range(start, end):

@@ -10,20 +10,7 @@ from fwexp.solvers import Solver, check_options, of_kind
 
 
 def table(solvers: Iterable[type[Solver]] | None = None, classes: Iterable[type] | None = None) -> str:
-    """Return the table of solvers and families as Markdown.
-
-    Parameters
-    ----------
-    solvers : iterable of type, optional
-        Solver classes; by default all for structured SVMs.
-    classes : iterable of type, optional
-        Classes of problem families; by default all of the package.
-
-    Returns
-    -------
-    str
-        A row per solver, and one more for each set of options that needs other tiers than the default ones.
-    """
+    """Return the table of solvers and families as Markdown: a row per solver, and per option value that needs other tiers."""
     classes = families() if classes is None else list(classes)
     rows = [["solver", *(cls.__name__.removesuffix("Problem") for cls in classes), "tiers it needs"], ["---"] * (2 + len(classes))]
     for solver in of_kind(STRUCTURED).values() if solvers is None else solvers:

@@ -49,13 +49,7 @@ class Check:
     function: Callable[[], None] = field(repr=False)
 
     def __call__(self) -> None:
-        """Run the check.
-
-        Raises
-        ------
-        CheckFailed
-            If the property does not hold; the message is one line.
-        """
+        """Raise `CheckFailed`, in one line, if the property does not hold."""
         try:
             self.function()
         except (CheckFailed, UserError) as error:
@@ -102,16 +96,12 @@ def problem_checks(problem: Problem, *, seed: int = 0, examples: int = 5) -> lis
 
 
 def check_problem(problem: Problem, *, seed: int = 0, examples: int = 5) -> tuple[str, ...]:
-    """Run all checks of a problem, and return the tiers of the protocol that its family has.
+    """Run all `problem_checks`, and return the tiers of the protocol that the family of the problem has.
 
     Parameters
     ----------
-    problem : problem
-        Small enough for plain Python; labels of -1 are for test sets and fail.
-    seed : int, default 0
-        Seed of the weights at which oracles are called.
-    examples : int, default 5
-        Number of examples to check. More examples take longer.
+    problem, seed, examples
+        As of `problem_checks`.
 
     Returns
     -------
@@ -122,10 +112,6 @@ def check_problem(problem: Problem, *, seed: int = 0, examples: int = 5) -> tupl
     ------
     CheckFailed
         If a check fails; the message is one line that starts with its name.
-
-    See Also
-    --------
-    problem_checks : The same checks, one by one.
 
     Examples
     --------
@@ -198,29 +184,17 @@ def check_solver(
     objective: ObjectiveName | None = None,
     **options: Any,
 ) -> None:
-    """Run all checks of a solver.
+    """Run all `solver_checks`.
 
     Parameters
     ----------
-    solver : str or subclass of Solver
-        A name, or a class that need not be registered.
-    problem : problem, optional
-        Small training problem; by default chains.
-    lam : float, default 0.1
-        Strength of the regularisation.
-    objective : str, optional
-        Objective to minimise; by default the first one that the solver states.
-    **options
-        The solver's own options.
+    solver, problem, lam, objective, **options
+        As of `solver_checks`.
 
     Raises
     ------
     CheckFailed
         If a check fails; the message is one line that starts with its name.
-
-    See Also
-    --------
-    solver_checks : The same checks, one by one.
 
     Examples
     --------

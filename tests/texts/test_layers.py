@@ -108,7 +108,6 @@ def test_nobody_goes_round_the_layers_by_the_package_itself():
 
 # What may be longer than the rest, and why.
 LONG_FILES = {
-    "fwexp/distributed/shards.py": "one protocol of messages",
     "fwexp/problems/chain_protocol.py": "the walk, the oracles and the loss of a family, next to each other",
 }
 LONG_FUNCTIONS = {
