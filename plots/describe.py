@@ -1,5 +1,6 @@
 """What a picture shows, in words: for those who cannot see it, and for searching."""
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +30,12 @@ def describe(frame: "pd.DataFrame", titles: dict[str, str]) -> str:
             values, said = [f"{lines[name].label}: {value:.2g}" for value, name in ends], "Last values"
         sentences.append(f"({key}) {titles.get(key, '')}: {measure} against {axis}. {said}: {'; '.join(values) or 'none'}.")
     return " ".join(sentences)
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> str:
+    """Return a table as Markdown, of which so many columns are aligned on the left, and the others on the right."""
+    aligned = ["---"] * left + ["---:"] * (len(head) - left)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, aligned, *rows))
 
 
 def _first(curve):

@@ -172,6 +172,12 @@ def suboptimality(results: "pd.DataFrame") -> "pd.DataFrame":
     return results.assign(suboptimality=difference)
 
 
+def with_certified_gaps(results: "pd.DataFrame") -> "pd.DataFrame":
+    """Return `results` of methods on convex sets and for games with what is drawn; the gap is the smallest certified so far."""
+    best = results.groupby("key")["primal"].cummin() - results.groupby("key")["dual"].cummax()
+    return results.assign(gap=best, value=results["primal"], calls=results["passes"])
+
+
 def envelope(results: "pd.DataFrame", measure: str, solvers: Iterable[str]) -> "pd.DataFrame":
     """Return `results` with `measure` of the given solvers replaced by its lowest value so far, run by run."""
     lowest = results.groupby(["key", "iterate"])[measure].cummin()
@@ -223,6 +229,18 @@ def _interpolate(grid, x, y, log):
         return y
     inner = np.exp(np.interp(grid, x, np.log(y))) if log else np.interp(grid, x, y)
     return np.where(grid > x[-1], np.inf, inner)
+
+
+def first(x: np.ndarray, y: np.ndarray, level: float) -> float:
+    """Return where a curve first reaches a level, a power law between its points; infinity if it does not."""
+    reached = np.flatnonzero(y <= level)
+    if not len(reached):
+        return np.inf
+    k = reached[0]
+    if k == 0 or y[k] <= 0 or x[k - 1] <= 0 or not np.isfinite(y[k - 1]):
+        return float(x[k])
+    part = np.log(y[k - 1] / level) / np.log(y[k - 1] / y[k]) if y[k - 1] > y[k] else 1.0
+    return float(x[k - 1] * (x[k] / x[k - 1]) ** part)
 
 
 def curves_of(results: "pd.DataFrame", panel: Panel) -> "Iterator[pd.DataFrame]":

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fwexp.methods import of_results
+from fwexp.plots.describe import markdown
+from fwexp.plots.frames import FLOOR, first
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,16 +82,17 @@ def data(results: "pd.DataFrame") -> "pd.DataFrame":
 def draw(frame: "pd.DataFrame") -> str:
     """Return the table as Markdown."""
     heads = [f"calls to gap {level} P(0)" for level in LEVELS] + [f"growth with n, to {level} P(0)" for level in LEVELS]
-    lines = ["| " + " | ".join([*FACTS, *heads]) + " |", "| " + " | ".join(["---"] * len(FACTS) + ["---:"] * len(heads)) + " |"]
+    rows = []
     for row in frame.to_dict("records"):
         calls = [_calls(row[f"calls {level}"], row["longest"], row["n"]) for level in LEVELS]
         growth = [f"n^{row[f'growth {level}']:.2f}" if np.isfinite(row[f"growth {level}"]) else "-" for level in LEVELS]
         mark = UNCERTIFIED * (row["method"] in WITHOUT_DUAL)
         facts = [row[fact].replace("|", r"\|") for fact in FACTS]
-        lines.append("| " + " | ".join([*facts, *(cell + mark if cell != "-" else cell for cell in (*calls, *growth))]) + " |")
+        rows.append([*facts, *(cell + mark if cell != "-" else cell for cell in (*calls, *growth))])
     sizes = frame["n"].dropna()
     n = f", n = {int(sizes.max())}" if len(sizes) else ""
-    return "\n".join([*lines, "", *_NOTES.format(theory=FACTS[-1], n=n, lam=LAM, mark=UNCERTIFIED.strip()).splitlines()]) + "\n"
+    notes = _NOTES.format(theory=FACTS[-1], n=n, lam=LAM, mark=UNCERTIFIED.strip())
+    return f"{markdown([*FACTS, *heads], rows, len(FACTS))}\n\n{notes}"
 
 
 def _with_bound(results):
@@ -106,22 +109,10 @@ def _reached(run) -> dict:
     dual = run["dual"].cummax().ffill() if run["dual"].notna().any() else run["bound"]
     gap = (run["primal"].cummin() - dual).groupby(run["oracle_calls"]).last()
     # L_i is at most 1 and taken by a labeling that is wrong everywhere, so P(0) = 1: the normalized Hamming loss.
-    calls = {level: _first(gap.index.to_numpy(float), gap.to_numpy(float), level) for level in LEVELS}
+    positions, gaps = np.maximum(gap.index.to_numpy(float), 1.0), np.maximum(gap.to_numpy(float), FLOOR)
+    calls = {level: first(positions, gaps, level) for level in LEVELS}
     facts = {"n": round(end["oracle_calls"] / end["passes"]), "longest": end["oracle_calls"]}
     return {"key": end["key"], "solver": end["solver"]} | facts | calls
-
-
-def _first(calls, gap, level):
-    """Return where a falling curve reaches `level`, a power law between its points; infinity if it does not."""
-    below = np.flatnonzero(gap <= level)
-    if not below.size:
-        return np.inf
-    k = below[0]
-    if k == 0:
-        return calls[0]
-    part = np.log(gap[k - 1] / level) / np.log(gap[k - 1] / max(gap[k], 1e-12))
-    before = max(calls[k - 1], 1.0)
-    return before * (calls[k] / before) ** part
 
 
 def _slope(calls: "pd.Series") -> float:

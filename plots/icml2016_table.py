@@ -6,6 +6,7 @@ import numpy as np
 
 from fwexp.methods import of_results
 from fwexp.plots import style
+from fwexp.plots.describe import markdown
 from fwexp.plots.icml2016 import DATA_SETTINGS, SLOW, SLOW_SETTING
 
 if TYPE_CHECKING:
@@ -78,14 +79,14 @@ def draw(frame: "pd.DataFrame", costs: "pd.DataFrame") -> str:
     """Return the table as Markdown."""
     shares = [f"share of the time of {style.METHODS[method].label}" for method in METHODS]
     heads = ["data set", "in the paper", "here", "oracle", "a call: least", "mean", "most", *shares]
-    lines = ["| " + " | ".join(heads) + " |", "| " + " | ".join(["---"] * 4 + ["---:"] * 5) + " |"]
+    rows = []
     for row in frame.to_dict("records"):
         here = f"n {row['n']:.0f}, d {row['d']:.0f}" if np.isfinite(row["n"]) else "-"
         cells = [row["data set"], row["paper"], here, row["oracle"]]
         cells += [_seconds(row[name]) for name in ("least", "mean", "most")]
         cells += [f"{100 * row[f'share {method}']:.0f} %" if np.isfinite(row[f"share {method}"]) else "-" for method in METHODS]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", *_NOTES.format(sampled=SAMPLED, repeats=REPEATS).splitlines()]) + "\n"
+        rows.append(cells)
+    return f"{markdown(heads, rows, 4)}\n\n{_NOTES.format(sampled=SAMPLED, repeats=REPEATS)}"
 
 
 def _seconds(value) -> str:

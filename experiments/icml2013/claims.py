@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from fwexp.experiments.icml2013.figures import FIG1, FIG2, FIG3, FIG4, FIG5
+from fwexp.experiments.icml2013.figures import FIG1, FIG2, FIG3, FIG4, FIG5, LAMS
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import ALWAYS, FACTOR, FACTORS, LINES, SEEDS, SHARE, SHARES, below, interval, quantile
 from fwexp.papers.claims.verdict import Finding, Undecided
 from fwexp.papers.declarations import Preset
 
-LAMS = (0.01, 0.001, "1/n")
 OCR, CONLL, WORDS = "ocr", "conll2000", "hansards"
 OCR_RADIUS_SQ = 1614.0
 """The mean over the training words of OCR of the largest ||psi_i(y)||^2, as `fwexp.problems.protocol.radii_sq` bounds it."""

@@ -3,7 +3,7 @@
 from fwexp.experiments.icml2016 import oracle_costs
 from fwexp.papers.declarations import Figure
 from fwexp.papers.figure_files import TABLE
-from fwexp.plots import certified_gaps, icml2016, icml2016_table, style
+from fwexp.plots import frames, icml2016, icml2016_table, style
 from fwexp.plots.curves import Chart, Panel
 from fwexp.plots.icml2016 import DATA_SETTINGS, LAM, LAM_MIN, SLOW, SLOW_SETTING, WALKED
 
@@ -180,7 +180,7 @@ ORDERS = Figure.declared(
             Panel("c", "digits, λ = 0.1: kernels", "digits", 0.1, "gap", left=1.0),
             Panel("d", "chain SVM, dual: projections", "chain_dual", "", "gap", "calls", 1.0, task="convex", early=False),
         ],
-        derive=certified_gaps.measured,
+        derive=frames.with_certified_gaps,
         own_legends=True,
         columns=2,
         height=2.9,

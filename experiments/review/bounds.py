@@ -1,23 +1,16 @@
 """Claims of the review of Frank-Wolfe variants: curvature, diameters and errors of linear minimisation."""
 
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from fwexp.experiments.theory import quadratics, small
 from fwexp.papers.claims.registry import claim
-from fwexp.papers.claims.verdict import Finding
+from fwexp.papers.claims.verdict import Finding, within
 
 BETA = 27 / 8
 WITH_N = "it grows with n"
 CONSTANT_ERROR = "with a constant error of delta"
-
-
-def within(ratios: Mapping[str, Sequence[float]], ratio: str, rounding: float = 0.0) -> Finding:
-    """Return a part for each name: all its ratios of a value to its bound are at most 1, up to rounding."""
-    parts = {name: max(found) <= 1 + rounding for name, found in ratios.items()}
-    return Finding(parts, {f"{name}: {ratio}, most": max(found) for name, found in ratios.items()})
 
 
 @claim(

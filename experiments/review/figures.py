@@ -1,7 +1,7 @@
 """Figures for the review of Frank-Wolfe variants: its abstract announces experiments, which it does not show; R1 to R5 are ours."""
 
 from fwexp.papers.declarations import Figure, Kind
-from fwexp.plots import certified_gaps
+from fwexp.plots import frames
 from fwexp.plots.curves import Chart, Panel
 
 KIND = {"kind": Kind.ANNOUNCED, "seconds": 5.0}  # problems are small
@@ -12,7 +12,7 @@ def _panel(key: str, title: str, dataset: str, measure: str = "gap", axis: str =
 
 
 def _chart(*panels: Panel, **size) -> Chart:
-    return Chart(panels, derive=certified_gaps.measured, **size)
+    return Chart(panels, derive=frames.with_certified_gaps, **size)
 
 
 TWO = {"columns": 2, "height": 2.3}

@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from fwexp.experiments.review.bounds import within
 from fwexp.experiments.review.figures import R5
 from fwexp.experiments.theory import quadratics
 from fwexp.papers.claims.registry import claim
 from fwexp.papers.claims.runs import first
-from fwexp.papers.claims.verdict import Finding
+from fwexp.papers.claims.verdict import Finding, within
 
 BY_NORMS = "with the distances as norms, as behind the proof"
 

@@ -187,12 +187,11 @@ def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] 
 
 
 class Run(NamedTuple):
-    """A run of a side: where it was in passes and time, and its two measures, none of which rises."""
+    """A run of a side: passes, time and its two measures, none of which rises, by `AXES` and `MEASURES`."""
 
     seed: int
     key: str
-    at: dict[str, np.ndarray]  # by `AXES`
-    measured: dict[str, np.ndarray]  # by `MEASURES`
+    columns: dict[str, np.ndarray]
 
 
 def by_seed(rows_of: Mapping[str, pd.DataFrame], gaps: Sequence[float] | None = None) -> pd.DataFrame:
@@ -205,19 +204,19 @@ def by_seed(rows_of: Mapping[str, pd.DataFrame], gaps: Sequence[float] | None = 
     for place in sorted(set.intersection(*map(set, runs.values()))):
         sides = {name: of_side[place] for name, of_side in runs.items()}
         measure = _measure(sides.values())
-        if not any(np.isfinite(run.measured[measure]).any() for side in sides.values() for run in side):
+        if not any(np.isfinite(run.columns[measure]).any() for side in sides.values() for run in side):
             continue
-        for gap in gaps or levels_of([[run.measured[measure] for run in side] for side in sides.values()]):
+        for gap in gaps or levels_of([[run.columns[measure] for run in side] for side in sides.values()]):
             for name, side in sides.items():
                 for run in side:
-                    costs = [first(run.at[cost], run.measured[measure], gap) for cost in AXES]
+                    costs = [first(run.columns[cost], run.columns[measure], gap) for cost in AXES]
                     found.append((name, place, measure, gap, run.seed, run.key, *costs))
     return pd.DataFrame(found, columns=SEED_COLUMNS)
 
 
 def _measure(sides: Iterable[Sequence[Run]]) -> str:
     """Return the one of `MEASURES` by which sides are compared: the certified gap if all of their runs have one."""
-    return "gap" if all(np.isfinite(run.measured["gap"]).any() for side in sides for run in side) else "primal"
+    return "gap" if all(np.isfinite(run.columns["gap"]).any() for side in sides for run in side) else "primal"
 
 
 def levels_of(sides: Sequence[Sequence[np.ndarray]]) -> list[float]:
@@ -268,17 +267,14 @@ def _runs(rows: pd.DataFrame) -> dict[str, list[Run]]:
     """Return the longest run of each seed, by problem."""
     ends = rows.groupby(["problem", "seed", "key"])["passes"].max().reset_index().sort_values(["passes", "key"])
     ends = ends.drop_duplicates(["problem", "seed"], keep="last").sort_values(["problem", "seed"])
-    measured = _measured(rows[rows["key"].isin(ends["key"])])
+    columns = _columns(rows[rows["key"].isin(ends["key"])])
     runs: dict[str, list[Run]] = {}
     for problem, seed, key in zip(ends["problem"], ends["seed"], ends["key"], strict=True):
-        columns = measured[key]
-        runs.setdefault(problem, []).append(
-            Run(seed, key, {name: columns[name] for name in AXES}, {name: columns[name] for name in MEASURES})
-        )
+        runs.setdefault(problem, []).append(Run(seed, key, columns[key]))
     return runs
 
 
-def _measured(rows: pd.DataFrame) -> dict[str, dict[str, np.ndarray]]:
+def _columns(rows: pd.DataFrame) -> dict[str, dict[str, np.ndarray]]:
     """Return, by key, passes, time and the measures so far, at each logged point."""
     which, keys = pd.factorize(rows["key"])
     order = np.lexsort((rows["oracle_calls"], which))

@@ -213,17 +213,8 @@ def _declarations(kind: type) -> Iterator[tuple[str, plugins.Definition]]:
     import_experiments()
     in_files = {id(value) for module in plugin_files.modules() for value in plugins.instances(module, kind)}
     for name, value in _DECLARED.get(kind, {}).items():
-        if id(value) in in_files:
-            continue
-        yield name, plugins.Definition(EXPERIMENTS, EXPERIMENTS, lambda value=value: value)
-
-
-def _check(kind: type) -> Callable[[object], None]:
-    def check(value) -> None:
-        if not isinstance(value, kind):
-            raise ParameterError(f"it is no fwexp.experiments.{kind.__name__}")
-
-    return check
+        if id(value) not in in_files:
+            yield name, plugins.Definition(EXPERIMENTS, EXPERIMENTS, lambda value=value: value)
 
 
 def is_ours(module: str) -> bool:
@@ -232,8 +223,12 @@ def is_ours(module: str) -> bool:
 
 
 def _catalogue(kind: type, **how) -> plugins.Catalogue:
+    def check(value) -> None:
+        if not isinstance(value, kind):
+            raise ParameterError(f"it is no fwexp.experiments.{kind.__name__}")
+
     objects = functools.partial(plugins.instances, base=kind)
-    return plugins.Catalogue(kind.__name__.lower(), lambda: _declarations(kind), _check(kind), objects=objects, **how)
+    return plugins.Catalogue(kind.__name__.lower(), lambda: _declarations(kind), check, objects=objects, **how)
 
 
 PAPERS, FIGURES = _catalogue(Paper), _catalogue(Figure, lazy=True, pattern=NAME)

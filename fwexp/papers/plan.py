@@ -2,9 +2,8 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from fwexp.driver.progress import print_line
@@ -34,36 +33,28 @@ class Step:
     guessed: int  # how many of them are guessed
 
 
-class Durations:
-    """Estimates of the time of runs, from finished ones."""
+def durations(runs: Sequence) -> Callable[[Mapping], float | None]:
+    """Return what estimates the seconds of a run from finished ones, if it can.
 
-    def __init__(self, runs: Sequence) -> None:
-        self._runs = runs
+    Runs of as many passes by the same solver on the same data count; else those by it on the data set at all, by the
+    passes that they made, up to the time limit.
+    """
+    like, rates = {}, {}
+    for run in runs:
+        time, passes = run.record.get("time"), run.record.get("passes")
+        if time is not None:
+            like.setdefault(_like(run.config), []).append(time)
+            if passes:
+                rates.setdefault(_similar(run.config), []).append(time / passes)
 
-    def of(self, config: Mapping) -> float | None:
-        """Return the seconds of a run, as estimated from other runs.
-
-        Runs of as many passes by the same solver on the same data count; else those by it on the data set at all, by the
-        passes that they made, up to the time limit.
-        """
-        like, similar = self._by
+    def estimate(config: Mapping) -> float | None:
         if times := like.get(_like(config)):
             return OVERHEAD * statistics.median(times)
-        if (rates := similar.get(_similar(config))) and config.get("max_passes"):
-            return OVERHEAD * min(statistics.median(rates) * config["max_passes"], config.get("time_limit") or math.inf)
+        if (similar := rates.get(_similar(config))) and config.get("max_passes"):
+            return OVERHEAD * min(statistics.median(similar) * config["max_passes"], config.get("time_limit") or math.inf)
         return None
 
-    @cached_property
-    def _by(self) -> tuple[dict, dict]:
-        """Seconds of runs, and seconds per pass."""
-        like, similar = {}, {}
-        for run in self._runs:
-            time, passes = run.record.get("time"), run.record.get("passes")
-            if time is not None:
-                like.setdefault(_like(run.config), []).append(time)
-            if time is not None and passes:
-                similar.setdefault(_similar(run.config), []).append(time / passes)
-        return like, similar
+    return estimate
 
 
 def plan(results_dir, preset: str = "full", archived: Sequence = (), timed: Sequence = ()) -> list[Step]:
@@ -78,7 +69,7 @@ def plan(results_dir, preset: str = "full", archived: Sequence = (), timed: Sequ
     from fwexp.store.keys import key_of
 
     runs = [*store.find_runs(results_dir), *archived]
-    estimates, done = [Durations(runs), Durations(timed)], {run.key for run in runs}
+    estimates, done = [durations(runs), durations(timed)], {run.key for run in runs}
     steps = []
     with composing():  # for all of them, so that each file of values is read once
         for name, figure in experiments():
@@ -86,7 +77,7 @@ def plan(results_dir, preset: str = "full", archived: Sequence = (), timed: Sequ
             configs = [] if runs_nothing else sweep.expand([f"+experiment={name}"], preset=preset)
             missing = {key: config for key, config in zip(map(key_of, configs), configs) if key not in done}
             done |= set(missing)
-            times = [next(filter(None, (known.of(config) for known in estimates)), None) for config in missing.values()]
+            times = [next(filter(None, (known(config) for known in estimates)), None) for config in missing.values()]
             guess = SMOKE_GUESS if preset == "smoke" else figure.seconds if figure else GUESS
             seconds = sum(guess if time is None else time for time in times)
             steps.append(Step(name, figure, configs, list(missing.values()), seconds, times.count(None)))

@@ -22,6 +22,7 @@ from fwexp.methods import variants
 from fwexp.papers.claims.verdict import Undecided
 from fwexp.plots import frames, style
 from fwexp.plots.curves import REFERENCE
+from fwexp.plots.frames import first
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,18 +146,6 @@ def below(lower: Curves, upper: Curves, low: float, high: float, seeds: float = 
 def quantile(values: np.ndarray, q: float) -> np.ndarray:
     """Return the quantile over the seeds; infinite values count as very large ones."""
     return np.quantile(np.clip(values, -LARGEST, LARGEST), q, axis=0)
-
-
-def first(x, y, level) -> float:
-    """Return where a curve first reaches a level, a power law between its points; infinity if it does not."""
-    reached = np.flatnonzero(y <= level)
-    if not len(reached):
-        return np.inf
-    k = reached[0]
-    if k == 0 or y[k] <= 0 or x[k - 1] <= 0 or not np.isfinite(y[k - 1]):
-        return float(x[k])
-    part = np.log(y[k - 1] / level) / np.log(y[k - 1] / y[k]) if y[k - 1] > y[k] else 1.0
-    return float(x[k - 1] * (x[k] / x[k - 1]) ** part)
 
 
 def reached(run: "pd.DataFrame", level: float, axis: str = "step", measure: str = "best") -> float:

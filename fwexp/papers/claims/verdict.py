@@ -14,7 +14,7 @@ on data that stand in for the paper's decide nothing. One verdict follows from t
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 HOLDS, IN_PART, FAILS, NOT_REACHED, UNDECIDED = VERDICTS = ("holds", "holds in part", "fails", "not reached", "undecided")
@@ -66,6 +66,12 @@ class Finding:
         if self.verdict == HOLDS:
             return ""
         return told(self.parts)
+
+
+def within(ratios: Mapping[str, Sequence[float]], ratio: str, rounding: float = 0.0) -> Finding:
+    """Return a part for each name: all its ratios of a value to its bound are at most 1, up to rounding."""
+    parts = {name: max(found) <= 1 + rounding for name, found in ratios.items()}
+    return Finding(parts, {f"{name}: {ratio}, most": max(found) for name, found in ratios.items()})
 
 
 def _plain(outcome) -> bool | str | None:

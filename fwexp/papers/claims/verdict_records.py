@@ -30,8 +30,8 @@ def needed(claim: Claim, preset: str = "full") -> dict[str, dict]:
     return {key_of(config): config for need in claim.needs for config in _configs_of(need, preset)}
 
 
-def check(claim: Claim, results_dir="results", preset: str = "full", results=None, stored=None, stale: bool = False) -> dict:
-    """Return what stored runs say of a claim; nothing is run. Without `results`, and the keys of what is stored, these are read.
+def check(claim: Claim, results_dir="results", preset: str = "full", stale: bool = False) -> dict:
+    """Return what stored runs say of a claim; nothing is run.
 
     Runs by another version of the code decide nothing, unless ``stale`` asks for them; then ``numbers`` name their solvers.
 
@@ -43,45 +43,35 @@ def check(claim: Claim, results_dir="results", preset: str = "full", results=Non
         ``verdict``, and the outcomes of all ``parts`` and ``stand_ins`` that differ), ``runs`` (the keys of all it looked at) and
         ``missing`` (how many are not stored).
     """
-    from fwexp import store
+    return check_all({claim.id: claim}, results_dir, preset, stale=stale)[claim.id]
 
+
+def _record(claim: Claim, preset: str, results, stored: set[str], stale: bool) -> dict:
+    """Return the record of a claim, given results among which those of its runs are, and the keys of all that is stored."""
     wanted = needed(claim, preset)
-    missing = set(wanted) - (_stored(wanted, results_dir) if stored is None else stored)
-    record = {
-        "id": claim.id,
-        "paper": claim.paper,
-        "statement": claim.statement,
-        "place": claim.place,
-        "criterion": claim.criterion,
-        "changed": claim.changed,
-        "figure": claim.figure,
-        "verdict": UNDECIDED,
-        "why": "",
-        **NOTHING,
-        "runs": sorted(wanted),
-        "missing": len(missing),
-    }
+    missing = set(wanted) - stored
+    told = {name: getattr(claim, name) for name in ("id", "paper", "statement", "place", "criterion", "changed", "figure")}
+    record = {**told, "verdict": UNDECIDED, "why": "", **NOTHING, "runs": sorted(wanted), "missing": len(missing)}
     if preset == "full" and (unmatched := [text for need in claim.needs for text in _unmatched(need)]):
         return record | {"why": "; ".join(unmatched)}
     if missing:
         return record | {"why": f"{len(missing)} of {len(wanted)} runs are not stored"}
-    if results is None:
-        results = store.load_results(results_dir, key=list(wanted)) if wanted else None
-    else:
-        results = results[results["key"].isin(wanted)]
-    if wanted and results["key"].nunique() < len(wanted):
-        return record | {"why": f"{len(wanted) - results['key'].nunique()} of {len(wanted)} runs are damaged"}
-    others = results[results["stale"].astype(bool)] if wanted and "stale" in results else ()
+    if not wanted:
+        return record | decide(claim, None)
+    results = results[results["key"].isin(wanted)]
+    if (whole := results["key"].nunique()) < len(wanted):
+        return record | {"why": f"{len(wanted) - whole} of {len(wanted)} runs are damaged"}
+    others = results[results["stale"].astype(bool)] if "stale" in results else results[:0]
     if len(others) and not stale:
         some = f"{others['key'].nunique()} of {len(wanted)} runs were made by another version of the code"
         return record | {"why": f"{some}; --run repeats them, --stale takes them"}
     decided = decide(claim, results)
-    if len(others):
-        decided["numbers"] |= {"solvers whose runs another version of the code made": ", ".join(sorted(set(others["solver"])))}
-    if other := sorted(set(results.loc[results["data"] == "other", "dataset"])) if wanted and "data" in results else []:
-        decided["numbers"] |= {"data that are not the published ones": ", ".join(other)}
-    if lost := sorted(set(results.loc[results["lost"].notna(), "solver"])) if wanted and "lost" in results else []:
-        decided["numbers"] |= {"solvers whose runs lost work with workers": ", ".join(lost)}
+    for words, found in (
+        ("solvers whose runs another version of the code made", others["solver"]),
+        ("data that are not the published ones", results.loc[results["data"] == "other", "dataset"]),
+        ("solvers whose runs lost work with workers", results.loc[results["lost"].notna(), "solver"]),
+    ):
+        decided["numbers"] |= {words: ", ".join(sorted(set(found)))} if len(found) else {}
     return record | decided
 
 
@@ -141,17 +131,11 @@ def check_all(
     if results is None:
         results = store.load_results(results_dir, key=sorted(wanted))
     text = results.select_dtypes(["object", "string"])
-    stored = _stored(wanted, results_dir) if archive is None else set(results["key"])
+    is_stored = (key for key, config in wanted.items() if store.stored(results_dir, config) is not None)
+    stored = set(is_stored if archive is None else results["key"])
     results = results.assign(**text.astype(object))  # rows are taken faster than of strings
     order = counted(list(claims), "claims checked") if verbose else claims
-    return {id: check(claims[id], results_dir, preset, results, stored, stale) for id in order}
-
-
-def _stored(wanted: Mapping[str, dict], results_dir) -> set[str]:
-    """Return the keys of the configurations whose runs are stored."""
-    from fwexp import store
-
-    return {key for key, config in wanted.items() if store.stored(results_dir, config) is not None}
+    return {id: _record(claims[id], preset, results, stored, stale) for id in order}
 
 
 def run_missing(

@@ -38,7 +38,7 @@ def build(results_dir="results", out=None, *, verbose: bool = False) -> Path:
 
     from fwexp import store
     from fwexp.papers import comparison
-    from fwexp.papers.report import overview, pages, run_pages
+    from fwexp.papers.report import pages, run_pages
 
     results_dir = check_folder("results_dir", results_dir)
     out = check_folder("out", out or results_dir)
@@ -59,7 +59,7 @@ def build(results_dir="results", out=None, *, verbose: bool = False) -> Path:
     claims = {id: record | {"page": pages.page_of(record)} for id, record in records.items()}
     of_runs = run_pages.pages(runs, run_pages.with_suboptimality(results, comparison.comparable(results)), claims, figures)
     with owned.replacing_folder(out / "report", KIND) as folder:
-        contents = {"index": overview.index(papers, of_runs), "runs": {"runs": of_runs}, **papers}
+        contents = {"index": pages.index(papers, of_runs), "runs": {"runs": of_runs}, **papers}
         for name, content in contents.items():
             template = "paper.html" if name in papers else f"{name}.html"
             _write(folder / f"{name}.html", pages.render(template, pages.title_of(name), papers, here=name, **content))

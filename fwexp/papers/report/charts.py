@@ -13,23 +13,6 @@ POINTS = 80  # of a curve; its CSV has all
 POSITIONS = {"passes": "passes", "calls": "oracle calls", "seconds": "seconds"}
 HEIGHT = 330  # pixels of a row of panels
 CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["sendChartToCloud", "lasso2d", "select2d"]}
-SYMBOLS = {
-    "o": "circle",
-    "s": "square",
-    "^": "triangle-up",
-    "v": "triangle-down",
-    "<": "triangle-left",
-    ">": "triangle-right",
-    "D": "diamond",
-    "d": "diamond-tall",
-    "p": "pentagon",
-    "h": "hexagon",
-    "H": "hexagon2",
-    "8": "octagon",
-    "P": "cross",
-    "X": "x",
-    "*": "star",
-}
 
 
 def of_figure(id: str, frame: pd.DataFrame, drawn: Mapping[str, Mapping]) -> str:
@@ -138,18 +121,18 @@ def _curve(curve: pd.DataFrame, line: style.Line, top: float) -> Iterator[tuple[
         band = {"y": [*around["best"], *worst[::-1]], "fill": "toself", "fillcolor": _pale(line.color), "mode": "lines"}
         yield band | {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}, pd.concat([around, around[::-1]])
     drawn = {"color": line.color, "dash": _dash(line.dashes), "width": 2}
-    words, symbol = ", ".join([line.label, *ends]), SYMBOLS.get(line.marker, "circle")
-    yield _line(curve["x"].tolist(), curve["median"].tolist(), words, drawn, symbol) | {"name": _plain(line.label)}, curve
+    words = ", ".join([line.label, *ends])
+    yield _line(curve["x"].tolist(), curve["median"].tolist(), words, drawn) | {"name": _plain(line.label)}, curve
 
 
-def _line(x: Sequence, y: Sequence, words: str, line: Mapping, symbol: str = "circle") -> dict:
+def _line(x: Sequence, y: Sequence, words: str, line: Mapping) -> dict:
     return {
         "x": x,
         "y": y,
         "name": _plain(words),
         "mode": "lines+markers" if len(x) < 3 else "lines",
         "line": line,
-        "marker": {"symbol": symbol, "color": line["color"]},
+        "marker": {"color": line["color"]},
         "hovertemplate": f"{_plain(words)}<br>%{{x:.4g}}: %{{y:.4g}}<extra></extra>",
     }
 

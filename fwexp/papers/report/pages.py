@@ -2,6 +2,7 @@
 
 import functools
 import os.path
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -9,11 +10,12 @@ from typing import NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fwexp.papers.claims import VERDICTS, all_claims, shown_by
-from fwexp.papers.claims.verdict import HOLDS, IN_PART, NOT_REACHED, OPEN, Finding, told
+from fwexp.papers.claims.verdict import FAILS, HOLDS, IN_PART, NOT_REACHED, OPEN, Finding, told
 from fwexp.papers.declarations import PAPERS, Figure, Kind, is_ours, papers_by_id
 from fwexp.papers.figure_files import PICTURE
 from fwexp.papers.origin import OF_CODE
 from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn
+from fwexp.papers.report.run_pages import environment_of
 
 TITLES = {
     "index": "Overview",
@@ -72,6 +74,24 @@ def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping]
         "figures": [shown(one, everything, folder) for one in figures],
         "claims": claims,
         "elsewhere": [record for record in claims if record["id"] not in ids],
+    }
+
+
+def index(papers: Mapping[str, Mapping], runs: Sequence[Mapping]) -> dict:
+    """Return the contents of the first page, from the contents of the pages of papers and of runs."""
+    from fwexp.store.provenance import provenance
+
+    places: dict[str, Counter] = defaultdict(Counter)
+    for run in runs:
+        places[run["place"]][run["method"]] += 1
+    claims = [record for page in papers.values() for record in page["claims"]]
+    return {
+        "papers": [{"name": name, "title": title_of(name), **page} for name, page in papers.items()],
+        "places": dict(sorted(places.items())),
+        "runs": len(runs),
+        "contradicted": [record for record in claims if record["verdict"] == FAILS],
+        "in_part": [record for record in claims if record["verdict"] == IN_PART],
+        "environment": environment_of({"provenance": provenance()}),
     }
 
 

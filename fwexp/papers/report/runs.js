@@ -6,27 +6,22 @@ const heads = [...document.querySelectorAll("#runs th")];
 const find = document.getElementById("find");
 
 function filter() {
-  const words = find.value.toLowerCase().split(/\s+/).filter((word) => word);
-  let shown = 0;
-  for (const row of body.rows) {
-    const text = `${row.textContent} ${row.dataset.used}`.toLowerCase();
-    row.hidden = !words.every((word) => text.includes(word));
-    shown += !row.hidden;
-  }
+  const words = find.value.toLowerCase().split(/\s+/);
+  const hides = (row) => !words.every((word) => `${row.textContent} ${row.dataset.used}`.toLowerCase().includes(word));
+  for (const row of body.rows) row.hidden = hides(row);
+  const shown = [...body.rows].filter((row) => !row.hidden).length;
   document.getElementById("said").textContent = `${shown} of ${body.rows.length} runs.`;
   history.replaceState(null, "", find.value ? `#${encodeURIComponent(find.value)}` : location.pathname);
 }
 
 function sort(column) {
   const down = heads[column].getAttribute("aria-sort") === "ascending";
-  const valueOf = (row) => row.cells[column].textContent;
   const isMissing = (text) => text === "" || text === "-";
   const compare = (a, b) => {
     if (isMissing(a) || isMissing(b)) return isMissing(a) - isMissing(b);  // last in both directions
-    const difference = Number(a) - Number(b);
-    return (down ? -1 : 1) * (Number.isNaN(difference) ? a.localeCompare(b) : difference);
+    return (down ? -1 : 1) * (Number.isNaN(a - b) ? a.localeCompare(b) : a - b);
   };
-  body.append(...[...body.rows].sort((a, b) => compare(valueOf(a), valueOf(b))));
+  body.append(...[...body.rows].sort((a, b) => compare(a.cells[column].textContent, b.cells[column].textContent)));
   heads.forEach((head) => head.removeAttribute("aria-sort"));
   heads[column].setAttribute("aria-sort", down ? "descending" : "ascending");
 }
