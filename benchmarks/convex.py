@@ -10,7 +10,6 @@ pinned to one core. copt is no dependency: without it there is nothing to compar
 import argparse
 import contextlib
 import io
-import os
 import statistics
 import sys
 import time
@@ -22,6 +21,7 @@ import numpy as np
 import scipy.sparse
 import scipy.special
 
+from benchmarks.yardstick import pin
 from fwexp.convex import L1Ball, LeastSquares, LinearSum, Logistic, Simplex, minimize
 
 ROUNDS = 3
@@ -240,8 +240,7 @@ def main(args: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.convex", description=main.__doc__)
     parser.add_argument("what", nargs="?", default="all", choices=("all", "stochastic"), help="comparisons to run (default: all)")
     what = parser.parse_args(args).what
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pin()
     if what == "all":
         beside_copt()
     stochastic_beside_copt(sums())

@@ -7,13 +7,13 @@ seeds are those that the rule is fitted on; nothing may be chosen by the others.
 """
 
 import argparse
-import os
 import sys
 from typing import NamedTuple
 
 import numpy as np
 
 import fwexp
+from benchmarks.yardstick import pin
 from fwexp.problems.loss_terms import HINGE, make_objective
 from fwexp.solvers import auto
 
@@ -100,8 +100,7 @@ def main() -> int:
     least = 1 + max((FIRST[half] for half in given.half), default=0)
     if given.seeds < least:
         parser.error(f"--seeds must be at least {least} for --half {' '.join(given.half)}, got {given.seeds}")
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pin()
     for objective in given.objective:
         for half in given.half:
             print(f"\n{objective}, {half}: seconds to {GAPS} by blocks and by batches, and what auto takes over the faster")

@@ -7,7 +7,6 @@ the data do not count. CRFsuite has all features of our model ("possible states 
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ import numpy as np
 import fwexp
 from benchmarks.peers import tools
 from benchmarks.peers.peer_table import in_columns
+from benchmarks.yardstick import pin
 from fwexp.errors import exit_code
 
 GAPS = (1e-2, 1e-3)
@@ -177,8 +177,7 @@ def main() -> int:
     given = parser.parse_args().problems or list(PROBLEMS)
     if unknown := set(given) - set(PROBLEMS):
         parser.error(f"problem must be one of {', '.join(PROBLEMS)}, got {', '.join(sorted(unknown))}")
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pin()
     rows = []
     for name in given:
         for row in PROBLEMS[name]():

@@ -12,7 +12,6 @@ rule is older.
 
 import argparse
 import itertools
-import os
 import sys
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -24,7 +23,7 @@ import fwexp
 from benchmarks import history
 from benchmarks.families import problem_of
 from benchmarks.history import FILE
-from benchmarks.yardstick import new_solver, seconds
+from benchmarks.yardstick import new_solver, pin, seconds
 from fwexp.driver.iteration import Budget
 from fwexp.errors import UserError, exit_code
 from fwexp.files import owned
@@ -207,8 +206,7 @@ def main() -> int:
     if unknown := set(given) - set(CASES):
         parser.error(f"case must be one of {', '.join([*CASES, *HALVES])}, got {', '.join(sorted(unknown))}")
     owned.check([TABLE], history.KIND)
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pin()
     for half, names in HALVES.items():
         print(f"\n{half}: time of auto over the best fixed setting, seconds, and that setting; to gaps {', '.join(map(str, GAPS))}")
         for name in (name for name in names if name in given):

@@ -197,10 +197,7 @@ def passes_to_gap(regime: Regime, shards: Shards) -> float:
 
 
 def fitted(regime: Regime, client: Client, spread: Callable[[int], Shards]) -> tuple[Costs, Load, float]:
-    """Return the costs of a regime, by runs with 1 and 2 workers whose messages are long and short, and what Dask takes idle.
-
-    Messages are dearer where they have many bytes: that is told apart by `with_bytes`.
-    """
+    """Return the costs of a regime, by runs with 1 and 2 workers whose messages are long and short, and what Dask takes idle."""
     found, local, resting = [], regime.scheme == "local", idle(client)
     for workers in (1, 2):
         shards = spread(workers)

@@ -20,7 +20,7 @@ from benchmarks import history
 from benchmarks.callbacks import overhead
 from benchmarks.convex import beside_copt
 from benchmarks.roofline import beside_rooflines, oracle_seconds
-from benchmarks.yardstick import Measured, best, in_turns, new_solver, show, summary, unit_of
+from benchmarks.yardstick import Measured, best, in_turns, new_solver, pin, show, summary, unit_of
 from fwexp.driver.iteration import Budget
 from fwexp.errors import DataError, exit_code
 
@@ -194,8 +194,7 @@ def main() -> int:
     if given.record:
         history.check()
     chosen = given.sections or sections
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pin()
     measured = []
     with tempfile.TemporaryDirectory() as folder:
         unit, floor = unit_of(Path(folder))

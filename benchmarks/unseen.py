@@ -10,7 +10,6 @@ The solvers may be tuned on even seeds (``--half fit``). Odd seeds (``--half tes
 """
 
 import argparse
-import os
 import sys
 from functools import partial
 from typing import NamedTuple
@@ -19,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.peers import contests, tools
-from benchmarks.yardstick import Measured, show, summary
+from benchmarks.yardstick import Measured, pin, show, summary
 from fwexp.errors import exit_code
 
 KINDS = ("dense", "texts", "indicators")
@@ -117,8 +116,7 @@ def main() -> int:
     if not seeds:
         first, end = given.seeds
         parser.error(f"--seeds must include an {('even', 'odd')[parity]} one for --half {given.half}, got {first} {end}")
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pin()
     rows: list[dict] = []
     for seed in seeds:
         of_seed = case(seed)

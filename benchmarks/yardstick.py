@@ -47,6 +47,12 @@ def seconds(function: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
+def pin() -> None:
+    """Let this process run on one core only, where the system can do that."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
 def new_solver(problem, name: str, lam: float, **options):
     """Return a solver of the last iterate at its start."""
     cls = SOLVERS[name]

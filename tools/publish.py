@@ -89,7 +89,9 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = (), *, verb
     about = provenance(results_dir, figures, records, chosen)  # before new files make the checkout a changed one
     with owned.replacing_folder(folder, KIND) as temporary:
         before = _keep(folder, temporary, wanted) if chosen else None
-        files = verdicts({id: short(record) for id, record in records.items()}, temporary)
+        files = verdicts(
+            {id: record | {"runs": [key[:DIGITS] for key in record["runs"]]} for id, record in records.items()}, temporary
+        )
         contents = {path: content() for path, content in files.items()}
         for drawing in figures:
             contents |= small_figure(drawing, temporary / "figures" / drawing.figure.name)
@@ -102,7 +104,8 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = (), *, verb
             about = before | {"since": [*_but_for(chosen, before.get("since", [])), {"parts": sorted(chosen)} | about]}
         else:
             about["since"] = []
-        write_json(temporary / "provenance.json", about)
+        content = json.dumps(about, indent=1, ensure_ascii=False)
+        (temporary / "provenance.json").write_text(f"{content}\n", encoding="utf-8")
         (temporary / "README.md").write_text(gallery(temporary), encoding="utf-8")
         (temporary / DIFFERENCES).write_text(departures.page(temporary), encoding="utf-8")
     return sorted(path for path in folder.rglob("*") if is_file(path))
@@ -194,11 +197,6 @@ def thinned(frame: pd.DataFrame) -> pd.DataFrame:
     for _, curve in frame.groupby(["panel", "variant"], sort=False, dropna=False):
         kept += curve.index[spread(len(curve), POINTS)].tolist()
     return frame.loc[sorted(kept)]
-
-
-def short(record: Mapping) -> dict:
-    """Return the record of a claim with short keys."""
-    return {**record, "runs": [key[:DIGITS] for key in record["runs"]]}
 
 
 def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str, Mapping], chosen: Sequence[str] = ()) -> dict:
@@ -310,11 +308,6 @@ def gallery(folder: Path) -> str:
 def escaped(text: str) -> str:
     """Return Markdown that shows a text, in one line, for any characters in it."""
     return re.sub(r"[\\`*_\[\]<>&|~$]", r"\\\g<0>", " ".join(text.split()))
-
-
-def write_json(path: Path, content: Mapping) -> None:
-    """Write a file."""
-    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 @command("make publish", USAGE, words=math.inf, offers=parts, flags={"--archive": ()}, keys=("published",))

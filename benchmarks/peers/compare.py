@@ -1,9 +1,9 @@
 """``python -m benchmarks.peers.compare``."""
 
-import os
 import sys
 
 from benchmarks.peers import contests
+from benchmarks.yardstick import pin
 from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import ParameterError, exit_code
 from fwexp.files import folders
@@ -32,8 +32,7 @@ def main(given: Arguments) -> int:
     _, flags, keys = given
     rounds = _rounds(flags.get("--rounds", "5"))
     results_dir = folders.check_folder("results_dir", keys.get("results_dir", "results"))
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pin()
     known = contests.CONTESTS
     chosen = [flags["--only"]] if "--only" in flags else list(known)
     for name in chosen:

@@ -179,10 +179,7 @@ def crfsuite(data_dir=None) -> list[SameTask]:
 
 
 def labelling(name: str, train, test, gap_tol: float = 1e-2, iterations: int = 100) -> SameTask:
-    """Return the comparison of ours and CRFsuite, each at the lam that validation picks; CRFsuite's c2 is lam n / 2.
-
-    CRFsuite gets as many iterations as its users give it.
-    """
+    """Return the comparison of ours and CRFsuite, each at the lam that validation picks; CRFsuite's c2 is lam n / 2."""
     tool = tools.called("CRFsuite", "pycrfsuite")
     part, validation = split(train, SHARE, SEED, name)
     data = {which: tools.Sequences.of(problem) for which, problem in zip(PARTS, (part, validation, train, test), strict=True)}

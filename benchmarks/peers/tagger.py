@@ -1,6 +1,5 @@
 """``python -m benchmarks.peers.tagger``."""
 
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +23,7 @@ applies a single tagger.
 def main(given: Arguments) -> int:
     """Compare, and print the table; return the exit code."""
     from benchmarks.peers import tagger_comparison, tools
+    from benchmarks.yardstick import pin
     from fwexp.data import conll2000
     from fwexp.data.data_files import resolve_data_dir
 
@@ -31,8 +31,7 @@ def main(given: Arguments) -> int:
     if len(words) == 1:
         raise ParameterError(f"TRAIN and TEST must both be given, got {words[0]}")
     tools.module("pycrfsuite")
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pin()
     with tempfile.TemporaryDirectory() as folder:
         if words:
             texts = [tagger_comparison.text_in_columns(Path(words[0]).name, *words)]

@@ -37,13 +37,7 @@ class Trained(NamedTuple):
 
 
 def module(name: str):
-    """Return a module of another tool.
-
-    Raises
-    ------
-    OptionError
-        It is not installed.
-    """
+    """Return a module of another tool; `OptionError` if it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -94,10 +88,7 @@ def liblinear_binary(X, y, lam: float, tol: float) -> Trained:
 
 @dataclass
 class PythonOracle:
-    """The SVM of Crammer and Singer as Python functions of the example, for `CallbackProblem` and dlib.
-
-    Weights are rows of classes here, ``w[k*p + f]``.
-    """
+    """The SVM of Crammer and Singer as Python functions, for `CallbackProblem` and dlib; weights are rows of classes here."""
 
     X: np.ndarray
     y: np.ndarray
@@ -225,10 +216,7 @@ def attributes(rows: sp.csr_array) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Sequences:
-    """The sequences of one of our chain problems as CRFsuite takes them: the same features, by their numbers as names.
-
-    Our weights of the first and the last label are features of the first and the last position here.
-    """
+    """The sequences of one of our chain problems as CRFsuite takes them: the same features, by their numbers as names."""
 
     items: Sequence
     labels: Sequence[np.ndarray]
