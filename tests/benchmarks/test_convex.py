@@ -71,14 +71,6 @@ def test_every_stochastic_method_is_a_line(monkeypatch, capsys):
     assert [bool(row.fullmatch(line)) for line in lines] == [True] * 10
 
 
-def test_it_runs_where_processes_cannot_be_pinned(monkeypatch, capsys):
-    monkeypatch.delattr("os.sched_setaffinity", raising=False)
-    monkeypatch.setitem(sys.modules, "copt", None)
-    monkeypatch.setattr(convex, "sums", dict)
-    assert convex.main(["stochastic"]) == 0
-    assert capsys.readouterr().out == "copt is not installed: no comparison of stochastic methods\n"
-
-
 def test_without_copt_there_is_one_line(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "copt", None)
     convex.beside_copt()

@@ -15,15 +15,7 @@ def test_cases_are_as_stated():
         assert 0.1 / case.n <= case.c <= 1.0
 
 
-@pytest.mark.parametrize(("seeds", "halves", "least"), [("1", ["fit", "test"], 2), ("1", ["test"], 2), ("0", ["fit"], 1)])
-def test_too_few_seeds_for_a_half_are_refused(monkeypatch, capsys, seeds, halves, least):
-    monkeypatch.setattr("sys.argv", ["few", "--seeds", seeds, "--half", *halves])
-    with pytest.raises(SystemExit, match="2"):
-        few.main()
-    assert f"--seeds must be at least {least} for --half {' '.join(halves)}, got {seeds}\n" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("objective", ["log", "hinge"])
+@pytest.mark.parametrize("objective", [pytest.param("log", marks=pytest.mark.slow), "hinge"])
 def test_both_kinds_of_methods_are_measured(monkeypatch, objective):
     case = few.Case(n=2, length=60, K=2, p=5, c=1.0)
     monkeypatch.setattr(few, "case", lambda seed: case)

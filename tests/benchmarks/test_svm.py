@@ -1,7 +1,5 @@
 """``make bench``: everything that it measures can be measured; how long it takes is no matter for tests."""
 
-import sys
-
 import pytest
 
 from benchmarks import estimators, history, svm
@@ -23,6 +21,7 @@ def test_all_that_is_measured_runs():
     assert all(0.0 < row.low <= row.median <= row.high for row in found)
 
 
+@pytest.mark.slow
 def test_estimators_are_measured_beside_solve():
     X, y = [[{"word": word} for word in x] for x in ("ab", "ba")], ["NV", "VN"]
     (row,) = in_turns(estimators.measures_of("words", X, y), "to_problem + solve", 2)[1:]
@@ -56,10 +55,3 @@ def test_without_a_floor_program_there_is_a_unit(tmp_path, monkeypatch, capsys):
     assert name == "U"
     assert measure() > 0.0
     assert "no floor program" in capsys.readouterr().out
-
-
-def test_a_section_that_is_none_is_refused(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["svm", "speed"])
-    with pytest.raises(SystemExit):
-        svm.main()
-    assert "got speed" in capsys.readouterr().err

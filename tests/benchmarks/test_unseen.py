@@ -17,13 +17,6 @@ def test_cases_are_as_stated():
         assert min(0.01, 0.1 / case.n) <= case.lam <= max(0.01, 0.1 / case.n)
 
 
-def test_seeds_without_one_of_the_half_are_refused(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["unseen", "--seeds", "0", "1", "--half", "test"])
-    with pytest.raises(SystemExit, match="2"):
-        unseen.main()
-    assert "--seeds must include an odd one for --half test, got 0 1\n" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("kind", unseen.KINDS)
 @pytest.mark.parametrize("K", [2, 3])
 def test_both_tools_reach_the_targets(kind, K):

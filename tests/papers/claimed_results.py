@@ -25,7 +25,6 @@ LARGEST = {
     "medium": 10,
     "large": 10,
 }  # lam
-LARGEST["slow_lsp"] = 1
 OPTIMUM = 0.1
 GRID = np.concatenate([[0.0, 0.01, 0.03, 0.07, 0.12, 0.25, 0.5], np.arange(1.0, 10.0), np.arange(10.0, 201.0, 5.0)])
 LONG = np.arange(0.0, 2001.0, 20.0)
@@ -132,14 +131,7 @@ def is_beside(config) -> bool:
 def make(claim, change: Callable | None = None, drop: Callable | None = None) -> pd.DataFrame:
     """Results of all runs of a claim, as from ``load_results``.
 
-    Parameters
-    ----------
-    claim : Claim
-        Its runs.
-    change : callable
-        From (variant, config, columns) to other columns.
-    drop : callable
-        From a configuration to whether its run is left out.
+    ``change`` gives other columns for (variant, config, columns), and ``drop`` says which configurations are left out.
     """
     wanted = {key: config for key, config in needed(claim).items() if not (drop and drop(config))}
     return frame_of([run for key, config in wanted.items() for run in _run(key, config, claim.split_by, change)])

@@ -106,15 +106,20 @@ def test_an_archive_that_could_not_be_read_is_not_written(results_dir, archived,
     assert not (tmp_path / "large.tar.xz").exists()
 
 
-@pytest.mark.parametrize("name", ["run.json", "trace.parquet", "SHA256SUMS"])
-def test_a_changed_archive_is_refused(archived, tmp_path, name):
+@pytest.mark.parametrize("change", ["run.json", "trace.parquet", "SHA256SUMS", -100, 100, 0])
+def test_a_changed_or_cut_archive_is_refused(archived, tmp_path, change):
     path = tmp_path / "changed.tar.xz"
-    with tarfile.open(archived) as old, tarfile.open(path, "w:xz") as new:
-        for entry in old.getmembers():
-            content = old.extractfile(entry).read()
-            new.addfile(entry, io.BytesIO(content[::-1] if entry.name.endswith(name) else content))
-    with pytest.raises(ParameterError, match="archive must hold runs with their checksums, got "):
-        archive.read(path)
+    if isinstance(change, int):
+        path.write_bytes(archived.read_bytes()[:change])
+    else:
+        with tarfile.open(archived) as old, tarfile.open(path, "w:xz") as new:
+            for entry in old.getmembers():
+                content = old.extractfile(entry).read()
+                new.addfile(entry, io.BytesIO(content[::-1] if entry.name.endswith(change) else content))
+    for take in (archive.read, lambda path: archive.restore(path, tmp_path / "results")):
+        with pytest.raises(ParameterError, match="archive must hold runs with their checksums, got "):
+            take(path)
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize(
@@ -176,14 +181,6 @@ def test_runs_that_are_stored_are_not_replaced(results_dir, archived, tmp_path):
     before = {path: path.stat().st_mtime_ns for run in others for path in run.path.iterdir()}
     assert archive.restore(archived, tmp_path / "results") == [gone.key]
     assert {path: path.stat().st_mtime_ns for run in others for path in run.path.iterdir()} == before
-
-
-@pytest.mark.parametrize("end", [-100, 100, 0])
-def test_a_cut_archive_restores_nothing(archived, tmp_path, end):
-    (tmp_path / "damaged.tar.xz").write_bytes(archived.read_bytes()[:end])
-    with pytest.raises(ParameterError, match="archive must hold runs with their checksums, got "):
-        archive.restore(tmp_path / "damaged.tar.xz", tmp_path / "results")
-    assert not (tmp_path / "results").exists()
 
 
 def test_a_figure_takes_its_runs_from_an_archive(archived, tmp_path, monkeypatch, capsys):

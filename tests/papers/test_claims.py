@@ -21,7 +21,7 @@ from fwexp.papers.claims.verdict import Undecided, for_json
 from fwexp.papers.claims.verdict_records import _expanded, _unmatched, decide, needed
 from fwexp.papers.declarations import Preset, papers_by_id
 from fwexp.run import composition, sweep
-from fwexp.run.config import conf_dir, run_key
+from fwexp.run.config import run_key
 from tests.papers import claimed_results
 from tests.papers.falsified_results import BASES, COMPUTED, CONTRADICTIONS, MODULES, altered, certified, distance
 
@@ -46,37 +46,28 @@ def verdict(id, change=None, claims=BARE):
     return decide(claims[id], claimed_results.make(claims[id], change_all, few_seeds))
 
 
-@pytest.mark.parametrize("paper", COUNTS)
-def test_every_claim_of_the_list_has_a_function(paper):
-    ids = [id for id in CLAIMS if CLAIMS[id].paper == paper]
-    assert ids == [f"{paper}-{k}" for k in range(1, COUNTS[paper] + 1)]
+def test_every_claim_of_the_list_says_what_it_claims_and_varies_its_thresholds():
+    assert sorted(CLAIMS) == sorted(f"{paper}-{k}" for paper, count in COUNTS.items() for k in range(1, count + 1))
+    for id, claim in CLAIMS.items():
+        assert (claim.id, claim.paper in papers_by_id(), claim.statement[-1]) == (id, True, ".")
+        assert re.search("section|caption|appendix|theorem|page|note|figure|equation|lemma", claim.place), id
+        assert not set('"“”') & set(claim.place), id  # no words of the paper
+        assert len(claim.criterion) > 40, id
+        assert not set("{}") & set(claim.criterion), id
+        assert set(claim.chosen) == set(claim.vary), id
+        for name, values in claim.vary.items():
+            assert claim.chosen[name] in values, id
+            assert list(values) == sorted(set(values)), id
+            assert len(values) >= 3, id
+            assert f"{{{name}:" in claim.decide.__doc__ or name == "seeds", id  # of which `runs` tells
 
 
-@pytest.mark.parametrize("id", CLAIMS)
-def test_a_claim_says_what_it_claims_and_when_it_holds(id):
-    claim = CLAIMS[id]
-    assert claim.id == id
-    assert claim.statement.endswith(".")
-    assert re.search("section|caption|appendix|theorem|page|note|figure|equation|lemma", claim.place)
-    assert not set('"“”') & set(claim.place)  # no words of the paper
-    assert len(claim.criterion) > 40
-    assert not set("{}") & set(claim.criterion)
-    assert claim.paper in papers_by_id()
-
-
-@pytest.mark.parametrize("id", [id for id, claim in CLAIMS.items() if claim.vary])
-def test_thresholds_of_ours_are_varied_around_what_is_chosen(id):
-    claim = CLAIMS[id]
-    assert set(claim.chosen) == set(claim.vary)
-    for name, values in claim.vary.items():
-        assert claim.chosen[name] in values
-        assert list(values) == sorted(set(values))
-        assert len(values) >= 3
-        assert f"{{{name}:" in claim.decide.__doc__ or name == "seeds"  # of which `runs` tells
-
-
-def test_every_threshold_is_varied():
-    assert not [id for id, claim in CLAIMS.items() if set(claim.chosen) != set(claim.vary)]
+def test_every_claim_is_contradicted_here_and_shown_by_one_figure_at_most():
+    assert set(CONTRADICTIONS) == {id for id in CLAIMS if id not in NO_RUNS}
+    assert {*COMPUTED, *SAME.values()} >= NO_RUNS
+    assert all(CLAIMS[one].decide is CLAIMS[other].decide for one, other in SAME.items())
+    assert sorted(id for name in FIGURES for id in shown_by(name)) == sorted(id for id, claim in CLAIMS.items() if claim.figure)
+    assert (CLAIMS["L-4"].figure, CLAIMS["L-5"].figure) == ("icml2013/fig1", "")
 
 
 def test_a_verdict_is_told_for_each_value_of_a_threshold():
@@ -93,17 +84,6 @@ def test_a_verdict_is_told_for_each_value_of_a_threshold():
     assert all(told["parts"][part] for part in fallen)
     assert all("lam = " in part for part in fallen)
     assert verdict("B13-10", claims=CLAIMS)["sensitivity"]["early"].keys() == {"0.166667", "0.25", "0.333333", "0.5"}
-
-
-def test_figures_name_claims_that_there_are_each_once():
-    named = [id for name in FIGURES for id in shown_by(name)]
-    assert sorted(named) == sorted(id for id, claim in CLAIMS.items() if claim.figure)
-    assert CLAIMS["L-4"].figure == "icml2013/fig1"
-    assert CLAIMS["L-5"].figure == ""
-
-
-def test_every_claim_with_runs_is_contradicted_here():
-    assert set(CONTRADICTIONS) == {id for id in CLAIMS if id not in NO_RUNS}
 
 
 SAME = {"B13-12": "L-2", "B13-13": "L-1", "B13-15": "R-5"}
@@ -226,11 +206,6 @@ def test_iterations_are_compared_where_batch_methods_made_enough(monkeypatch):
         assert [slow[f"OCR, lam = {lam}"] for lam in (0.01, 0.001, "1/n")] == [held] * 3
 
 
-def test_claims_without_runs_are_computed():
-    assert {*COMPUTED, *SAME.values()} >= NO_RUNS
-    assert all(CLAIMS[one].decide is CLAIMS[other].decide for one, other in SAME.items())
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("id", ["B13-1", "B13-7", "G16-1", "G16-3"])
 def test_swapping_seeds_changes_nothing_and_scaling_one_curve_does(id):
@@ -277,24 +252,6 @@ def test_a_deleted_run_leaves_exactly_the_claims_that_need_it_undecided(monkeypa
     assert {told[id]["why"] for id in users} == {f"1 of {len(needed(CLAIMS[id]))} runs are not stored" for id in users}
 
 
-@pytest.mark.slow
-def test_an_empty_store_leaves_all_that_need_runs_undecided(tmp_path):
-    records = [check(claim, tmp_path) for claim in CLAIMS.values() if claim.needs]
-    assert {record["verdict"] for record in records} == {"undecided"}
-    assert all(record["why"] for record in records)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_presets_of_claims_are_used():
-    presets = {
-        path.relative_to(conf_dir() / "experiment").with_suffix("").as_posix()
-        for path in (conf_dir() / "experiment/claims").glob("*")
-    }
-    assert presets == {need.preset for claim in CLAIMS.values() for need in claim.needs} - {
-        figure.preset for figure in FIGURES.values()
-    }
-
-
 @pytest.mark.parametrize("kinds", [kinds for r in range(5) for kinds in combinations((True, False, NOT_REACHED, None), r)])
 def test_the_parts_make_the_verdict(kinds):
     held, contradicted, missed = (kind in kinds for kind in (True, False, NOT_REACHED))
@@ -312,11 +269,8 @@ def test_the_parts_make_the_verdict(kinds):
 
 def test_the_words_of_a_verdict_name_what_became_of_each_part():
     parts = {"a": np.True_, "b": NOT_REACHED, "c": None, "d": np.False_, "e": True}
-    assert Finding(parts).why == "holds: a; e. does not hold: d. is not reached within these runs: b. is not measured: c"
-
-
-def test_numbers_are_plain():
     assert [for_json(value) for value in (np.float64(2), 0.123456, np.inf, np.nan, "x", True)] == [2, 0.1235, "never", None, "x", 1]
+    assert Finding(parts).why == "holds: a; e. does not hold: d. is not reached within these runs: b. is not measured: c"
 
 
 def curve(*rows, x=(1.0, 2.0, 4.0), name="c"):
@@ -358,6 +312,10 @@ def test_runs_are_told_apart_and_have_the_best_gap_so_far():
     assert {run["solver.eta"].iloc[0] for run in runs.each("random_away")} == {0.05, 0.1, 0.5, 1.0}
     with pytest.raises(Undecided, match="12 runs of random_away, the criterion looks at one"):
         runs.one("random_away")
+    with pytest.raises(Undecided, match=r"no run of bcfw \(lam=7\)"):
+        runs.curves("bcfw", lam=7)
+    with pytest.raises(Undecided, match="c is logged until 4, the criterion looks at 1 to 10"):
+        curve([1.0, 1.0, 1.0]).logged(1.0, 10.0)
 
 
 def test_levels_are_reached_by_a_power_law():
@@ -378,11 +336,6 @@ def test_a_converged_run_stays_where_it_is():
     )
     assert found.in_range(10.0, 190.0)[0, -1] == 1.5
     assert found.lowest().behind[0] == 1.5
-
-
-def test_a_range_that_is_not_covered_is_undecided():
-    with pytest.raises(Undecided, match="c is logged until 4, the criterion looks at 1 to 10"):
-        curve([1.0, 1.0, 1.0]).logged(1.0, 10.0)
 
 
 @pytest.mark.parametrize("id", [id for id in CLAIMS if id not in NO_RUNS])
@@ -420,12 +373,6 @@ def test_ids_of_claims_are_new():
     with pytest.raises(ParameterError, match=r"the id of a claim must be new, got 'B13-1', which fwexp\.experiments\.icml2013"):
         declare("B13-1", "It is so.", place="here")(other)
     assert all_claims()["B13-1"] is CLAIMS["B13-1"]
-
-
-def test_runs_that_are_not_there_are_undecided():
-    found = Runs(claimed_results.make(CLAIMS["B13-4"], None, few_seeds))
-    with pytest.raises(Undecided, match="no run of bcfw \\(lam=7\\)"):
-        found.curves("bcfw", lam=7)
 
 
 def test_a_need_names_runs_by_method_and_values():

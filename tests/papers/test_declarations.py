@@ -15,6 +15,7 @@ from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES, Kind
 from fwexp.experiments import Figure as DeclaredFigure
 from fwexp.methods import method_of
+from fwexp.papers.claims import all_claims
 from fwexp.papers.figure_pipeline import PICTURE, save_figure
 from fwexp.plots import icml2013_table, style
 from fwexp.plots.curves import Chart, Panel
@@ -41,18 +42,13 @@ def _frame(name):
     return FIGURES[name].data(make_results(_configs(name, "smoke")))
 
 
-def test_every_figure_has_a_preset_and_every_preset_a_figure():
+def test_every_figure_has_its_name_and_a_preset_and_every_preset_a_figure_or_claim():
     presets = {path.relative_to(PRESETS).with_suffix("").as_posix() for path in PRESETS.rglob("*.yaml")}
-    presets = {name for name in presets if not name.startswith("claims/")}  # see test_claims
-    assert presets == {figure.preset for figure in FIGURES.values() if figure.has_runs}
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_figures_know_their_names(name):
-    assert FIGURES[name].name == name
-    assert FIGURES[name].title
-    assert FIGURES[name].caption
-    assert (FIGURES[name].paper is None) == (FIGURES[name].kind is Kind.OURS)
+    needed = {need.preset for claim in all_claims().values() for need in claim.needs}
+    assert presets == {figure.preset for figure in FIGURES.values() if figure.has_runs} | needed
+    for name, figure in FIGURES.items():
+        assert (figure.name, bool(figure.title and figure.caption)) == (name, True)
+        assert (figure.paper is None) == (figure.kind is Kind.OURS)
 
 
 def test_a_figure_has_a_chart_or_is_drawn_by_functions():

@@ -8,9 +8,7 @@ import pytest
 from fwexp.experiments import FIGURES, PAPERS, Paper
 from fwexp.papers.declarations import STAND_IN
 from fwexp.papers.figure_pipeline import configs_of
-from tests.pages import ROOT
 from tools import departures
-from tools.published_faults import DIFFERENCES
 
 RUN = {"dataset": {"name": "ocr", "split": "ocr"}, "solver": {}, "lam": 0.1, "max_passes": 50.0, "gap_tol": 0.0, "time_limit": None}
 ABOUT = {
@@ -105,9 +103,3 @@ def test_what_is_said_of_papers_names_its_place():
     for name, words in told.items():
         assert re.search(r"section \d|caption|abstract|appendix [A-Z]|table \d|figure \d", words, re.IGNORECASE), name
     assert Paper("X", "x", "X").data == {}
-
-
-def test_readme_links_to_the_page_of_the_publication():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"(results/published/{DIFFERENCES})" in text.partition("## Documentation")[0]
-    assert (ROOT / "results" / "published" / DIFFERENCES).is_file()

@@ -7,11 +7,11 @@ import pytest
 
 from fwexp import store
 from fwexp.cli import main
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES
 from fwexp.papers import figure_pipeline
 from fwexp.papers.figure_variants import Look, label, on_other_data
-from fwexp.plots import draw_results, style
+from fwexp.plots import draw_results
 from fwexp.plots.curves import Chart, Panel, Problem
 from fwexp.run import sweep
 from tests.plots.synthetic_results import concat, make_results, make_run
@@ -90,40 +90,6 @@ def test_the_command_draws_other_data_in_another_look(tmp_path, monkeypatch, cap
     assert "#ffff00" in svg
     assert set(pd.read_csv(files[3])["lam"]) == {0.5}
     assert matplotlib.rcParams == before
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["icml2013/table1", "dataset=digits"], "icml2013/table1 takes no dataset, because it is no chart of curves"),
-        (["icml2013/table1", "--format", "pdf"], "icml2013/table1 takes no --format, because it is a table"),
-        (["icml2013/table1", "--width", "3in"], "icml2013/table1 takes no --width, because it is no chart of curves"),
-        (["quickstart", "dataset=digit"], "unknown dataset 'digit' (did you mean 'digits'?); accepted: "),
-        (["quickstart", "lam=-1"], "lam must be "),
-        (["quickstart", "seed=1"], "unknown key of fwexp figure 'seed'; accepted: "),
-        (["quickstart", "--format", "jpg"], "unknown format 'jpg' (did you mean 'png'?); accepted: "),
-        (["quickstart", "--width", "3ft"], "--width must be a width from 1 to 50 inches, such as 3.25in, 8cm or 240pt"),
-        (["quickstart", "--width", "0.1in"], "--width must be a width from 1 to 50 inches"),
-        (["quickstart", "--style", "none.mplstyle"], "style must be a style file of matplotlib or the name of a style"),
-        (["quickstart", "--style", "bad.mplstyle"], "style must be a style file of matplotlib or the name of a style"),
-        (["quickstart", "--x", "time"], "--x belongs to --from"),
-        (
-            ["quickstart", "--from", "solver=bcfw"],
-            "--from takes only --archive, --x, --y, --format, --style, --width, results_dir= and out=, got quick",
-        ),
-        (["--from", "bcfw"], "--from must be KEY=VALUE with spaces between, got 'bcfw'"),
-        (["--from", "solver=bcfx"], "unknown solver 'bcfx' (did you mean 'bcfw'?); accepted: "),
-        (["--from", "solver=bcfw"], "--from must match stored runs, got none in results for 'solver=bcfw'"),
-    ],
-)
-def test_what_a_figure_does_not_accept_is_one_line(arguments, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "bad.mplstyle").write_text("font.sizes: 3\n")
-    assert main(["figure", *arguments]) == 2
-    err = capsys.readouterr().err
-    assert message in err
-    assert err.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["bad.mplstyle"]
 
 
 def test_pgf_needs_tex(monkeypatch):
@@ -212,21 +178,7 @@ def test_an_interrupted_repetition_is_not_mixed_with_the_run_that_it_repeats():
     assert len(ax.texts) == 0  # no run was stopped early
 
 
-def test_a_style_holds_in_its_block_only():
-    with style.using("ggplot"), style.context():
-        inside = matplotlib.rcParams["axes.facecolor"]
-    with style.context():
-        assert matplotlib.rcParams["axes.facecolor"] != inside
-    with pytest.raises(ParameterError, match="style must be"):
-        Look.read(style="/")
-
-
 def test_labels_are_names_of_files():
     assert label("solver=bcfw,auto dataset=mine/../x") == "solver=bcfw,auto_dataset=mine_.._x"
     assert len(label("x" * 500)) == 60
     assert label("x" * 500) != label("x" * 501)
-
-
-def test_a_figure_that_is_no_chart_has_no_width():
-    with pytest.raises(OptionError, match="takes no --width"):
-        Look(width=3.0).of(FIGURES["horses/overlays"])

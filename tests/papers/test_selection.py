@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fwexp import store
-from fwexp.cli import COMMANDS, main
-from fwexp.errors import OptionError, RunsFailed
+from fwexp.cli import main
+from fwexp.errors import RunsFailed
 from fwexp.papers import selection
 from fwexp.run.config import canonical
 from fwexp.store import records
@@ -117,42 +117,22 @@ def test_refits_are_the_runs_without_a_share():
     ]
 
 
-def test_data_sets_are_chosen_for_apart():
+@pytest.mark.parametrize("changes", [({}, {"validation": 0.3}), ({"seed": 0}, {"seed": 1})])
+def test_data_sets_are_chosen_for_apart(changes):
+    """Also those that differ in the seed that makes them, which is no seed of runs."""
     configs, stored = runs()
-    others = [canonical(one | {"dataset": one["dataset"] | {"validation": 0.3}}) for one in configs]
-    found = selection.select([*configs, *others], lambda one: stored(one | {"dataset": configs[0]["dataset"]}))
-    assert [one.data for one in found] == ["digits validation=0.2", "digits validation=0.3"]
+    of_both = [one | {"dataset": one["dataset"] | change} for change in changes for one in configs]
+    found = selection.select(of_both, lambda one: stored(one | {"dataset": configs[0]["dataset"]}))
+    assert [one.data.partition(" ")[2] for one in found] == [
+        " ".join(f"{key}={value}" for key, value in ({"validation": 0.2} | change).items()) for change in changes
+    ]
+    assert [len(one.candidates) for one in found] == [3, 3]
 
 
 def test_a_missing_run_is_named():
     configs, _ = runs()
     with pytest.raises(RunsFailed, match=r"^a run of digits validation=0\.2 is missing"):
         selection.select(configs, lambda one: None)
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (
-            ["dataset=digits", "lam=0.1"],
-            "such as lam=0.1,0.01, got one for digits",
-        ),
-        (["dataset=digits", "lam=1,0.1", "dataset.validation=0"], "fwexp select needs dataset.validation > 0, such as 0.2, got 0"),
-        (["dataset=digits", "lam=1,0.1", "--format", "x"], "unknown format 'x'; accepted: csv, latex, text"),
-        (
-            ["dataset=digits", "lam=1,0.1", "dataset.validation=1e-4"],
-            "digits: validation must leave an example in both parts",
-        ),
-        (["dataset=digits", "task=path", "task.lam_min=0.1,0.2"], "fwexp select takes task=train only, got path"),
-        (["dataset=lasso"], "dataset.validation needs a data set of examples, got one of a convex problem or saddle point"),
-        (["dataset=digits", "lam=1,0.1", "-m"], "unknown flag of fwexp select '-m'"),
-    ],
-)
-def test_wrong_arguments_are_one_line(args, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["select", *args]) == 2
-    assert message in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_runs_what_is_missing_and_prints_a_table(tmp_path, monkeypatch, capsys):
@@ -208,24 +188,3 @@ def test_a_choice_of_which_one_fits_is_none(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["select", "dataset=digits", "solver=bcfw,lbfgs", "lam=1", "max_passes=1", "skip_invalid=true"]) == 2
     assert capsys.readouterr().err.splitlines()[-1].endswith("such as lam=0.1,0.01, got one for digits validation=0.2")
-
-
-def test_words_are_completed(monkeypatch, capsys):
-    monkeypatch.setenv("COMP_LINE", "fwexp select dataset=digits dataset.val")
-    assert main(["run", "-sc", "query=bash"]) == 0
-    assert capsys.readouterr().out.split() == ["dataset.validation=", "dataset.validation_seed="]
-    assert {"--refit", "--oracle", "--format", "dataset.validation="} <= set(COMMANDS["select"].load().completions())
-
-
-def test_an_option_error_names_the_task():
-    with pytest.raises(OptionError, match="takes task=train only, got grid"):
-        selection.check([canonical({"dataset": {"name": "digits"}, "task": {"name": "grid"}, "solver": {"name": "auto"}})])
-
-
-def test_a_seed_that_makes_the_data_is_no_seed_of_runs():
-    """Data sets of two seeds are two data sets, so each has its own choice."""
-    configs, stored = runs()
-    of_both = [one | {"dataset": one["dataset"] | {"seed": seed}} for seed in (0, 1) for one in configs]
-    found = selection.select(of_both, lambda one: stored(one | {"dataset": configs[0]["dataset"]}))
-    assert [one.data for one in found] == ["digits validation=0.2 seed=0", "digits validation=0.2 seed=1"]
-    assert [len(one.candidates) for one in found] == [3, 3]

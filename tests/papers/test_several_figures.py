@@ -183,22 +183,6 @@ def test_a_figure_without_data_does_not_hold_up_the_others(tmp_path, world, laun
     assert sorted(world.ran) == [1, 2, 3]
 
 
-def test_if_no_figure_has_its_data_nothing_is_said_of_runs(tmp_path, world, capsys):
-    world.configs = dict.fromkeys(NAMES, configs_of("seed=0", dataset="ocr"))
-    found = what_is_made(makers(NAMES, tmp_path / "results", tmp_path, launcher="joblib"))
-    assert {type(error) for error in found.values()} == {DataError}
-    assert capsys.readouterr().err == ""
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_forced_runs_are_run_once(tmp_path, world, launcher):
-    command(tmp_path, launcher=launcher)
-    world.events.clear()
-    assert command(tmp_path, "force=true", launcher=launcher) == 0
-    assert sorted(world.ran) == [0, 1, 2, 3]
-
-
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_forced_run_that_fails_is_a_failure_though_an_older_one_is_drawn(tmp_path, world, launcher):
     command(tmp_path, launcher=launcher)

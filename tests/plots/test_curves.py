@@ -1,5 +1,4 @@
 import dataclasses
-import io
 
 import numpy as np
 import pandas as pd
@@ -7,7 +6,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from fwexp.errors import OptionError, ParameterError
-from fwexp.experiments import FIGURES
 from fwexp.plots import drawing, frames, style
 from fwexp.plots.curves import REFERENCE, Chart, Panel
 from tests.plots.synthetic_results import OPTIMUM, PASSES, concat, make_figure, make_run
@@ -230,28 +228,6 @@ def test_lines_and_bands_are_the_frame():
         assert set(zip(curve["x"], curve["best"])) | set(zip(curve["x"], curve["worst"])) == corners
 
 
-def test_a_picture_of_the_saved_table_is_the_same_picture():
-    frame = data(make_figure(), [PANEL], hidden=[REFERENCE])
-    read = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
-    drawn, again = _lines(drawing.draw_panel(frame, PANEL)), _lines(drawing.draw_panel(read, PANEL))
-    assert list(drawn) == list(again)
-    for label, line in drawn.items():
-        assert np.array_equal(line.get_xydata(), again[label].get_xydata())
-
-
-def test_a_solver_looks_the_same_whatever_else_is_drawn():
-    def looks(frame):
-        lines = _lines(drawing.draw_panel(frame, PANEL))
-        return {label: (line.get_color(), line.get_marker(), line.get_linestyle()) for label, line in lines.items()}
-
-    results = make_figure()
-    everything = looks(data(results, [PANEL], hidden=[REFERENCE]))
-    for solvers, number in ((["fw"], 1), (["bcfw"], 2), (["fw", "ssg"], 3), (["ssg", "bcfw"], 4)):
-        fewer = looks(data(results[results["solver"].isin(solvers)], [PANEL], hidden=[REFERENCE]))
-        assert fewer.items() <= everything.items()
-        assert len(fewer) == number
-
-
 def test_all_panels_and_the_legend_agree_on_methods_that_the_table_does_not_know():
     both = [make_run("bcfw", lam, refresh=float(k)) for lam, ks in ((0.01, range(20, 28)), (0.001, range(24, 28))) for k in ks]
     panels = [PANEL, dataclasses.replace(PANEL, key="b", lam=0.001)]
@@ -365,20 +341,6 @@ def test_what_would_squeeze_the_others_leaves_a_panel_that_looks_closely_and_is_
     assert alone.get_ylim()[1] > 0.51
 
 
-def test_the_appendix_of_the_2013_paper_compares_the_low_test_errors():
-    for panels in (FIGURES[f"icml2013/fig{k}"].chart.panels for k in (3, 4, 5)):
-        assert {panel.measure for panel in panels if panel.focus} == {"test_error"}
-        assert {panel.measure for panel in panels if not panel.focus} == {"suboptimality"}
-
-
-def test_axes_say_what_they_are():
-    ax = drawing.draw_panel(data(make_run(), [PANEL]), PANEL)
-    assert ax.get_title(loc="left") == "(a) OCR, λ = 0.01"
-    assert ax.get_xlabel() == "effective passes (oracle calls / n)"
-    assert ax.get_ylabel() == "primal suboptimality"
-    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
-
-
 @pytest.mark.parametrize(
     ("status", "seeds", "text", "marker"),
     [
@@ -396,13 +358,6 @@ def test_runs_that_ended_badly_are_marked(status, seeds, text, marker):
     (mark,) = [line for line in ax.lines if line.get_linestyle() == "None"]
     assert mark.get_marker() == marker
     assert mark.get_color() == style.line("fw").color
-
-
-def test_good_runs_are_not_marked():
-    frame = data(concat(make_run("bcfw", status="converged"), make_run("ssg")), [PANEL])
-    ax = drawing.draw_panel(frame, PANEL)
-    assert len(ax.texts) == 0
-    assert len(ax.lines) == 2
 
 
 def test_panels_share_what_is_common_to_a_row_or_column():

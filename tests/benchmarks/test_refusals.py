@@ -1,0 +1,23 @@
+"""Wrong arguments of benchmarks: what is wrong is named before anything is measured."""
+
+import pytest
+
+from benchmarks import few, rule, scale, svm, unseen
+
+REFUSED = [
+    (few, ["--seeds", "1", "--half", "fit", "test"], "--seeds must be at least 2 for --half fit test, got 1\n"),
+    (few, ["--seeds", "1", "--half", "test"], "--seeds must be at least 2 for --half test, got 1\n"),
+    (few, ["--seeds", "0", "--half", "fit"], "--seeds must be at least 1 for --half fit, got 0\n"),
+    (rule, ["letters"], "got letters"),
+    (scale, ["cheap"], "regime must be one of costly, small d; costly, large d; cheap, small d; cheap, large d, got cheap"),
+    (svm, ["speed"], "got speed"),
+    (unseen, ["--seeds", "0", "1", "--half", "test"], "--seeds must include an odd one for --half test, got 0 1\n"),
+]
+
+
+@pytest.mark.parametrize(("module", "words", "message"), REFUSED)
+def test_what_is_wrong_is_named(module, words, message, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", [module.__name__, *words])
+    with pytest.raises(SystemExit, match="2"):
+        module.main()
+    assert message in capsys.readouterr().err
