@@ -236,9 +236,9 @@ class Cluster:
 
 
 def simulate(costs: Costs, load: Load, workers: int, machine: Machine | None = None) -> Simulated:
-    """Return the speed of a cluster in its steady state.
+    """Return the speed of a cluster in its steady state, such as of ten workers with calls of 10 ms, and a main process that is idle.
 
-    >>> simulated = simulate(Costs(call=0.01), Load("oracles", 1000, 0, 0), 10)  # calls take 10 ms, nothing else any time
+    >>> simulated = simulate(Costs(call=0.01), Load("oracles", 1000, 0, 0), 10)
     >>> round(simulated.calls_per_second), simulated.bottleneck
     (1000, 'workers')
     """

@@ -48,7 +48,7 @@ def seconds(function: Callable[[], object]) -> float:
 
 
 def pin() -> None:
-    """Let this process run on one core only, where the system can do that."""
+    """Pin this process to one core, where the system can do that."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 

@@ -142,7 +142,7 @@ def _provenance(record) -> Iterator[str]:
     else:
         yield from filter(None, [_misfits(record["runs"], RUNS)])
         for part in record["since"]:
-            if faulty := _misfits(part, (*PROVENANCE, "parts")) or _misfits(part["runs"], RUNS):
+            if faulty := _misfits(part, ("parts", *PROVENANCE)) or _misfits(part["runs"], RUNS):
                 yield f"since: {faulty}"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fwexp import experiments, store
+from fwexp import experiments
 from fwexp.errors import ParameterError
 from fwexp.experiments import FIGURES
 from fwexp.experiments.icml2013.theory import PRINTED_EQUALITY
@@ -21,7 +21,6 @@ from fwexp.papers.claims.verdict import Undecided, for_json
 from fwexp.papers.claims.verdict_records import _expanded, _unmatched, decide, needed
 from fwexp.papers.declarations import Preset, papers_by_id
 from fwexp.run import composition, sweep
-from fwexp.run.config import run_key
 from tests.papers import claimed_results
 from tests.papers.falsified_results import BASES, COMPUTED, CONTRADICTIONS, MODULES, altered, certified, distance
 
@@ -228,28 +227,6 @@ def test_runs_that_end_early_leave_a_claim_undecided(id):
     told = decide(claim, results[results["passes"] <= 2])
     assert told["verdict"] == "undecided"
     assert "logged" in told["why"]
-
-
-@pytest.mark.slow
-def test_a_deleted_run_leaves_exactly_the_claims_that_need_it_undecided(monkeypatch, tmp_path):
-    chosen = {id: CLAIMS[id] for id in ("B13-1", "B13-2", "B13-4", "B13-9", "B13-10", "B13-16")}
-    runs = needed(CLAIMS["B13-10"]).values()
-    deleted = next(config for config in runs if config["solver"]["name"] == "bcfw" and config["seed"] == 2)
-    gone = run_key(deleted)
-    users = {id for id, claim in chosen.items() if gone in needed(claim)}
-    assert users == {"B13-9", "B13-10", "B13-16"}
-    monkeypatch.setattr(store, "stored", lambda _, config: None if run_key(config) == gone else config)
-
-    def load(_, key):
-        for claim in chosen.values():
-            if set(key) == set(needed(claim)):
-                return claimed_results.make(claim)
-        raise AssertionError(key)
-
-    monkeypatch.setattr(store, "load_results", load)
-    told = {id: check(claim, tmp_path, stale=True) for id, claim in chosen.items()}
-    assert {id for id, record in told.items() if record["verdict"] == "undecided"} == users
-    assert {told[id]["why"] for id in users} == {f"1 of {len(needed(CLAIMS[id]))} runs are not stored" for id in users}
 
 
 @pytest.mark.parametrize("kinds", [kinds for r in range(5) for kinds in combinations((True, False, NOT_REACHED, None), r)])
