@@ -236,7 +236,7 @@ class Cluster:
 
 
 def simulate(costs: Costs, load: Load, workers: int, machine: Machine | None = None) -> Simulated:
-    """Return the speed of a cluster in its steady state, such as of ten workers with calls of 10 ms, and a main process that is idle.
+    """Return the speed of a cluster in its steady state, such as of ten workers with calls of 10 ms and an idle main process.
 
     >>> simulated = simulate(Costs(call=0.01), Load("oracles", 1000, 0, 0), 10)
     >>> round(simulated.calls_per_second), simulated.bottleneck
