@@ -66,7 +66,19 @@ def check_number(
     most: float = math.inf,
     below: float = math.inf,
 ) -> float:
-    """Return a number > ``above``, >= ``least``, <= ``most`` and < ``below`` as a float; messages say what is ``accepted``."""
+    """Return a number > ``above``, >= ``least``, <= ``most`` and < ``below`` as a float.
+
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    value : object
+        The given value.
+    accepted : str
+        The condition, in words.
+    above, least, most, below : float
+        The same in numbers; by default all finite ones.
+    """
     number = as_real(value)
     if not (above < number < below and least <= number <= most):
         raise ParameterError(f"{name} must be {accepted}, got {shown(value)}")
@@ -257,7 +269,25 @@ def check_field(name: str, value, field: dataclasses.Field):
 def make_options(owner: str, options: type, given: Mapping, others: Collection[str] = (), joint: str = ": "):
     """Return an options dataclass with the given values, each of them checked; numpy's scalars become Python's.
 
-    Messages begin with ``owner`` and ``joint``. Misspelt names may be meant for ``others``, which the same call takes.
+    Parameters
+    ----------
+    owner : str
+        Owner of the options, for messages.
+    options : type
+        The dataclass, of fields made by `option` and `choice`.
+    given : mapping
+        Names and values.
+    others : collection of str
+        Further names that the same call takes; suggested for misspelt ones.
+    joint : str
+        Text between the owner and the name of an option.
+
+    Raises
+    ------
+    OptionError
+        A name that is no field, or a field that has no effect because of another one.
+    ParameterError
+        A value that the field does not accept.
     """
     fields = {field.name: field for field in dataclasses.fields(options)}
     check_names(owner, given, fields, others)

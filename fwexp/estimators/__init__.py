@@ -8,10 +8,9 @@ with needing("fwexp.estimators needs"):
 from fwexp.estimators.chain_crf import ChainCRF
 from fwexp.estimators.chain_cv import ChainSVMCV
 from fwexp.estimators.chain_svm import ChainSVM
+from fwexp.estimators.classifiers import MulticlassLogistic, MulticlassSVM
 from fwexp.estimators.graph_svm import GraphSVM
 from fwexp.estimators.matching_svm import MatchingSVM
-from fwexp.estimators.multiclass_logistic import MulticlassLogistic
-from fwexp.estimators.multiclass_svm import MulticlassSVM
 from fwexp.estimators.multilabel_svm import MultiLabelSVM
 from fwexp.estimators.structured_svm import StructuredSVM
 

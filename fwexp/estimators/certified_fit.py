@@ -14,7 +14,7 @@ from fwexp.driver.clock import on_interrupt
 from fwexp.driver.settings import check_gap_tol
 from fwexp.errors import ParameterError, WarmStartError, shown, warn
 from fwexp.estimators.encoding import Encoding, carried
-from fwexp.estimators.example_weights import weighted
+from fwexp.estimators.labels import weighted
 from fwexp.options import check_positive, is_integer, plain
 from fwexp.problems.protocol import costly_oracle, counted_positions, exact_oracle, original
 from fwexp.problems.weighted import total_weight
@@ -39,10 +39,11 @@ def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *,
     goes to `fwexp.solve`.
     """
     problem = weighted(problem, sample_weight)
+    C, keeps_state = getattr(estimator, "C", None), getattr(estimator, "warm_start", False)
     if lam is None:
         size = total_weight(problem) * positions_per_example(problem)
-        lam = estimator.lam if estimator.C is None else 1.0 / (check_positive("C", estimator.C) * size)
-    is_warm = estimator.warm_start and origin is None and "result_" in vars(estimator)
+        lam = estimator.lam if C is None else 1.0 / (check_positive("C", C) * size)
+    is_warm = keeps_state and origin is None and "result_" in vars(estimator)
     reason = "the data or their weights are not those of the last one"
     if is_warm and estimator.encoding_.names() is not None:
         reason = "no feature or label has a weight of the last one"
@@ -62,7 +63,7 @@ def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *,
         warn(UNCERTIFIED, ConvergenceWarning)
     elif result.status == "diverged" or (result.status in ("max_passes", "stalled") and result.gap > estimator.tol):
         warn(_not_converged(estimator, result, largest_feature(problem)), ConvergenceWarning)
-    if not estimator.warm_start:
+    if not keeps_state:
         result.state = None  # which holds the training data
     return result
 
@@ -126,8 +127,8 @@ def _not_converged(estimator, result: Result, largest: float) -> str:
     if largest > LARGE_FEATURE:
         return f"{message}; scale the features of X to about 1: the largest one is {largest:.4g}"
     far = tol > 0.0 and result.gap > LARGE_GAP_FACTOR * tol  # gaps fall as 1 / (lam passes)
-    if estimator.C is not None:  # lam is ignored
-        example = f", for instance to C={estimator.C * tol / result.gap:.1g}" if far else ""
+    if (C := getattr(estimator, "C", None)) is not None:  # lam is ignored
+        example = f", for instance to C={C * tol / result.gap:.1g}" if far else ""
         return f"{message}; raise max_passes or tol, or lower C{example}"
     if not hasattr(estimator, "lam"):  # it was chosen
         return f"{message}; raise max_passes or tol"

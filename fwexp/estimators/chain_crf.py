@@ -1,5 +1,6 @@
 """Sequence labelling with probabilities: a conditional random field on chains, which is trained to a certified gap."""
 
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -8,15 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
-from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.chain_encoding import ChainEncoding
-from fwexp.estimators.chain_training import ChainTagger
+from fwexp.estimators.chain_model import ChainTagger
 from fwexp.estimators.decoding import EXCLUDED, FREE, check_found, marginals
 from fwexp.estimators.labels import as_sequences, names_of, numbers_of
 from fwexp.estimators.transition_inputs import Inputs
 from fwexp.options import check_choice
 from fwexp.problems.arrays import as_list
-from fwexp.types import ArrayLike, Lam, Weights
+from fwexp.types import Lam
 
 OBJECTIVES = ("log", "softmax_margin")
 
@@ -36,6 +36,7 @@ class CRFEncoding(ChainEncoding):
         return super()._from_arrays(rows, labels, ptr, sample_weight, z)
 
 
+@dataclass(eq=False, repr=False)
 class ChainCRF(ChainTagger):
     r"""Label sequences with a linear-chain conditional random field, trained to a certified gap.
 
@@ -68,30 +69,10 @@ class ChainCRF(ChainTagger):
 
     Attributes
     ----------
-    classes_ : ndarray (K,)
-        The labels.
-    n_features_in_ : int
-        p, the number of features.
-    feature_names_in_ : ndarray (p,)
-        Names of the features, if X has names.
-    class_weight_ : ndarray (K,) or None
-        Factors of the loss, in the order of ``classes_``.
-    coef_ : ndarray (K, p)
-        Weights of features.
-    start_, end_ : ndarray (K,)
-        Scores of the first and of the last label.
-    transitions_ : ndarray (K, K)
-        Scores of a label (column) after another (row).
-    state_features_, transition_features_ : mapping
-        Weights that are not 0, of pairs (feature, label) and (from, to). ``top(20)`` returns the largest ones as a DataFrame.
-    feature_transitions_ : mapping
-        Weights that are not 0, of triples (feature, from, to), if the estimator has ``transition_features``.
-    dual_gap_ : float
-        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
-    status_, n_passes_, trace_ : str, float, DataFrame
-        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
-    result_ : Result
-        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
+    classes_, n_features_in_, feature_names_in_, class_weight_, coef_, start_, end_, transitions_
+        The same as of `ChainSVM`.
+    state_features_, transition_features_, feature_transitions_, dual_gap_, status_, n_passes_, trace_, result_
+        The same as of `ChainSVM`.
 
     See Also
     --------
@@ -122,52 +103,9 @@ class ChainCRF(ChainTagger):
            [0.1, 0.6, 0.3]])
     """
 
-    def __init__(
-        self,
-        lam: Lam = "1/n",
-        *,
-        C: float | None = None,
-        features: Any = "auto",
-        transition_features: Any = None,
-        min_count: int = 1,
-        costs: ArrayLike | None = None,
-        class_weight: Any = None,
-        constraints: Any = None,
-        ignore_label: Any = None,
-        objective: str = "log",
-        solver: str = "auto",
-        iterate: AnyIterate = None,
-        tol: float = 0.01,
-        max_passes: float = 50,
-        nonnegative: Weights | None = None,
-        warm_start: bool = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.C = C
-        self.features = features
-        self.transition_features = transition_features
-        self.min_count = min_count
-        self.costs = costs
-        self.class_weight = class_weight
-        self.constraints = constraints
-        self.ignore_label = ignore_label
-        self.objective = objective
-        self.solver = solver
-        self.iterate = iterate
-        self.tol = tol
-        self.max_passes = max_passes
-        self.nonnegative = nonnegative
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: Lam = "1/n"
+    _: KW_ONLY
+    objective: str = "log"
 
     loss = "errors"
     averages = False

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from inspect import signature
 from itertools import compress
 from typing import Any, ClassVar, Self
@@ -17,20 +18,18 @@ from sklearn.utils.parallel import Parallel, delayed
 from fwexp.driver.clock import interrupted_by, on_interrupt
 from fwexp.errors import ParameterError, shown, warn
 from fwexp.estimators import transition_inputs
-from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.certified_fit import as_seed, certified_fit, positions_per_example, solve
 from fwexp.estimators.chain_encoding import ChainEncoding, classes_in
 from fwexp.estimators.chain_model import ChainModel
 from fwexp.estimators.decoding import check_found, decode, padded_weights
 from fwexp.estimators.encoding import are_names
-from fwexp.estimators.example_weights import at_positions, some, weighted
-from fwexp.estimators.labels import labels_of, names_of, numbers_of
+from fwexp.estimators.labels import at_positions, labels_of, names_of, numbers_of, some, weighted
 from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.options import check_integer, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.features import as_features
 from fwexp.tasks.path import largest_lam
-from fwexp.types import ArrayLike, Loss, Weights
+from fwexp.types import ArrayLike, Loss
 
 ROUNDING = 1e-12  # of mean scores, relative to the largest score
 START_GAP = 0.02  # of the weights 0 at the largest lam
@@ -67,6 +66,7 @@ class SearchEncoding(ChainEncoding):
         self.lam_, self.best_score_ = float(lams[best]), float(self.cv_results_["mean_test_score"][best])
 
 
+@dataclass(eq=False, repr=False)
 class ChainSVMCV(ChainModel):
     """Label sequences with a linear SVM on chains, with lam chosen by cross-validation.
 
@@ -103,30 +103,10 @@ class ChainSVMCV(ChainModel):
         ``gap``: the largest certified gap of a fold, which is above ``tol`` if ``max_passes`` did not suffice.
     best_score_ : float
         The highest mean score.
-    classes_ : ndarray (K,)
-        The labels.
-    n_features_in_ : int
-        p, the number of features.
-    feature_names_in_ : ndarray (p,)
-        Names of the features, if X has names.
-    class_weight_ : ndarray (K,) or None
-        Factors of the loss, in the order of ``classes_``.
-    coef_ : ndarray (K, p)
-        Weights of features.
-    start_, end_ : ndarray (K,)
-        Scores of the first and of the last label.
-    transitions_ : ndarray (K, K)
-        Scores of a label (column) after another (row).
-    state_features_, transition_features_ : mapping
-        Weights that are not 0, of pairs (feature, label) and (from, to). ``top(20)`` returns the largest ones as a DataFrame.
-    feature_transitions_ : mapping
-        Weights that are not 0, of triples (feature, from, to), if the estimator has ``transition_features``.
-    dual_gap_ : float
-        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
-    status_, n_passes_, trace_ : str, float, DataFrame
-        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
-    result_ : Result
-        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
+    classes_, n_features_in_, feature_names_in_, class_weight_, coef_, start_, end_, transitions_
+        The same as of `ChainSVM`.
+    state_features_, transition_features_, feature_transitions_, dual_gap_, status_, n_passes_, trace_, result_
+        The same as of `ChainSVM`.
 
     See Also
     --------
@@ -150,50 +130,12 @@ class ChainSVMCV(ChainModel):
     [1.0, 0.1, 0.01]
     """
 
-    def __init__(
-        self,
-        *,
-        features: Any = "auto",
-        transition_features: Any = None,
-        min_count: int = 1,
-        loss: Loss = "errors",
-        costs: ArrayLike | None = None,
-        class_weight: Any = None,
-        constraints: Any = None,
-        ignore_label: Any = None,
-        lams: Any = 12,
-        lam_min: float = 1e-5,
-        cv: Any = None,
-        scoring: Any = None,
-        solver: str = "auto",
-        iterate: AnyIterate = None,
-        tol: float = 0.01,
-        max_passes: float = 50,
-        nonnegative: Weights | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.features = features
-        self.transition_features = transition_features
-        self.min_count = min_count
-        self.loss = loss
-        self.costs = costs
-        self.class_weight = class_weight
-        self.constraints = constraints
-        self.ignore_label = ignore_label
-        self.lams = lams
-        self.lam_min = lam_min
-        self.cv = cv
-        self.scoring = scoring
-        self.solver = solver
-        self.iterate = iterate
-        self.tol = tol
-        self.max_passes = max_passes
-        self.nonnegative = nonnegative
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    loss: Loss = "errors"
+    lams: Any = 12
+    lam_min: float = 1e-5
+    cv: Any = None
+    scoring: Any = None
 
     _Encoding = SearchEncoding
 

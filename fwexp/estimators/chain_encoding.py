@@ -20,17 +20,20 @@ from fwexp.estimators.encoding import (
     feature_rows,
     is_size,
 )
-from fwexp.estimators.example_weights import at_positions, counted, part_weights, some
 from fwexp.estimators.feature_matrices import FORMS, Vectorizer
 from fwexp.estimators.labels import (
     as_sequences,
+    at_positions,
     check_among,
     check_counted,
     classes_of,
     costs_of,
+    counted,
     labels_of,
     names_of,
     numbers_of,
+    part_weights,
+    some,
     weights_of,
 )
 from fwexp.estimators.tag_schemes import forbidden_pairs

@@ -1,31 +1,49 @@
-"""A tagger once it is trained: its predictions, and its weights with their names."""
+"""Taggers: their training, which may stop early by validation, their predictions, and their weights with their names."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from fwexp.errors import ParameterError
 from fwexp.estimators import transition_inputs
-from fwexp.estimators.chain_encoding import ChainEncoding
+from fwexp.estimators.certified_fit import as_seed, certified_fit, chosen_iterate
+from fwexp.estimators.chain_encoding import ChainEncoding, classes_in
 from fwexp.estimators.decoding import FREE, check_found, decode, decode_several, max_marginals
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
-from fwexp.estimators.labels import names_of
+from fwexp.estimators.labels import names_of, some, weighted
 from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.estimators.transition_inputs import size_of
-from fwexp.options import check_integer
+from fwexp.options import check_flag, check_integer, check_number
 from fwexp.problems.chain import add_forbidden
+from fwexp.types import ArrayLike, Weights
+
+ROUNDING = 1e-12  # of sums of weights, relative
+PATIENCE = 5  # passes without fewer errors of validation, after which training stops early
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ChainModel(PartsScore, CertifiedSVM):
     """Base of the estimators that label sequences."""
 
-    classes_: np.ndarray
-    vectorizer_: Vectorizer
-    edge_vectorizer_: Vectorizer | None
+    features: Any = "auto"
+    transition_features: Any = None
+    min_count: int = 1
+    costs: ArrayLike | None = None
+    class_weight: Any = None
+    constraints: Any = None
+    ignore_label: Any = None
+    nonnegative: Weights | None = None
+
+    classes_: np.ndarray = field(init=False)
+    vectorizer_: Vectorizer = field(init=False)
+    edge_vectorizer_: Vectorizer | None = field(init=False)
 
     averages = True
     _Encoding = ChainEncoding
@@ -69,21 +87,6 @@ class ChainModel(PartsScore, CertifiedSVM):
             [(labels[r][start:end], score) for r, score in enumerate(of_one) if score > -np.inf]
             for (start, end), of_one in zip(ends, scores.tolist())
         ]
-
-    def predict_one(self, x: Any) -> list[Any]:
-        """Return the labels of one sequence, within microseconds.
-
-        Parameters
-        ----------
-        x : sequence
-            One element of an X for `fit`.
-
-        Returns
-        -------
-        list of labels
-            One per position.
-        """
-        return self.predict([x])[0]
 
     def decision_function(self, X: Any) -> list[np.ndarray]:
         """Return the score of the best labels of the sequence that have a given label at a given position.
@@ -180,3 +183,92 @@ class ChainModel(PartsScore, CertifiedSVM):
         K, p = len(self.classes_), self.vectorizer_.num_features
         first = p + (0 if self.edge_vectorizer_ is None else K * self.edge_vectorizer_.num_features)
         return np.split(self.result_.w.reshape(-1, K), [p, first, first + 2])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ChainTagger(ChainModel):
+    """Base of the taggers that are trained at one lam."""
+
+    C: float | None = None
+    warm_start: bool = False
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on labelled sequences.
+
+        Parameters
+        ----------
+        X : list of n sequences
+            In a form that the notes of the class name.
+        y : list of n lists of labels
+            One per position.
+        sample_weight : array (n,) or list of arrays (T,), optional
+            How much every sequence counts: 2 is the sequence twice, 0 its absence; or by how much more an error at every position
+            costs.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        encoding, more = self._Encoding(self), {}
+        X, y, sample_weight, _ = encoding.examples(X, y, sample_weight)
+        if check_flag("early_stopping", self.early_stopping):
+            left_out = self._validation(len(X))
+            kept = np.setdiff1d(np.arange(len(X)), left_out)
+            parts = [(X.at(part), some(y, part), some(sample_weight, part)) for part in (kept, left_out)]
+            classes = classes_in(X, y)
+            if classes is not None and all(label is None for labels in parts[1][1] for label in labels):
+                advice = "raise validation_fraction or change random_state"
+                raise ParameterError(f"early_stopping must set aside a sequence with a label, got none; {advice}")
+            problem, weights = encoding.learn_from(*parts[0], classes)
+            iterate = chosen_iterate(self, problem)
+            logged = {"iterates": ["last" if iterate == "best" else iterate]}
+            more = {"test": weighted(*encoding.problem_from(*parts[1])), "callback": Patience(), **logged}
+        else:
+            problem, weights = encoding.learn_from(X, y, sample_weight)
+        return self._fitted(encoding, certified_fit(self, encoding, problem, weights, **more))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on further labelled sequences, close to the weights that earlier calls have learned.
+
+        A call minimises the objective of `fit` on its own sequences, with lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2. Here w_0
+        are the weights before the call, 0 for new features. ``dual_gap_`` and ``result_`` are about this objective. Larger values
+        of ``lam`` keep more of what the earlier calls have learned. The first call is the same as `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`. New features are added to those that are known.
+        classes : sequence, optional
+            All labels that any call will have. Needed at the first call, unless `fit` came before.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        if check_flag("early_stopping", self.early_stopping):
+            raise ParameterError("early_stopping must be False for partial_fit, got True")
+        return self._fit_further(X, y, classes, sample_weight)
+
+    def _validation(self, n: int) -> np.ndarray:
+        """Return the sequences that are set aside."""
+        part = check_number("validation_fraction", self.validation_fraction, "a number > 0 and < 1", above=0.0, below=1.0)
+        size = max(1, round(part * n))
+        if size >= n:
+            raise ParameterError(f"early_stopping needs at least one sequence in addition to the {size} set aside, got n = {n}")
+        return np.sort(np.random.default_rng(as_seed(self.random_state)).permutation(n)[:size])
+
+
+class Patience:
+    """Ends a run, as its callback, once validation has not had fewer errors for some passes."""
+
+    def __init__(self) -> None:
+        self.fewest, self.passes = math.inf, 0.0
+
+    def __call__(self, row) -> bool:
+        if row["test_error"] < self.fewest * (1.0 - ROUNDING):
+            self.fewest, self.passes = row["test_error"], row["passes"]
+        return row["passes"] >= self.passes + PATIENCE

@@ -1,16 +1,17 @@
 """Sequence labelling: a structural SVM on chains, which is trained to a certified gap."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.base_classes import AnyIterate
-from fwexp.estimators.chain_training import ChainTagger
+from fwexp.estimators.chain_model import ChainTagger
 from fwexp.store.models import load_run
-from fwexp.types import AnyPath, ArrayLike, Lam, Loss, Weights
+from fwexp.types import AnyPath, Lam, Loss
 
 
+@dataclass(eq=False, repr=False)
 class ChainSVM(ChainTagger):
     r"""Label sequences with a linear SVM on chains, trained to a certified gap.
 
@@ -67,7 +68,7 @@ class ChainSVM(ChainTagger):
     validation_fraction : float, default 0.1
         Between 0 and 1.
     n_jobs : int, optional
-        How many threads evaluate the objective, as joblib counts them; by default all processors.
+        Threads that call oracles, as joblib counts them; by default one per processor. They do not change what is learned.
     random_state : int, RandomState or None, default 0
         Seed of the random choices; None draws a new seed for each call.
     verbose : int, default 0
@@ -139,52 +140,9 @@ class ChainSVM(ChainTagger):
     [['DET', 'NOUN']]
     """
 
-    def __init__(
-        self,
-        lam: Lam = 1e-4,
-        *,
-        C: float | None = None,
-        features: Any = "auto",
-        transition_features: Any = None,
-        min_count: int = 1,
-        loss: Loss = "errors",
-        costs: ArrayLike | None = None,
-        class_weight: Any = None,
-        constraints: Any = None,
-        ignore_label: Any = None,
-        solver: str = "auto",
-        iterate: AnyIterate = None,
-        tol: float = 0.01,
-        max_passes: float = 50,
-        nonnegative: Weights | None = None,
-        warm_start: bool = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.C = C
-        self.features = features
-        self.transition_features = transition_features
-        self.min_count = min_count
-        self.loss = loss
-        self.costs = costs
-        self.class_weight = class_weight
-        self.constraints = constraints
-        self.ignore_label = ignore_label
-        self.solver = solver
-        self.iterate = iterate
-        self.tol = tol
-        self.max_passes = max_passes
-        self.nonnegative = nonnegative
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: Lam = 1e-4
+    _: KW_ONLY
+    loss: Loss = "errors"
 
     @classmethod
     def from_run(cls, key: str | None = None, results_dir: AnyPath = "results", **filters: Any) -> Self:

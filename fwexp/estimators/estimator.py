@@ -2,46 +2,56 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import OptionError, ParameterError, shown
-from fwexp.estimators.base_classes import AnyIterate, BaseEstimator
 from fwexp.estimators.certified_fit import certified_fit
-from fwexp.estimators.encoding import Encoding, carried
-from fwexp.estimators.example_weights import weighted
-from fwexp.estimators.json_values import Unsaved, from_json, parameter_to_json
-from fwexp.estimators.labels import classes_of_call
+from fwexp.estimators.encoding import Encoding, Unsaved, carried, from_json, parameter_to_json
+from fwexp.estimators.labels import classes_of_call, weighted
 from fwexp.tasks import result_files
 from fwexp.tasks.result import Result
-from fwexp.types import AnyPath, ArrayLike, Lam, SetOfExamples
+from fwexp.types import AnyPath, ArrayLike, Iterate, SetOfExamples
+
+AnyIterate: TypeAlias = Iterate | Literal["best"] | None
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    class BaseEstimator:  # with types, which scikit-learn does not declare
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
 
+    class ClassifierMixin:
+        def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float: ...
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+__all__ = ["AnyIterate", "CertifiedSVM", "ClassifierMixin", "PartsScore"]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class CertifiedSVM(BaseEstimator):
-    """Base of the estimators: `fit` learns an encoding, and trains to a certified result."""
+    """Base of the estimators, with the parameters of all: `fit` learns an encoding, and trains to a certified result."""
 
-    lam: Lam
-    solver: str
-    iterate: AnyIterate
-    tol: float
-    max_passes: float
-    n_jobs: int | None
-    random_state: Any
-    verbose: int
-    C: float | None = None  # of those that have no such parameter, as the next one
-    warm_start: bool = False
+    solver: str = "auto"
+    iterate: AnyIterate = None
+    tol: float = 0.01
+    max_passes: float = 50
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
 
     _objective = "hinge"  # of `fwexp.solve`
     averages = False  # whether the average of the iterates has the weights by default
 
     _Encoding: ClassVar[type[Encoding]]
-    encoding_: Any
+    encoding_: Any = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled examples.
@@ -56,7 +66,7 @@ class CertifiedSVM(BaseEstimator):
         y : sequence of n labelings
             In the form that the notes of the class describe.
         sample_weight : array (n,), optional
-            Weight of every example: 2 counts the example twice, 0 leaves it out.
+            Weight of every example: 2 counts the example twice, 0 leaves it out. For graphs, also arrays of weights of nodes.
 
         Returns
         -------
@@ -237,7 +247,7 @@ class PartsScore:
     """Score of estimators whose predictions have parts that are right or wrong."""
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of correct parts, such as positions, nodes or examples.
+        """Return the share of correct parts, such as positions or nodes; of matchings, 1 minus the mean loss.
 
         Parameters
         ----------

@@ -1,17 +1,16 @@
 """Labels of the nodes of graphs, such as the pixels of images: trained to a certified gap where there are two of them."""
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.encoding import Encoding, are_factors, are_labels, check_factors, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
-from fwexp.estimators.example_weights import check_weights, counted
 from fwexp.estimators.graph_inputs import as_graph, check_sizes, induced, node_labels, node_weights, warn_without_constant, widened
-from fwexp.estimators.labels import check_counted, classes_of, names_of, numbers_of, weights_of
+from fwexp.estimators.labels import check_counted, check_weights, classes_of, counted, names_of, numbers_of, weights_of
 from fwexp.options import check_choice, check_flag
 from fwexp.problems import full_pairs
 from fwexp.problems.arrays import as_list
@@ -135,6 +134,7 @@ class GraphEncoding(Encoding):
         return {"family": "SegmentationProblem", "num_labels": K, "num_features": self.n_features_in_}
 
 
+@dataclass(eq=False, repr=False)
 class GraphSVM(PartsScore, CertifiedSVM):
     r"""Label the nodes of graphs, such as the pixels of images, where neighbours tend to have the same label.
 
@@ -169,19 +169,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
         predicts better, or ``best`` if the solver has no averages or ``pairwise="full"``. ``dual_gap_`` certifies this iterate.
-    tol : float, default 0.01
-        Certified gap at which training stops, in units of the objective. Smaller values take longer.
-    max_passes : float, default 50
-        Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
-    warm_start : bool, default False
-        Whether `fit` starts from the last one: for the same data, which are kept, from its dual variables; otherwise near its
-        weights, by the names of features and labels; or, with a warning, from zero. The certificate is about the data of this call.
-    n_jobs : int, optional
-        Threads that call oracles, as joblib counts them; by default one per processor. They do not change what is learned.
-    random_state : int, RandomState or None, default 0
-        Seed of the random choices; None draws a new seed for each call.
-    verbose : int, default 0
-        If positive, print progress to standard error, and a line while kernels are compiled (about 15 s, once per machine).
+    tol, max_passes, warm_start, n_jobs, random_state, verbose
+        The same as for `ChainSVM`.
 
     Attributes
     ----------
@@ -195,12 +184,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
         Weights of the features of nodes.
     edge_weights_ : ndarray (q,) or (q, K, K)
         Weights u of the features of edges; with ``"full"`` the scores of the labels at the beginning (row) and the end (column).
-    dual_gap_ : float
-        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
-    status_, n_passes_, trace_ : str, float, DataFrame
-        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
-    result_ : Result
-        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
+    dual_gap_, status_, n_passes_, trace_, result_
+        The same as of `ChainSVM`.
 
     See Also
     --------
@@ -228,7 +213,8 @@ class GraphSVM(PartsScore, CertifiedSVM):
     otherwise. With ``pairwise="full"`` edges of images have a feature per direction: to the right, down, and with
     ``connectivity=8`` down to the right and down to the left. y is a list of arrays of labels, (H, W) or (V,). No constant
     is added: append a feature of ones to features that are >= 0, such as colours; otherwise no threshold of them is learned.
-    Missing labels are rejected: None, NaN, masked entries and "", and if labels are 0, 1, ... also -1, -100 and 255.
+    Weights of nodes are arrays like those of y, by which the loss at every node is multiplied. Missing labels are rejected: None,
+    NaN, masked entries and "", and if labels are 0, 1, ... also -1, -100 and 255.
 
     Examples
     --------
@@ -245,42 +231,16 @@ class GraphSVM(PartsScore, CertifiedSVM):
      ['back' 'back' 'fore' 'fore']]
     """
 
-    def __init__(
-        self,
-        lam: Lam = 1e-4,
-        *,
-        C: float | None = None,
-        pairwise: str = "potts",
-        connectivity: int = 4,
-        contrast: bool = False,
-        loss: str = "errors",
-        class_weight: Any = None,
-        ignore_label: Any = None,
-        solver: str = "auto",
-        iterate: AnyIterate = None,
-        tol: float = 0.01,
-        max_passes: float = 50,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.C = C
-        self.pairwise = pairwise
-        self.connectivity = connectivity
-        self.contrast = contrast
-        self.loss = loss
-        self.class_weight = class_weight
-        self.ignore_label = ignore_label
-        self.solver = solver
-        self.iterate = iterate
-        self.tol = tol
-        self.max_passes = max_passes
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: Lam = 1e-4
+    _: KW_ONLY
+    C: float | None = None
+    pairwise: str = "potts"
+    connectivity: int = 4
+    contrast: bool = False
+    loss: str = "errors"
+    class_weight: Any = None
+    ignore_label: Any = None
+    warm_start: bool = False
 
     averages = True
     _Encoding = GraphEncoding
@@ -334,23 +294,3 @@ class GraphSVM(PartsScore, CertifiedSVM):
         K = len(self.classes_)
         weights = self.result_.w[K * self.n_features_in_ :]
         return weights.reshape(-1, K, K) if self.encoding_.pairwise == "full" else weights
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on labelled graphs.
-
-        Parameters
-        ----------
-        X : list of n images or graphs
-            In a form that the notes of the class name.
-        y : list of n arrays of labels
-            In the form that the notes of the class describe.
-        sample_weight : array (n,) or list of arrays, optional
-            Weight of every graph: 2 counts the graph twice, 0 leaves it out; or, in arrays like y, the factor of the loss at every
-            node.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        return super().fit(X, y, sample_weight)

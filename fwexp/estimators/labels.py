@@ -1,17 +1,18 @@
-"""Labels of any hashable type as numbers from 0, and back."""
+"""Labels of any hashable type as numbers from 0, and back; weights of examples or of their parts (positions, nodes)."""
 
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.json_values import as_array_of
 from fwexp.options import check_number
-from fwexp.problems.arrays import as_list
+from fwexp.problems.arrays import as_floats, as_list
+from fwexp.problems.weighted import weighted_problem
 
 
 def classes_of(labels: list) -> np.ndarray:
@@ -40,6 +41,16 @@ def exact_array(labels: list) -> np.ndarray:
     array = np.array(labels)
     kept = all(one == other and hash(one) == hash(other) for one, other in zip(names_of(array), labels))
     return array if kept else as_array_of(labels)
+
+
+def as_array_of(values: list, dtype=None) -> np.ndarray:
+    """Return a list of anything as an array; of objects one-dimensional, also where these are sequences."""
+    if dtype is not None and dtype.kind != "O":
+        return np.array(values, dtype=dtype)
+    array = np.empty(len(values), dtype=object)
+    for k, value in enumerate(values):
+        array[k] = value
+    return array
 
 
 def names_of(labels: np.ndarray) -> list:
@@ -183,3 +194,54 @@ def labels_of(y, ptr: np.ndarray, ignore_label=None) -> list:
     """Return the labels of all positions, of sequences that begin and end at ``ptr``."""
     sequences = as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr), ignore_label)
     return list(itertools.chain.from_iterable(sequences))
+
+
+# -- weights, as ``sample_weight`` gives them
+
+
+def check_weights(weights, n: int) -> np.ndarray:
+    """Return the weights of n examples as an array."""
+    weights = as_floats("sample_weight", weights, "hold one number per example")
+    if weights.shape != (n,):
+        raise ParameterError(f"sample_weight must have shape ({n},), one per example, got {weights.shape}")
+    return weights
+
+
+def part_weights(given: Any, lengths: np.ndarray) -> np.ndarray | list[np.ndarray] | None:
+    """Return weights of sequences, an array, or of their positions, an array per sequence; None if none are given."""
+    if given is None:
+        return None
+    if not isinstance(given, list | tuple) or not given or any(np.ndim(weights) != 1 for weights in given):
+        return check_weights(given, len(lengths))
+    found = [as_floats(f"sample_weight[{i}]", weights, "hold a number per position") for i, weights in enumerate(given)]
+    if [len(weights) for weights in found] != lengths.tolist():
+        raise ParameterError("sample_weight must hold a number per sequence, or an array (T,) per sequence, like y")
+    return found
+
+
+def at_positions(weights, lengths: np.ndarray) -> np.ndarray:
+    """Return the weights of all positions, of checked weights of sequences or of their positions."""
+    return np.concatenate(weights) if isinstance(weights, list) else np.repeat(weights, lengths)
+
+
+def counted(weights: np.ndarray | None, *rows) -> tuple:
+    """Return the weights that are not 0, and of each of ``rows`` those of the same examples: 0 leaves an example out."""
+    if weights is None or weights.min(initial=1.0) > 0.0:
+        return weights, *rows
+    if weights.min() < 0.0:
+        raise ParameterError(f"sample_weight must be >= 0, got sample_weight[{weights.argmin()}] = {weights.min():g}")
+    if not (kept := np.flatnonzero(weights)).size:
+        raise ParameterError("sample_weight must be > 0 for one example at least, got only 0")
+    return weights[kept], *(some(of_one, kept) for of_one in rows)
+
+
+def some(values, indices: np.ndarray) -> Any:
+    """Return the elements of an array, a matrix or a sequence at the indices, as one of its kind; None of None."""
+    if values is None:
+        return None
+    return values[indices] if hasattr(values, "shape") else [values[i] for i in indices]
+
+
+def weighted(problem, weights: np.ndarray | None):
+    """Return a problem whose examples have weights, if there are any."""
+    return problem if weights is None else weighted_problem(problem, weights)

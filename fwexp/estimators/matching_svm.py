@@ -1,5 +1,6 @@
 """Matchings: which rows and columns belong together, trained to a certified gap."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -7,13 +8,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
 from fwexp.errors import ParameterError
-from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.encoding import Encoding, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
-from fwexp.estimators.example_weights import check_weights, counted
+from fwexp.estimators.labels import check_weights, counted
 from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem
-from fwexp.types import ArrayLike, Lam, Weights
+from fwexp.types import Lam, Weights
 
 LINKS = "arrays (R, C, p), one per example"
 
@@ -51,6 +51,7 @@ class LinkEncoding(Encoding):
         return {"family": "MatchingProblem", "d": self.n_features_in_}
 
 
+@dataclass(eq=False, repr=False)
 class MatchingSVM(PartsScore, CertifiedSVM):
     """Match rows with columns, such as the words of two sentences, trained to a certified gap.
 
@@ -71,21 +72,8 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         A solver or method of `fwexp.solve`, except those with kernels.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
-    tol : float, default 0.01
-        Certified gap at which training stops, in units of the objective. Smaller values take longer.
-    max_passes : float, default 50
-        Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
-    nonnegative : mask, slice or int array, optional
-        Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
-    warm_start : bool, default False
-        Whether `fit` starts from the last one: for the same data, which are kept, from its dual variables; otherwise near its
-        weights, by the names of features and labels; or, with a warning, from zero. The certificate is about the data of this call.
-    n_jobs : int, optional
-        Threads that call oracles, as joblib counts them; by default one per processor. They do not change what is learned.
-    random_state : int, RandomState or None, default 0
-        Seed of the random choices; None draws a new seed for each call.
-    verbose : int, default 0
-        If positive, print progress to standard error, and a line while kernels are compiled (about 15 s, once per machine).
+    tol, max_passes, nonnegative, warm_start, n_jobs, random_state, verbose
+        The same as for `ChainSVM`.
 
     Attributes
     ----------
@@ -93,12 +81,8 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         Weights of the features of links.
     n_features_in_ : int
         p, the number of features of a link.
-    dual_gap_ : float
-        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
-    status_, n_passes_, trace_ : str, float, DataFrame
-        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
-    result_ : Result
-        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
+    dual_gap_, status_, n_passes_, trace_, result_
+        The same as of `ChainSVM`.
 
     See Also
     --------
@@ -107,7 +91,8 @@ class MatchingSVM(PartsScore, CertifiedSVM):
     Notes
     -----
     X is a list of arrays (R, C, p): the features of linking every row with every column. y is a list of int arrays (m, 2) of
-    links (row, column), from 0. No constant is added; the weight of a constant feature is the score of having a link.
+    links (row, column), from 0. `score` is 1 minus the mean loss of the predictions. No constant is added; the weight of a constant
+    feature is the score of having a link.
 
     Examples
     --------
@@ -120,36 +105,13 @@ class MatchingSVM(PartsScore, CertifiedSVM):
     [[0, 0], [1, 2]]
     """
 
-    def __init__(
-        self,
-        lam: Lam = 0.01,
-        *,
-        C: float | None = None,
-        precision_cost: float = 1.0,
-        recall_cost: float = 3.0,
-        solver: str = "auto",
-        iterate: AnyIterate = None,
-        tol: float = 0.01,
-        max_passes: float = 50,
-        nonnegative: Weights | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.C = C
-        self.precision_cost = precision_cost
-        self.recall_cost = recall_cost
-        self.solver = solver
-        self.iterate = iterate
-        self.tol = tol
-        self.max_passes = max_passes
-        self.nonnegative = nonnegative
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: Lam = 0.01
+    _: KW_ONLY
+    C: float | None = None
+    precision_cost: float = 1.0
+    recall_cost: float = 3.0
+    nonnegative: Weights | None = None
+    warm_start: bool = False
 
     _Encoding = LinkEncoding
 
@@ -169,21 +131,6 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         check_is_fitted(self)
         X = as_list("X", X, LINKS)
         return self.result_.predict(X) if X else []
-
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return 1 minus the mean loss of the predictions, which is between 0 and 1.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The same as for `fit`.
-
-        Returns
-        -------
-        float
-            1 if all predictions are right; `fwexp.matching_problem` defines the loss.
-        """
-        return super().score(X, y, sample_weight)
 
     @property
     def coef_(self) -> np.ndarray:

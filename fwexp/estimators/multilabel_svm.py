@@ -1,5 +1,6 @@
 """Several labels at once: those that go together pull each other, and the best set of them is a minimum cut."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -7,10 +8,9 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.base_classes import AnyIterate, ClassifierMixin
 from fwexp.estimators.encoding import are_factors, check_factors
-from fwexp.estimators.json_values import as_array_of
-from fwexp.estimators.labels import weights_of
+from fwexp.estimators.estimator import ClassifierMixin
+from fwexp.estimators.labels import as_array_of, weights_of
 from fwexp.estimators.row_encoding import ExampleModel, RowEncoding
 from fwexp.options import check_choice
 from fwexp.oracles.max_flow import incidence, min_cut, scratch_size
@@ -116,6 +116,7 @@ class LabelSetEncoding(RowEncoding):
         return {"family": "SegmentationProblem", "d": self.size + q, "num_labels": 2, "num_features": self.size}
 
 
+@dataclass(eq=False, repr=False)
 class MultiLabelSVM(ClassifierMixin, ExampleModel):
     r"""Predict sets of labels, with weights for pairs of labels, trained to a certified gap.
 
@@ -145,22 +146,8 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         without it the same total weight, for every label.
     solver : str, default "auto"
         A solver or method of `fwexp.solve`; with ``pairwise="potts"``, one that keeps weights nonnegative.
-    iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
-        Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
-        predicts better, or ``best`` if the solver has no averages. ``dual_gap_`` certifies this iterate.
-    tol : float, default 0.01
-        Certified gap at which training stops, in units of the objective. Smaller values take longer.
-    max_passes : float, default 50
-        Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
-    warm_start : bool, default False
-        Whether `fit` starts from the last one: for the same data, which are kept, from its dual variables; otherwise near its
-        weights, by the names of features and labels; or, with a warning, from zero. The certificate is about the data of this call.
-    n_jobs : int, optional
-        Threads that call oracles, as joblib counts them; by default one per processor. They do not change what is learned.
-    random_state : int, RandomState or None, default 0
-        Seed of the random choices; None draws a new seed for each call.
-    verbose : int, default 0
-        If positive, print progress to standard error, and a line while kernels are compiled (about 15 s, once per machine).
+    iterate, tol, max_passes, warm_start, n_jobs, random_state, verbose
+        The same as for `ChainSVM`.
 
     Attributes
     ----------
@@ -180,12 +167,8 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         p, the number of features.
     feature_names_in_ : ndarray (p,)
         Their names, where X has names.
-    dual_gap_ : float
-        The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
-    status_, n_passes_, trace_ : str, float, DataFrame
-        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
-    result_ : Result
-        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
+    dual_gap_, status_, n_passes_, trace_, result_
+        The same as of `ChainSVM`.
 
     See Also
     --------
@@ -213,42 +196,11 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     [[1, 1, 0], [0, 0, 1]]
     """
 
-    def __init__(
-        self,
-        lam: Lam = 1e-4,
-        *,
-        C: float | None = None,
-        fit_intercept: bool = True,
-        min_count: int = 1,
-        edges: Any = "full",
-        pairwise: str = "potts",
-        loss: str = "errors",
-        class_weight: Any = None,
-        solver: str = "auto",
-        iterate: AnyIterate = None,
-        tol: float = 0.01,
-        max_passes: float = 50,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.min_count = min_count
-        self.edges = edges
-        self.pairwise = pairwise
-        self.loss = loss
-        self.class_weight = class_weight
-        self.solver = solver
-        self.iterate = iterate
-        self.tol = tol
-        self.max_passes = max_passes
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: Lam = 1e-4
+    _: KW_ONLY
+    edges: Any = "full"
+    pairwise: str = "potts"
+    loss: str = "errors"
 
     _Encoding = LabelSetEncoding
     averages = True

@@ -1,5 +1,6 @@
 """Rows of features of single examples, by scikit-learn's checks or by the vocabulary of `Vectorizer`; and the constant feature."""
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,8 +10,8 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.encoding import Encoding, are_labels, are_names, is_size
 from fwexp.estimators.estimator import CertifiedSVM
-from fwexp.estimators.example_weights import counted
 from fwexp.estimators.feature_matrices import Vectorizer, by_name, check_named
+from fwexp.estimators.labels import counted
 from fwexp.problems.python_oracles import read_only
 
 
@@ -96,11 +97,18 @@ class RowEncoding(Encoding):
             self._set_names(names)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ExampleModel(CertifiedSVM):
     """Base of the estimators whose examples are rows."""
 
-    classes_: np.ndarray
-    n_features_in_: int
+    C: float | None = None
+    fit_intercept: bool = True
+    min_count: int = 1
+    class_weight: Any = None
+    warm_start: bool = False
+
+    classes_: np.ndarray = field(init=False)
+    n_features_in_: int = field(init=False)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

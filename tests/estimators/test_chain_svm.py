@@ -424,15 +424,8 @@ def test_as_many_threads_as_jobs_train(monkeypatch):
     assert counted == [1, 3, threads.num_threads(), threads.num_threads()]
 
 
-def test_the_signature_is_that_of_a_function_with_these_parameters():
-    parameters = [(name, parameter.default) for name, parameter in inspect.signature(ChainSVM).parameters.items()]
-    assert parameters == [
-        ("lam", 1e-4), ("C", None), ("features", "auto"), ("transition_features", None), ("min_count", 1), ("loss", "errors"),
-        ("costs", None), ("class_weight", None), ("constraints", None), ("ignore_label", None), ("solver", "auto"),
-        ("iterate", None), ("tol", 1e-2),
-        ("max_passes", 50), ("nonnegative", None), ("warm_start", False), ("early_stopping", False), ("validation_fraction", 0.1),
-        ("n_jobs", None), ("random_state", 0), ("verbose", 0),
-    ]  # fmt: skip
+def test_lam_is_first_and_all_others_go_by_name():
+    assert next(iter(inspect.signature(ChainSVM).parameters)) == "lam"
     assert ChainSVM(0.1).lam == 0.1
     with pytest.raises(TypeError):
         ChainSVM(0.1, 10.0)
