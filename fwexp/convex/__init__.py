@@ -2,11 +2,10 @@
 
 from fwexp.convex.balls import CappedSimplex, GroupBall, LpBall, Permutahedron
 from fwexp.convex.feasible_sets import Box, ConvexSet, L1Ball, L2Ball, LInfBall, Product, Simplex
-from fwexp.convex.flows import UnitFlow
 from fwexp.convex.games import Bilinear
 from fwexp.convex.minimize import METHODS, SADDLE_METHODS, Atoms, Minimum, SaddlePoint, minimize, saddle_point
 from fwexp.convex.objectives import Function, LeastSquares, Logistic, Minimisation, Quadratic
-from fwexp.convex.polytopes import Birkhoff, Hull, KSparse, Oracle
+from fwexp.convex.polytopes import Birkhoff, Hull, KSparse, Oracle, UnitFlow
 from fwexp.convex.spectral import NuclearBall, Spectrahedron
 from fwexp.convex.steps import Line
 from fwexp.convex.structured import ChainPolytope, MatchingPolytope, svm_game

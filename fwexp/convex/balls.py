@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fwexp.convex import euclidean_projections
 from fwexp.convex.atoms import Atom, single
-from fwexp.convex.feasible_sets import ROUNDING, ConvexSet, Sized, vector
+from fwexp.convex.feasible_sets import ROUNDING, ConvexSet, Sized, onto_l1_ball, vector
 from fwexp.errors import ParameterError, shown
 from fwexp.options import as_real, check_integer, check_positive
 
@@ -21,11 +20,9 @@ class LpBall(Sized):
     Parameters
     ----------
     dim : int
-        Number of coordinates.
     p : float
         At least 1; `math.inf` is the largest coordinate.
     radius : float, default 1
-        Size of the set.
     """
 
     def __init__(self, dim: int, p: float, radius: float = 1.0) -> None:
@@ -33,6 +30,7 @@ class LpBall(Sized):
         self.p = as_real(p)
         if not self.p >= 1.0:
             raise ParameterError(f"p must be a number >= 1 or inf, got {shown(p)}")
+        self.diameter = 2.0 * self.radius * self.dim ** max(0.5 - 1.0 / self.p, 0.0)
 
     def atom(self, g: np.ndarray) -> Atom:
         size = np.abs(g)
@@ -53,16 +51,11 @@ class LpBall(Sized):
             return float(largest * np.linalg.norm(x / (largest or 1.0), self.p))
 
     def contains(self, x: Any) -> bool:
-        x = self._in(x)
-        return x is not None and self._norm(x) <= self.radius * (1.0 + ROUNDING)
+        return self._norm(self._in(x)) <= self.radius * (1.0 + ROUNDING)
 
     def random(self, rng: "np.random.Generator") -> np.ndarray:
         direction = rng.standard_normal(self.dim)
         return direction * (self.radius * rng.random() ** (1.0 / self.dim) / self._norm(direction))
-
-    @property
-    def diameter(self) -> float:
-        return 2.0 * self.radius * self.dim ** max(0.5 - 1.0 / self.p, 0.0)
 
 
 class GroupBall(ConvexSet):
@@ -73,11 +66,11 @@ class GroupBall(ConvexSet):
     groups : sequence of sequences of int
         The coordinates of each group; every coordinate is in one of them.
     radius : float, default 1
-        Size of the set.
     """
 
     def __init__(self, groups: Sequence[Sequence[int]], radius: float = 1.0) -> None:
         self.radius = check_positive("radius", radius)
+        self.diameter = 2.0 * self.radius
         members = [[check_integer("a coordinate of groups", j, 0) for j in group] for group in groups]
         flat = [j for group in members for j in group]
         if sorted(flat) != list(range(len(flat))) or [] in [flat, *members]:
@@ -102,20 +95,15 @@ class GroupBall(ConvexSet):
         return Atom(None, s)
 
     def contains(self, x: Any) -> bool:
-        x = self._in(x)
-        return x is not None and bool(self._norms(x).sum() <= self.radius * (1.0 + ROUNDING))
+        return bool(self._norms(self._in(x)).sum() <= self.radius * (1.0 + ROUNDING))
 
     def random(self, rng: "np.random.Generator") -> np.ndarray:
         x, shares = rng.standard_normal(self.dim), rng.dirichlet(np.ones(len(self.groups) + 1))[:-1]
         return x * (self.radius * shares / self._norms(x))[self._group]
 
-    @property
-    def diameter(self) -> float:
-        return 2.0 * self.radius
-
     def project(self, x: np.ndarray) -> np.ndarray:
         norms = self._norms(x)
-        return x * (euclidean_projections.onto_l1_ball(norms, self.radius) / np.where(norms > 0.0, norms, 1.0))[self._group]
+        return x * (onto_l1_ball(norms, self.radius) / np.where(norms > 0.0, norms, 1.0))[self._group]
 
 
 class Sorted(ConvexSet):
@@ -123,11 +111,8 @@ class Sorted(ConvexSet):
 
     ordered: np.ndarray
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
-        return sum(weight * rng.permutation(self.ordered) for weight in rng.dirichlet(np.ones(5)))
-
     @property
-    def diameter(self) -> float:
+    def diameter(self) -> float:  # type: ignore[override]
         return float(np.linalg.norm(self.ordered - self.ordered[::-1]))  # all atoms are equally long
 
 
@@ -150,10 +135,7 @@ class Permutahedron(Sorted):
         return Atom(None, s)
 
     def contains(self, x: Any) -> bool:
-        x = self._in(x)
-        if x is None:
-            return False
-        excess = np.cumsum(np.sort(x)[::-1]) - np.cumsum(self.ordered)  # majorisation
+        excess = np.cumsum(np.sort(self._in(x))[::-1]) - np.cumsum(self.ordered)  # majorisation
         slack = ROUNDING * self.dim * np.abs(self.ordered).max()
         return bool(excess.max() <= slack and abs(excess[-1]) <= slack)
 
@@ -174,7 +156,6 @@ class CappedSimplex(Sorted):
     Parameters
     ----------
     dim : int
-        Number of coordinates.
     k : float
         At most ``dim * cap``.
     cap : float, default 1
@@ -198,9 +179,7 @@ class CappedSimplex(Sorted):
     def contains(self, x: Any) -> bool:
         x = self._in(x)
         slack = ROUNDING * self.cap
-        return x is not None and bool(
-            x.min() >= -slack and x.max() <= self.cap + slack and abs(x.sum() - self.k) <= ROUNDING * self.dim * self.cap
-        )
+        return bool(x.min() >= -slack and x.max() <= self.cap + slack and abs(x.sum() - self.k) <= ROUNDING * self.dim * self.cap)
 
     def project(self, x: np.ndarray) -> np.ndarray:
         x, d = x - x.max(), self.dim  # as for the simplex

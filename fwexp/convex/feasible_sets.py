@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from fwexp.convex import euclidean_projections
 from fwexp.convex.atoms import Atom, single
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import check_integer, check_positive
@@ -28,6 +27,8 @@ from fwexp.types import ArrayLike
 REAL = "fiub"  # kinds of numpy's numbers
 EPSILON = float(np.finfo(np.float64).eps)
 ROUNDING = 1e-9  # how far outside a point may lie, relative to the size of the set
+PROJECTED = "Simplex, L1Ball, L2Ball, Box, LInfBall, GroupBall, Permutahedron, CappedSimplex, Spectrahedron, NuclearBall, Product"
+NUMBERED, SOFTENED = "Simplex, L1Ball, Hull", "Simplex, ChainPolytope, MatchingPolytope, Product"
 
 
 def vector(name: str, value, dim: int | None = None, shape: tuple[int, ...] = ()) -> np.ndarray:
@@ -52,17 +53,20 @@ def epsilon(*arrays) -> float:
 class ConvexSet(ABC):
     """A compact convex set in R^dim.
 
-    A subclass has ``dim``, ``atom``, ``contains`` and ``random``.
+    A subclass has ``dim``, ``atom`` and ``contains``.
 
     Attributes
     ----------
     dim : int
         Number of coordinates.
+    diameter : float
+        The largest distance between two points, or an upper bound.
     num_atoms : int or None
         How many atoms there are, where they are numbered.
     """
 
     dim: int
+    diameter: float
     num_atoms: int | None = None
 
     @abstractmethod
@@ -73,14 +77,12 @@ class ConvexSet(ABC):
     def contains(self, x: Any) -> bool:
         """Return whether x lies in the set, up to rounding."""
 
-    @abstractmethod
     def random(self, rng: "np.random.Generator") -> np.ndarray:
-        """Return a point of the set."""
-
-    @property
-    @abstractmethod
-    def diameter(self) -> float:
-        """The largest distance between two points."""
+        """Return a point of the set: a mixture of five atoms."""
+        x = np.zeros(self.dim)
+        for weight in rng.dirichlet(np.ones(5)):
+            self.atom(rng.standard_normal(self.dim)).add_to(x, weight)
+        return x
 
     _shape: tuple[int, ...] | None = None
 
@@ -90,18 +92,11 @@ class ConvexSet(ABC):
         return self._shape or (self.dim,)
 
     def shaped(self, *shape: int) -> "ConvexSet":
-        """Return this set with its points as arrays of a shape, whose rows follow each other in the vectors.
+        """Return this set with its points as arrays of a shape of product ``dim``, whose rows follow each other in the vectors.
 
         Of this shape are, in `minimize`, x0, what a function of yours gets and may return as its gradient, and x of the result; and
         what ``lmo`` takes and returns, that of an `Oracle` too. Methods themselves go on with vectors.
 
-        Parameters
-        ----------
-        *shape : int
-            With the product ``dim``.
-
-        Examples
-        --------
         >>> import numpy as np
         >>> from fwexp.convex import NuclearBall, minimize
         >>> Y = np.diag([3.0, 1.0])
@@ -128,7 +123,7 @@ class ConvexSet(ABC):
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Return the nearest point of the set."""
-        raise OptionError(f"{type(self).__name__} has no projection here; sets that have one: {', '.join(PROJECTED)}")
+        raise OptionError(f"{type(self).__name__} has no projection here; sets that have one: {PROJECTED}")
 
     calls_users_lmo: bool = False  # whether its linear minimisation is a function of a user
     softens: bool = False  # whether it has ``soften``
@@ -136,11 +131,11 @@ class ConvexSet(ABC):
 
     def soften(self, theta: np.ndarray) -> np.ndarray:
         """Return argmax <theta, x> + entropy(x), the entropic projection."""
-        raise OptionError(f"{type(self).__name__} has no entropic projection; sets that have one: {', '.join(SOFTENED)}")
+        raise OptionError(f"{type(self).__name__} has no entropic projection; sets that have one: {SOFTENED}")
 
     def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
         """Return the indices and the values, one row each, of numbered atoms."""
-        raise OptionError(f"the atoms of {type(self).__name__} are not numbered; those of {', '.join(NUMBERED)} are")
+        raise OptionError(f"the atoms of {type(self).__name__} are not numbered; those of {NUMBERED} are")
 
     @property
     def inspected(self) -> int | None:
@@ -150,11 +145,11 @@ class ConvexSet(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(dim={self.dim})"
 
-    def _in(self, x) -> np.ndarray | None:
-        """Return x as a vector; None if it cannot be in the set."""
+    def _in(self, x) -> np.ndarray:
+        """Return x as a vector; NaN, which fails every comparison, if it cannot be in the set."""
         x = np.asarray(x)
         fits = x.dtype.kind in REAL and x.shape in ((self.dim,), self.shape) and np.isfinite(x).all()
-        return x.astype(np.float64, copy=False).ravel() if fits else None
+        return x.astype(np.float64, copy=False).ravel() if fits else np.full(self.dim, np.nan)
 
 
 class Sized(ConvexSet):
@@ -162,6 +157,7 @@ class Sized(ConvexSet):
 
     def __init__(self, dim: int, radius: float = 1.0) -> None:
         self.dim, self.radius = check_integer("dim", dim, 1), check_positive("radius", radius)
+        self.diameter = 2.0 * self.radius
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dim}, radius={self.radius:g})"
@@ -173,15 +169,15 @@ class Simplex(Sized):
     Parameters
     ----------
     dim : int
-        Number of coordinates.
     radius : float, default 1
-        Size of the set.
     """
 
-    @property
-    def num_atoms(self) -> int:  # type: ignore[override]
-        """One for each coordinate."""
-        return self.dim
+    softens = True
+
+    def __init__(self, dim: int, radius: float = 1.0) -> None:
+        super().__init__(dim, radius)
+        self.num_atoms, self.mass = self.dim, self.radius  # the mass by Pinsker
+        self.diameter = math.sqrt(2.0) * self.radius if self.dim > 1 else 0.0
 
     def atom(self, g: np.ndarray) -> Atom:
         return single(int(np.argmin(g)), self.radius)
@@ -189,24 +185,13 @@ class Simplex(Sized):
     def contains(self, x: Any) -> bool:
         x = self._in(x)
         slack = ROUNDING * self.radius
-        return x is not None and bool(x.min() >= -slack and abs(x.sum() - self.radius) <= slack)
+        return bool(x.min() >= -slack and abs(x.sum() - self.radius) <= slack)
 
     def random(self, rng: "np.random.Generator") -> np.ndarray:
         return self.radius * rng.dirichlet(np.ones(self.dim))
 
-    @property
-    def diameter(self) -> float:
-        return math.sqrt(2.0) * self.radius if self.dim > 1 else 0.0
-
     def project(self, x: np.ndarray) -> np.ndarray:
-        return euclidean_projections.onto_simplex(x, self.radius)
-
-    softens = True
-
-    @property
-    def mass(self) -> float:  # type: ignore[override]
-        """The radius (Pinsker)."""
-        return self.radius
+        return onto_simplex(x, self.radius)
 
     def soften(self, theta: np.ndarray) -> np.ndarray:
         weights = np.exp(theta - theta.max())
@@ -222,15 +207,12 @@ class L1Ball(Sized):
     Parameters
     ----------
     dim : int
-        Number of coordinates.
     radius : float, default 1
-        Size of the set.
     """
 
-    @property
-    def num_atoms(self) -> int:  # type: ignore[override]
-        """Two for each coordinate."""
-        return 2 * self.dim
+    def __init__(self, dim: int, radius: float = 1.0) -> None:
+        super().__init__(dim, radius)
+        self.num_atoms = 2 * self.dim
 
     def atom(self, g: np.ndarray) -> Atom:
         high, low = int(np.argmax(g)), int(np.argmin(g))  # without |g|, a vector of its own
@@ -238,19 +220,14 @@ class L1Ball(Sized):
         return single(j, -self.radius if g[j] > 0.0 else self.radius)
 
     def contains(self, x: Any) -> bool:
-        x = self._in(x)
-        return x is not None and bool(np.abs(x).sum() <= self.radius * (1.0 + ROUNDING))
+        return bool(np.abs(self._in(x)).sum() <= self.radius * (1.0 + ROUNDING))
 
     def random(self, rng: "np.random.Generator") -> np.ndarray:
         size = rng.dirichlet(np.ones(self.dim + 1))[:-1]  # the last one is the rest of the radius
         return self.radius * size * rng.choice([-1.0, 1.0], self.dim)
 
-    @property
-    def diameter(self) -> float:
-        return 2.0 * self.radius
-
     def project(self, x: np.ndarray) -> np.ndarray:
-        return euclidean_projections.onto_l1_ball(x, self.radius)
+        return onto_l1_ball(x, self.radius)
 
     def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
         return (numbers % self.dim)[:, None], np.where(numbers < self.dim, self.radius, -self.radius)[:, None]
@@ -262,9 +239,7 @@ class L2Ball(Sized):
     Parameters
     ----------
     dim : int
-        Number of coordinates.
     radius : float, default 1
-        Size of the set.
     """
 
     def atom(self, g: np.ndarray) -> Atom:
@@ -272,19 +247,14 @@ class L2Ball(Sized):
         return Atom(None, g * (-self.radius / norm)) if norm > 0.0 else Atom(None, single(0, self.radius).dense(self.dim))
 
     def contains(self, x: Any) -> bool:
-        x = self._in(x)
-        return x is not None and bool(np.linalg.norm(x) <= self.radius * (1.0 + ROUNDING))
+        return bool(np.linalg.norm(self._in(x)) <= self.radius * (1.0 + ROUNDING))
 
     def random(self, rng: "np.random.Generator") -> np.ndarray:
         direction = rng.standard_normal(self.dim)
         return direction * (self.radius * rng.random() ** (1.0 / self.dim) / np.linalg.norm(direction))
 
-    @property
-    def diameter(self) -> float:
-        return 2.0 * self.radius
-
     def project(self, x: np.ndarray) -> np.ndarray:
-        return euclidean_projections.onto_l2_ball(x, self.radius)
+        return onto_l2_ball(x, self.radius)
 
 
 class Box(ConvexSet):
@@ -303,6 +273,7 @@ class Box(ConvexSet):
         if (self.lower > self.upper).any():
             j = int(np.argmax(self.lower > self.upper))
             raise ParameterError(f"lower must be <= upper, got {self.lower[j]:g} > {self.upper[j]:g} at index {j}")
+        self.diameter = float(np.linalg.norm(self.upper - self.lower))
 
     def atom(self, g: np.ndarray) -> Atom:
         return Atom(None, np.where(g > 0.0, self.lower, self.upper))
@@ -310,14 +281,10 @@ class Box(ConvexSet):
     def contains(self, x: Any) -> bool:
         x = self._in(x)
         slack = ROUNDING * max(np.abs(self.lower).max(), np.abs(self.upper).max())
-        return x is not None and bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
+        return bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
 
     def random(self, rng: "np.random.Generator") -> np.ndarray:
         return rng.uniform(self.lower, self.upper)
-
-    @property
-    def diameter(self) -> float:
-        return float(np.linalg.norm(self.upper - self.lower))
 
     def project(self, x: np.ndarray) -> np.ndarray:
         return np.clip(x, self.lower, self.upper)
@@ -329,9 +296,7 @@ class LInfBall(Box):
     Parameters
     ----------
     dim : int
-        Number of coordinates.
     radius : float, default 1
-        Size of the set.
     """
 
     def __init__(self, dim: int, radius: float = 1.0) -> None:
@@ -378,8 +343,7 @@ class Product(ConvexSet):
         return [(factor, x[block]) for factor, block in zip(self.factors, self.blocks, strict=True)]
 
     def contains(self, x: Any) -> bool:
-        x = self._in(x)
-        return x is not None and all(factor.contains(piece) for factor, piece in self._pieces(x))
+        return all(factor.contains(piece) for factor, piece in self._pieces(self._in(x)))
 
     def random(self, rng: "np.random.Generator") -> np.ndarray:
         return np.concatenate([factor.random(rng) for factor in self.factors])
@@ -391,7 +355,8 @@ class Product(ConvexSet):
         return sum(known) if len(known) == len(counts) else None
 
     @property
-    def diameter(self) -> float:
+    def diameter(self) -> float:  # type: ignore[override]
+        """That of the factors together."""
         return math.hypot(*(factor.diameter for factor in self.factors))
 
     def project(self, x: np.ndarray) -> np.ndarray:
@@ -411,18 +376,21 @@ class Product(ConvexSet):
         return np.concatenate([factor.soften(piece) for factor, piece in self._pieces(theta)])
 
 
-PROJECTED = (
-    "Simplex",
-    "L1Ball",
-    "L2Ball",
-    "Box",
-    "LInfBall",
-    "GroupBall",
-    "Permutahedron",
-    "CappedSimplex",
-    "Spectrahedron",
-    "NuclearBall",
-    "Product",
-)
-NUMBERED = ("Simplex", "L1Ball", "Hull")
-SOFTENED = ("Simplex", "ChainPolytope", "MatchingPolytope", "Product")
+def onto_simplex(x: np.ndarray, radius: float = 1.0) -> np.ndarray:
+    """Return the point with nonnegative coordinates that sum to ``radius`` which is nearest to x."""
+    x = x - x.max()  # the sum stays exact where the radius is small compared with x
+    u = np.sort(x)[::-1]
+    excess = (np.cumsum(u) - radius) / np.arange(1, len(x) + 1)
+    return np.maximum(x - excess[np.flatnonzero(u > excess)[-1]], 0.0)
+
+
+def onto_l1_ball(x: np.ndarray, radius: float = 1.0) -> np.ndarray:
+    """Return the point with ``sum |x_j| <= radius`` which is nearest to x."""
+    size = np.abs(x)
+    return x.copy() if size.sum() <= radius else np.sign(x) * onto_simplex(size, radius)
+
+
+def onto_l2_ball(x: np.ndarray, radius: float = 1.0) -> np.ndarray:
+    """Return the point with ||x|| <= ``radius`` which is nearest to x."""
+    norm = np.linalg.norm(x)
+    return x.copy() if norm <= radius else x * (radius / norm)

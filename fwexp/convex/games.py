@@ -7,7 +7,7 @@ Sought are min over x in X and max over y in Y of
 and a pair is as good as max_y' L(x, y') - min_x' L(x', y) is small: two linear minimisations.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -71,19 +71,3 @@ class Bilinear:
             if norm == 0.0 or norm - before <= 1e-4 * norm:
                 break
         return 1.01 * norm
-
-
-class Pair(NamedTuple):
-    """A pair of points with the products that certify it."""
-
-    x: np.ndarray
-    gx: np.ndarray  # M y + p
-    gy: np.ndarray  # M'x - q
-    qy: float  # q'y
-
-
-def bounds(game: Bilinear, pair: Pair) -> tuple[float, float]:
-    """Return max_y' L(x, y') and min_x' L(x', y)."""
-    upper = game.Y.atom(-pair.gy).dot(pair.gy) + float(game.p @ pair.x) + game.constant
-    lower = game.X.atom(pair.gx).dot(pair.gx) - pair.qy + game.constant
-    return upper, lower

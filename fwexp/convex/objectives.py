@@ -122,7 +122,7 @@ class Function(ABC):
 
     def hessian_times(self, dz: np.ndarray) -> np.ndarray:
         """Return f'' d for the direction with the image dz; of quadratics only."""
-        raise OptionError(f"{type(self).__name__} is not quadratic")
+        raise NotImplementedError
 
     def lipschitz(self, block: slice) -> float:
         """Return a Lipschitz constant of the gradient in a block."""
@@ -134,12 +134,10 @@ class Function(ABC):
         return np.column_stack([self.image_at(e, block) for e in np.eye(width)])
 
 
-class Linear(Function):
-    """sum_i phi_i(<a_i, x>), z = A x."""
+class OfMatrix(Function):
+    """A function of x and z = A x."""
 
     matrix: Matrix
-    reads_point = False
-    linear = True
 
     def image(self, x: np.ndarray) -> np.ndarray:
         return self.matrix.times(x)
@@ -150,6 +148,13 @@ class Linear(Function):
     def image_at(self, d: np.ndarray, block: slice) -> np.ndarray:
         columns = self.matrix.columns(block)
         return super().image_at(d, block) if columns is None else columns @ d
+
+
+class Linear(OfMatrix):
+    """sum_i phi_i(<a_i, x>), z = A x."""
+
+    reads_point = False
+    linear = True
 
     def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
         return self.matrix.transposed_times(self.term_slopes(z, EVERYWHERE))
@@ -240,7 +245,7 @@ class Logistic(Linear):
         return float(np.linalg.norm(self._columns(block), 2)) ** 2 / (4 * len(self.y))
 
 
-class Quadratic(Function):
+class Quadratic(OfMatrix):
     """1/2 x'Qx + c'x with Q symmetric, positive semidefinite; the image is Q x.
 
     Parameters
@@ -267,7 +272,10 @@ class Quadratic(Function):
         if self.matrix.shape[0] != self.dim:
             raise ParameterError(f"Q must be a square matrix, got one of shape {self.matrix.shape}")
         self.c = np.zeros(self.dim) if c is None else vector("c", c, self.dim)
-        self._check_symmetric()
+        x = np.random.default_rng(0).standard_normal(self.dim)
+        forth, back = self.matrix.times(x), self.matrix.transposed_times(x)
+        if np.abs(forth - back).max() > 1e-8 * max(np.abs(forth).max(), 1e-300):
+            raise ParameterError("Q must be symmetric, got a matrix that is not")
         if self.dim <= self.largest_decomposed:
             eigenvalues = np.linalg.eigvalsh(self._columns(EVERYWHERE))
             self._check_curvature(eigenvalues[0], np.abs(eigenvalues).max())
@@ -276,22 +284,6 @@ class Quadratic(Function):
     def _check_curvature(curvature: float, scale: float) -> None:
         if curvature < -1e-10 * scale:
             raise ParameterError(f"Q must be positive semidefinite, got curvature {curvature:.3g} in some direction")
-
-    def _check_symmetric(self) -> None:
-        x = np.random.default_rng(0).standard_normal(self.dim)
-        forth, back = self.matrix.times(x), self.matrix.transposed_times(x)
-        if np.abs(forth - back).max() > 1e-8 * max(np.abs(forth).max(), 1e-300):
-            raise ParameterError("Q must be symmetric, got a matrix that is not")
-
-    def image(self, x: np.ndarray) -> np.ndarray:
-        return self.matrix.times(x)
-
-    def image_of(self, atom: Atom) -> np.ndarray:
-        return self.matrix.times_atom(atom)
-
-    def image_at(self, d: np.ndarray, block: slice) -> np.ndarray:
-        columns = self.matrix.columns(block)
-        return super().image_at(d, block) if columns is None else columns @ d
 
     def value(self, x: np.ndarray, z: np.ndarray) -> float:
         return float(x @ (0.5 * z + self.c))

@@ -1,7 +1,7 @@
 """More convex sets: polytopes with a linear minimisation of their own, the hull of given points, and a set of your own."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ class KSparse(Sized):
     dim, k : int
         Number of coordinates, and of nonzeros of an atom.
     radius : float, default 1
-        Size of the set.
     """
 
     def __init__(self, dim: int, k: int, radius: float = 1.0) -> None:
@@ -30,6 +29,7 @@ class KSparse(Sized):
         self.k = check_integer("k", k, 1)
         if k > dim:
             raise ParameterError(f"k must be an integer <= dim = {dim}, got {k}")
+        self.diameter = 2.0 * self.radius * math.sqrt(self.k)
 
     def atom(self, g: np.ndarray) -> Atom:
         size = np.abs(g)
@@ -42,17 +42,7 @@ class KSparse(Sized):
     def contains(self, x: Any) -> bool:
         x = self._in(x)
         most = self.radius * (1.0 + ROUNDING)
-        return x is not None and bool(np.abs(x).max() <= most and np.abs(x).sum() <= self.k * most)
-
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
-        weights, x = rng.dirichlet(np.ones(5)), np.zeros(self.dim)
-        for weight in weights:
-            self.atom(rng.standard_normal(self.dim)).add_to(x, weight)
-        return x
-
-    @property
-    def diameter(self) -> float:
-        return 2.0 * self.radius * math.sqrt(self.k)
+        return bool(np.abs(x).max() <= most and np.abs(x).sum() <= self.k * most)
 
 
 class Birkhoff(ConvexSet):
@@ -61,12 +51,12 @@ class Birkhoff(ConvexSet):
     Parameters
     ----------
     n : int
-        Number of rows and of columns.
     """
 
     def __init__(self, n: int) -> None:
         self.n = check_integer("n", n, 1)
         self.dim = self.n**2
+        self.diameter = math.sqrt(2.0 * self.n) if self.n > 1 else 0.0
 
     def atom(self, g: np.ndarray) -> Atom:
         from scipy.optimize import linear_sum_assignment
@@ -75,21 +65,9 @@ class Birkhoff(ConvexSet):
         return Atom(rows * self.n + columns, np.ones(self.n))
 
     def contains(self, x: Any) -> bool:
-        x = self._in(x)
-        if x is None or x.min() < -ROUNDING:
-            return False
-        X = x.reshape(self.n, self.n)
-        return bool(max(np.abs(X.sum(axis=0) - 1.0).max(), np.abs(X.sum(axis=1) - 1.0).max()) <= ROUNDING * self.n)
-
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
-        x = np.zeros((self.n, self.n))
-        for weight in rng.dirichlet(np.ones(5)):
-            x[np.arange(self.n), rng.permutation(self.n)] += weight
-        return x.ravel()
-
-    @property
-    def diameter(self) -> float:
-        return math.sqrt(2.0 * self.n) if self.n > 1 else 0.0
+        X = self._in(x).reshape(self.n, self.n)
+        error = max(np.abs(X.sum(axis=axis) - 1.0).max() for axis in (0, 1))
+        return bool(X.min() >= -ROUNDING and error <= ROUNDING * self.n)
 
 
 class Hull(ConvexSet):
@@ -116,7 +94,7 @@ class Hull(ConvexSet):
         from scipy.optimize import nnls
 
         x = self._in(x)
-        if x is None:
+        if np.isnan(x[0]):
             return False
         scale = max(np.abs(self.points).max(), 1e-300)
         # weights >= 0 with points' weights = x and sum 1, as a least squares problem
@@ -127,11 +105,81 @@ class Hull(ConvexSet):
         return rng.dirichlet(np.ones(self.num_atoms)) @ self.points
 
     @property
-    def diameter(self) -> float:
+    def diameter(self) -> float:  # type: ignore[override]
         return float(max(np.linalg.norm(self.points - point, axis=1).max() for point in self.points))
 
     def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
         return None, self.points[numbers]
+
+
+class UnitFlow(ConvexSet):
+    """The flows of one unit from a source to a sink along edges of capacity 1: without cycles, the convex hull of the paths.
+
+    A linear minimisation is a shortest path (Bellman-Ford), also where costs are negative; a cycle of negative cost is refused.
+
+    Parameters
+    ----------
+    edges : sequence of pairs
+        Where each edge begins and ends; x has one coordinate for each.
+    source, sink : hashable
+        Two of the nodes.
+
+    Examples
+    --------
+    >>> from fwexp.convex import UnitFlow
+    >>> UnitFlow([("a", "b"), ("b", "c"), ("a", "c")], "a", "c").lmo([1.0, 1.0, 3.0])
+    array([1., 1., 0.])
+    """
+
+    def __init__(self, edges: Sequence[tuple[Hashable, Hashable]], source: Hashable, sink: Hashable) -> None:
+        try:
+            pairs = [(tail, head) for tail, head in edges]
+            numbers = {node: k for k, node in enumerate(dict.fromkeys(node for pair in pairs for node in pair))}
+        except (TypeError, ValueError):
+            raise ParameterError(f"edges must be pairs of nodes, got {shown(edges)}") from None
+        for name, node in (("source", source), ("sink", sink)):
+            if node not in numbers or source == sink:
+                raise ParameterError(f"{name} must be a node of some edge, and not the other end, got {shown(node)}")
+        self.dim, self._source, self._sink = len(pairs), numbers[source], numbers[sink]
+        self._tail, self._head = (np.array([numbers[pair[end]] for pair in pairs]) for end in (0, 1))
+        self._nodes = len(numbers)
+        self.diameter = math.sqrt(self.dim)  # that of the cube
+        if self._distances(np.ones(self.dim))[0][self._sink] == np.inf:
+            raise ParameterError(f"sink must be reached from the source {shown(source)}, got {shown(sink)}")
+
+    def _distances(self, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances of the nodes from the source, and the last edge of a shortest path to each."""
+        distance, last = np.full(self._nodes, np.inf), np.full(self._nodes, -1)
+        distance[self._source] = 0.0
+        for _ in range(self._nodes):
+            through, best = distance[self._tail] + g, distance.copy()
+            np.minimum.at(best, self._head, through)
+            better = np.flatnonzero((through == best[self._head]) & (through < distance[self._head]))
+            if not len(better):
+                return distance, last
+            last[self._head[better[::-1]]] = better[::-1]  # of equal edges the first
+            distance = best
+        raise ParameterError("g must have no cycle of negative cost, got one: negative costs need edges without cycles")
+
+    def atom(self, g: np.ndarray) -> Atom:
+        last, node, s = self._distances(g)[1], self._sink, np.zeros(self.dim)
+        while node != self._source:
+            s[last[node]] = 1.0
+            node = self._tail[last[node]]
+        return Atom(None, s)
+
+    def contains(self, x: Any) -> bool:
+        x = self._in(x)
+        slack = ROUNDING * self.dim
+        if not (x.min() >= -slack and x.max() <= 1.0 + slack):
+            return False
+        net = np.bincount(self._tail, x, self._nodes) - np.bincount(self._head, x, self._nodes)
+        net[self._source] -= 1.0
+        net[self._sink] += 1.0
+        return bool(np.abs(net).max() <= slack)
+
+    def random(self, rng: "np.random.Generator") -> np.ndarray:
+        return sum(weight * self.atom(rng.random(self.dim)).values for weight in rng.dirichlet(np.ones(5)))
 
 
 class Oracle(ConvexSet):
@@ -143,7 +191,6 @@ class Oracle(ConvexSet):
         ``lmo(g)`` returns a minimiser of <g, s> over the set: a vector, unless the set is `shaped`, or a sparse array of scipy with
         the same entries. Methods keep sparse answers sparse.
     dim : int
-        Number of coordinates.
     contains : callable, optional
         ``contains(x)`` returns whether x lies in the set; with it, all results of ``lmo`` are tested.
     """
@@ -185,14 +232,14 @@ class Oracle(ConvexSet):
 
     def contains(self, x: Any) -> bool:
         x = self._in(x)
-        return x is not None and (self._contains is None or bool(self._contains(x.reshape(self.shape))))
+        return not np.isnan(x[0]) and (self._contains is None or bool(self._contains(x.reshape(self.shape))))
 
     def random(self, rng: "np.random.Generator") -> np.ndarray:
         atoms = [self.atom(rng.standard_normal(self.dim)).dense(self.dim) for _ in range(5)]
         return rng.dirichlet(np.ones(5)) @ np.array(atoms)
 
     @property
-    def diameter(self) -> float:
+    def diameter(self) -> float:  # type: ignore[override]
         """Of the box around the set: an upper bound."""
         eye = np.eye(self.dim)
         return float(np.linalg.norm([self.atom(-e).dot(e) - self.atom(e).dot(e) for e in eye]))

@@ -7,18 +7,26 @@ Dual extragradient (Nesterov 2007; Taskar, Lacoste-Julien & Jordan 2006; the rev
 import copy
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from fwexp.convex import games
 from fwexp.convex.atoms import ActiveSet
-from fwexp.convex.games import Bilinear, Pair
+from fwexp.convex.feasible_sets import ConvexSet
+from fwexp.convex.games import Bilinear
 from fwexp.convex.watching import is_watched, least_product, watched
 from fwexp.driver.iteration import Iteration, Objective, Point, Reason, Stop, Terms, Value
 from fwexp.errors import OptionError
 from fwexp.options import check_positive, choice, option
 from fwexp.plugins import SADDLE
+
+
+class Pair(NamedTuple):
+    """An x, with what certifies the y that belongs to it: M y + p and q'y."""
+
+    x: np.ndarray
+    gx: np.ndarray
+    qy: float
 
 
 @dataclass
@@ -94,7 +102,7 @@ class SaddleMethod(Iteration):
     def point(self, iterate):
         """Return the x of the pair, and min_x' L(x', y)."""
         pair = self.pair()
-        dual = games.bounds(self.game, pair)[1]
+        dual = self.game.X.atom(pair.gx).dot(pair.gx) - pair.qy + self.game.constant
         if self._proof is None or dual > self._proof[0]:
             self._proof = dual, pair
         return Point(pair.x, dual)
@@ -162,6 +170,30 @@ class ExtragradientState(State):
     y: np.ndarray | None = None
 
 
+class Player(NamedTuple):
+    """A player of dual extragradient: T(s) is a projection about the centre, or an entropic one where there is none."""
+
+    convex_set: ConvexSet
+    centre: np.ndarray | None
+    eta: float
+
+    def first(self, s: np.ndarray) -> np.ndarray:
+        """Return T(s)."""
+        if self.centre is None:
+            return self.convex_set.soften(self.eta * s)
+        return self.convex_set.project(self.centre + self.eta * s)
+
+    def second(self, s: np.ndarray, v: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """Return T(s + change), as a projection of v = T(s) and the change where T is Euclidean."""
+        if self.centre is None:
+            return self.convex_set.soften(self.eta * (s + change))
+        return self.convex_set.project(v + self.eta * change)
+
+    def start(self) -> np.ndarray:
+        """Return what minimises d."""
+        return self.convex_set.soften(np.zeros(self.convex_set.dim)) if self.centre is None else self.centre
+
+
 class DualExtragradient(SaddleMethod):
     """Algorithm 6: dual extragradient.
 
@@ -181,27 +213,23 @@ class DualExtragradient(SaddleMethod):
     def start(self):
         game, options = self.game, self.options
         entropic = options.geometry == "entropic"
-        self._soft_x, self._soft_y = entropic and game.X.softens, entropic
+        soft_x = entropic and game.X.softens
         if entropic and not game.Y.softens:
             game.Y.soften(np.zeros(game.Y.dim))  # raises an error if it cannot
-        L = self._norm()
-        eta = options.eta or (1.0 / L if L > 0.0 else 1.0)
-        self.eta_x, self.eta_y = eta * np.sqrt(options.ratio), eta / np.sqrt(options.ratio)
+        L = self._norm(soft_x, entropic)
+        eta, root = options.eta or (1.0 / L if L > 0.0 else 1.0), np.sqrt(options.ratio)
         zero_x, zero_y = np.zeros(game.X.dim), np.zeros(game.Y.dim)
-        self._centre_x = None if self._soft_x else game.X.project(zero_x)
-        self._centre_y = None if self._soft_y else game.Y.project(zero_y)
+        self._x = Player(game.X, None if soft_x else game.X.project(zero_x), eta * root)
+        self._y = Player(game.Y, None if entropic else game.Y.project(zero_y), eta / root)
         of_y = {"gy": zero_y, "y": zero_y} if options.memory == "full" else {}
         return ExtragradientState(x=zero_x, gx=zero_x, **of_y)
 
-    def _norm(self) -> float:
+    def _norm(self, soft_x: bool, soft_y: bool) -> float:
         """Return the Lipschitz constant of F between the norms that belong to the two d, at most."""
-        matrix = self.game.matrix
-        if not self._soft_y:
-            return self.game.norm()
-        entries = matrix.columns(slice(None))
+        entries = self.game.matrix.columns(slice(None)) if soft_y else None
         if entries is None:
             return self.game.norm()
-        if self._soft_x:
+        if soft_x:
             return float(abs(entries).max()) * float(np.sqrt(self.game.X.mass * self.game.Y.mass))
         longest = np.asarray((entries * entries).sum(axis=0)).max()  # ||M y|| <= the longest column ||y||_1
         return float(np.sqrt(longest * self.game.Y.mass))
@@ -214,17 +242,8 @@ class DualExtragradient(SaddleMethod):
     def _take_step(self, gap_tol):
         game, state = self.game, self.state
         sx, sy = -state.gx, self._sum_gy()
-        if self._soft_x:
-            vx = game.X.soften(self.eta_x * sx)
-        else:
-            vx = game.X.project(self._centre_x + self.eta_x * sx)
-        if self._soft_y:
-            vy = game.Y.soften(self.eta_y * sy)
-        else:
-            vy = game.Y.project(self._centre_y + self.eta_y * sy)
-        fx, fy = -game.gradient_x(vy), game.gradient_y(vx)
-        x = game.X.soften(self.eta_x * (sx + fx)) if self._soft_x else game.X.project(vx + self.eta_x * fx)
-        y = game.Y.soften(self.eta_y * (sy + fy)) if self._soft_y else game.Y.project(vy + self.eta_y * fy)
+        vx, vy = self._x.first(sx), self._y.first(sy)
+        x, y = self._x.second(sx, vx, -game.gradient_x(vy)), self._y.second(sy, vy, game.gradient_y(vx))
         state.x = state.x + x
         state.gx = state.gx + game.gradient_x(y)
         state.qy += float(game.q @ y)
@@ -233,24 +252,17 @@ class DualExtragradient(SaddleMethod):
             state.y = state.y + y
         return np.inf
 
-    def _start(self):
-        """Return the pair that minimises d."""
-        game = self.game
-        x = game.X.soften(np.zeros(game.X.dim)) if self._soft_x else self._centre_x
-        return x, game.Y.soften(np.zeros(game.Y.dim)) if self._soft_y else self._centre_y
-
     def pair(self):
         game, state, t = self.game, self.state, self.state.step
         if t == 0:
-            x, y = self._start()
-            return Pair(x, game.gradient_x(y), game.gradient_y(x), float(game.q @ y))
-        x = state.x / t
-        return Pair(x, state.gx / t, game.gradient_y(x), state.qy / t)
+            y = self._y.start()
+            return Pair(self._x.start(), game.gradient_x(y), float(game.q @ y))
+        return Pair(state.x / t, state.gx / t, state.qy / t)
 
     def y(self):
         if self.options.memory == "efficient":
             return None
-        return self.state.y / self.step if self.step else self._start()[1]
+        return self.state.y / self.step if self.step else self._y.start()
 
 
 LINEAR_RATE = {"step": ("linear_rate",)}
@@ -358,7 +370,7 @@ class SaddleFrankWolfe(SaddleMethod):
 
     def pair(self):
         z = self.state
-        return Pair(z.x, z.gx, z.gy, float(self.game.q @ z.y))
+        return Pair(z.x, z.gx, float(self.game.q @ z.y))
 
     def y(self):
         return self.state.y.copy()

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from fwexp.convex import euclidean_projections
 from fwexp.convex.atoms import Atom
-from fwexp.convex.feasible_sets import ROUNDING, ConvexSet
+from fwexp.convex.feasible_sets import ROUNDING, ConvexSet, onto_l1_ball, onto_simplex
 from fwexp.options import check_integer, check_positive
 
 DENSE = 32  # up to this size a full decomposition is faster, and exact
@@ -24,14 +23,13 @@ class Spectrahedron(ConvexSet):
     Parameters
     ----------
     n : int
-        Number of rows and of columns.
     radius : float, default 1
-        Size of the set.
     """
 
     def __init__(self, n: int, radius: float = 1.0) -> None:
         self.n, self.radius = check_integer("n", n, 1), check_positive("radius", radius)
         self.dim = n * n
+        self.diameter = math.sqrt(2.0) * self.radius if n > 1 else 0.0
 
     def atom(self, g: np.ndarray) -> Atom:
         G = g.reshape(self.n, self.n)
@@ -46,26 +44,19 @@ class Spectrahedron(ConvexSet):
 
     def contains(self, x: Any) -> bool:
         x = self._in(x)
-        if x is None:
-            return False
         X, slack = x.reshape(self.n, self.n), ROUNDING * self.radius
-        if np.abs(X - X.T).max() > slack or abs(np.trace(X) - self.radius) > slack:
-            return False
-        return bool(np.linalg.eigvalsh(0.5 * (X + X.T))[0] >= -slack)
+        fits = np.abs(X - X.T).max() <= slack and abs(np.trace(X) - self.radius) <= slack
+        return bool(fits and np.linalg.eigvalsh(0.5 * (X + X.T))[0] >= -slack)
 
     def random(self, rng: "np.random.Generator") -> np.ndarray:
         factor = rng.standard_normal((self.n, self.n))
         X = factor @ factor.T
         return (X * (self.radius / np.trace(X))).ravel()
 
-    @property
-    def diameter(self) -> float:
-        return math.sqrt(2.0) * self.radius if self.n > 1 else 0.0
-
     def project(self, x: np.ndarray) -> np.ndarray:
         X = x.reshape(self.n, self.n)
         values, vectors = np.linalg.eigh(0.5 * (X + X.T))
-        return ((vectors * euclidean_projections.onto_simplex(values, self.radius)) @ vectors.T).ravel()
+        return ((vectors * onto_simplex(values, self.radius)) @ vectors.T).ravel()
 
 
 class NuclearBall(ConvexSet):
@@ -74,15 +65,14 @@ class NuclearBall(ConvexSet):
     Parameters
     ----------
     m, n : int
-        Numbers of rows and of columns.
     radius : float, default 1
-        Size of the set.
     """
 
     def __init__(self, m: int, n: int, radius: float = 1.0) -> None:
         self.m, self.n = check_integer("m", m, 1), check_integer("n", n, 1)
         self.radius = check_positive("radius", radius)
         self.dim = m * n
+        self.diameter = 2.0 * self.radius
 
     def atom(self, g: np.ndarray) -> Atom:
         G = g.reshape(self.m, self.n)
@@ -96,7 +86,7 @@ class NuclearBall(ConvexSet):
 
     def contains(self, x: Any) -> bool:
         x = self._in(x)
-        return x is not None and bool(self._singular(x).sum() <= self.radius * (1.0 + ROUNDING))
+        return not np.isnan(x[0]) and bool(self._singular(x).sum() <= self.radius * (1.0 + ROUNDING))
 
     def _singular(self, x):
         return np.linalg.svd(x.reshape(self.m, self.n), compute_uv=False)
@@ -105,10 +95,6 @@ class NuclearBall(ConvexSet):
         x = rng.standard_normal(self.dim)
         return x * (self.radius * rng.random() / self._singular(x).sum())
 
-    @property
-    def diameter(self) -> float:
-        return 2.0 * self.radius
-
     def project(self, x: np.ndarray) -> np.ndarray:
         U, values, V = np.linalg.svd(x.reshape(self.m, self.n), full_matrices=False)
-        return ((U * euclidean_projections.onto_l1_ball(values, self.radius)) @ V).ravel()
+        return ((U * onto_l1_ball(values, self.radius)) @ V).ravel()

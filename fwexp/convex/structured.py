@@ -42,11 +42,9 @@ class ChainPolytope(ConvexSet):
         self.length, self.num_states = check_integer("length", length, 1), check_integer("num_states", num_states, 1)
         self._pairs = self.num_states**2
         self.dim = self._pairs + self.length * self.num_states
-
-    @property
-    def mass(self) -> float:  # type: ignore[override]
-        """The square of the number of parts of a labeling: the entropy is taken over labelings."""
-        return float((2 * self.length - 1) ** 2)
+        self.mass = float((2 * self.length - 1) ** 2)  # the square of the parts of a labeling: the entropy is taken over labelings
+        # Unary parts differ by sqrt(2 T), sums of transitions by at most sqrt(2) (T - 1).
+        self.diameter = float(np.sqrt(2.0 * self.length + 2.0 * (self.length - 1) ** 2))
 
     def atom(self, g: np.ndarray) -> Atom:
         y = np.zeros(self.length, dtype=np.int32)
@@ -59,10 +57,8 @@ class ChainPolytope(ConvexSet):
         indices[: self.length], values[: self.length] = self._pairs + np.arange(self.length) * K + y, 1.0
         free = np.setdiff1d(np.arange(self._pairs), transitions)[: self.length - 1 - len(transitions)]
         if len(free) + len(transitions) < self.length - 1:  # fewer pairs than positions
-            return Atom(
-                None,
-                Atom(np.concatenate((indices[: self.length], transitions)), np.r_[values[: self.length], counts]).dense(self.dim),
-            )
+            sparse = Atom(np.concatenate((indices[: self.length], transitions)), np.r_[values[: self.length], counts])
+            return Atom(None, sparse.dense(self.dim))
         indices[self.length :] = np.concatenate((transitions, free))
         values[self.length : self.length + len(transitions)] = counts
         return Atom(indices, values)
@@ -78,7 +74,7 @@ class ChainPolytope(ConvexSet):
         from scipy.optimize import linprog
 
         x = self._in(x)
-        if x is None or x.min() < -ROUNDING:
+        if not x.min() >= -ROUNDING:
             return False
         # Whether there are pair marginals with these sums and unary marginals: for chains that is the hull.
         K, steps = self.num_states, self.length - 1
@@ -97,14 +93,6 @@ class ChainPolytope(ConvexSet):
         cost = np.r_[np.zeros(rows.shape[1]), np.ones(2 * len(right))]
         return bool(linprog(cost, A_eq=both, b_eq=right).fun <= 1e-6 * self.length)
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
-        return self.soften(rng.standard_normal(self.dim))
-
-    @property
-    def diameter(self) -> float:
-        """An upper bound: unary parts differ by sqrt(2 T), sums of transitions by at most sqrt(2) (T - 1)."""
-        return float(np.sqrt(2.0 * self.length + 2.0 * (self.length - 1) ** 2))
-
 
 class MatchingPolytope(ConvexSet):
     """The convex hull of the matchings between rows and columns, each of which may stay alone, row after row.
@@ -112,7 +100,6 @@ class MatchingPolytope(ConvexSet):
     Parameters
     ----------
     rows, columns : int
-        Numbers of rows and of columns.
     """
 
     softens = True
@@ -121,11 +108,8 @@ class MatchingPolytope(ConvexSet):
     def __init__(self, rows: int, columns: int) -> None:
         self.rows, self.columns = check_integer("rows", rows, 1), check_integer("columns", columns, 1)
         self.dim = self.rows * self.columns
-
-    @property
-    def mass(self) -> float:  # type: ignore[override]
-        """The most edges of a matching."""
-        return float(min(self.rows, self.columns))
+        self.mass = float(min(self.rows, self.columns))  # the most edges of a matching
+        self.diameter = float(np.sqrt(2.0 * self.mass))
 
     def atom(self, g: np.ndarray) -> Atom:
         match = np.zeros(self.rows, dtype=np.int32)
@@ -141,18 +125,8 @@ class MatchingPolytope(ConvexSet):
         return z[: self.dim]
 
     def contains(self, x: Any) -> bool:
-        x = self._in(x)
-        if x is None or x.min() < -ROUNDING:
-            return False
-        Z = x.reshape(self.rows, self.columns)
-        return bool(max(Z.sum(axis=0).max(), Z.sum(axis=1).max()) <= 1.0 + ROUNDING)
-
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
-        return sum(weight * self.atom(rng.standard_normal(self.dim)).values for weight in rng.dirichlet(np.ones(5)))
-
-    @property
-    def diameter(self) -> float:
-        return float(np.sqrt(2.0 * min(self.rows, self.columns)))
+        Z = self._in(x).reshape(self.rows, self.columns)
+        return bool(Z.min() >= -ROUNDING and max(Z.sum(axis=0).max(), Z.sum(axis=1).max()) <= 1.0 + ROUNDING)
 
 
 def svm_game(problem: Problem, radius: float) -> Bilinear:

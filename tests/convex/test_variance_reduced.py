@@ -8,7 +8,6 @@ from scipy.sparse.linalg import aslinearoperator
 from fwexp.convex import FiniteSum, L1Ball, LeastSquares, LinearSum, Logistic, minimize
 from fwexp.convex.minimize import new_method
 from fwexp.driver.iteration import Budget
-from fwexp.errors import CertificateError, OptionError, ParameterError
 
 N, D, SIZE = 60, 8, 6
 MEMORY = ("sag", "saga", "mhk", "lf")
@@ -164,24 +163,6 @@ def test_terms_of_a_user_are_those_of_the_package():
     assert one.value == pytest.approx(two.value, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("fun", "message"),
-    [
-        (lambda z, terms: z, "fun(z, terms) must return the values and the derivatives, got "),
-        (lambda z, terms: (z[1:], z), "the values that fun(z, terms) returns must be a vector of length 60, got "),
-        (lambda z, terms: (z, z / 0.0), "the derivatives that fun(z, terms) returns must hold finite numbers, got "),
-        (lambda z, terms: (z**2, -z), "fun(x) returns a gradient that is not that of its value"),
-        (lambda z, terms: (-(z**2), -2 * z), "f must be convex on the set"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:divide by zero")
-@pytest.mark.filterwarnings("ignore:invalid value")
-def test_terms_of_a_user_are_checked(fun, message):
-    with pytest.raises((ParameterError, CertificateError)) as caught:
-        minimize(LinearSum(logistic()[0], fun), L1Ball(D), method="variance_reduced", max_iter=20)
-    assert message in str(caught.value)
-
-
 def test_least_squares_in_batches_of_any_size():
     A, y = logistic()
     f, ball = LeastSquares(A, y), L1Ball(D, 1.5)
@@ -189,12 +170,3 @@ def test_least_squares_in_batches_of_any_size():
         result = minimize(f, ball, method="variance_reduced", batch=batch, max_iter=50, schedule=50)
         assert ball.contains(result.x)
         assert result.trace["terms"].iloc[-1] == 50 * min(batch, N)
-
-
-def test_functions_that_are_no_sums_are_rejected():
-    with pytest.raises(OptionError, match=r"variant mhk needs terms of <a_i, x>, got a FiniteSum; accepted: svrf, or a LinearSum"):
-        minimize(FiniteSum(lambda x, terms: (0.0, 0.0 * x), 3, D), L1Ball(D), method="variance_reduced", variant="mhk")
-    with pytest.raises(OptionError, match="UserFunction is no sum of terms; accepted: LeastSquares, Logistic, LinearSum"):
-        minimize(lambda x: (0.0, 0.0 * x), L1Ball(D), method="variance_reduced")
-    with pytest.raises(ParameterError, match=r"batch must be an integer >= 1, got 0"):
-        minimize(LeastSquares(*logistic()), L1Ball(D), method="variance_reduced", batch=0)
