@@ -97,7 +97,7 @@ def test_import_is_light(module, light):
 
 
 def test_every_import_is_a_declared_dependency():
-    # Ourselves, twice; fwexp.data.digits.make_npz, a tool.
+    # Ourselves, twice.
     not_needed = {"fwexp", "hydra_plugins", "sklearn", "sqlalchemy"}
     extras = PYPROJECT["project"]["optional-dependencies"]
     needed = PYPROJECT["project"]["dependencies"] + extras["experiments"]  # test_core.py is about those alone

@@ -23,37 +23,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data.data_files import check_text, read_lines, resolve_data_dir
+from fwexp.data.data_files import check_text, printable, read_lines, resolve_data_dir
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.parsed import parsed_arrays
-from fwexp.data.subsampling import sample
+from fwexp.data.validation import sample
 from fwexp.errors import DataError, ParameterError
 from fwexp.options import check_integer, option
 
 # Attributes that features are made of, and their positions relative to the token.
 TEMPLATE = (
-    ("word", -2),
-    ("word", -1),
-    ("word", 0),
-    ("word", 1),
-    ("word", 2),
-    ("word", -1, 0),
-    ("word", 0, 1),
-    ("pos", -2),
-    ("pos", -1),
-    ("pos", 0),
-    ("pos", 1),
-    ("pos", 2),
-    ("pos", -2, -1),
-    ("pos", -1, 0),
-    ("pos", 0, 1),
-    ("pos", 1, 2),
-    ("pos", -2, -1, 0),
-    ("pos", -1, 0, 1),
-    ("pos", 0, 1, 2),
+    *(("word", at) for at in range(-2, 3)),
+    *(("word", at, at + 1) for at in (-1, 0)),
+    *(("pos", at) for at in range(-2, 3)),
+    *(("pos", at, at + 1) for at in range(-2, 2)),
+    *(("pos", at, at + 1, at + 2) for at in range(-2, 1)),
 )
 REACH = 2  # the largest distance in the template
 MIN_COUNT = 3
+METRICS = ("token_accuracy", "chunk_precision", "chunk_recall", "chunk_f1")
 
 FORMAT = 1  # of the parsed form; to be raised when the same text gives other arrays
 
@@ -87,7 +74,7 @@ def read(options: Options, data_dir: Path):
     from fwexp.problems.chain import chain_from_arrays
 
     arrays = _parsed(data_dir)
-    num_states = len(_label_names(arrays))
+    num_states = int(arrays["num_labels"])
     problems = []
     for part in ("train", "test"):
         labels, columns, ptr = (arrays[f"{part}_{name}"] for name in ("labels", "columns", "ptr"))
@@ -103,20 +90,22 @@ def read(options: Options, data_dir: Path):
 
 def label_names(data_dir: str | Path | None = None) -> tuple[str, ...]:
     """Return the chunk tags of the labels 0, 1, ... of the problems."""
-    return _label_names(_parsed(resolve_data_dir(data_dir)))
+    arrays = _parsed(resolve_data_dir(data_dir))
+    return tuple(arrays["tags"][: arrays["num_labels"]].tolist())
 
 
 def true_tags(data_dir: str | Path | None = None) -> list[list[str]]:
     """Return the true chunk tags of every test sentence, those included that are -1 in the test problem."""
-    return _true_tags(_parsed(resolve_data_dir(data_dir)))
+    arrays = _parsed(resolve_data_dir(data_dir))
+    tags = arrays["tags"][arrays["test_labels"]].tolist()
+    return [tags[start:end] for start, end in pairwise(arrays["test_ptr"].tolist())]
 
 
 def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str, float]]:
     """Return the function of predictions, a labeling per test sentence, that computes the measures of the shared task."""
     from fwexp.data.metrics import chunk_scores
 
-    arrays = _parsed(resolve_data_dir(data_dir))
-    names, true = _label_names(arrays), _true_tags(arrays)
+    names, true = label_names(data_dir), true_tags(data_dir)
 
     def score(predictions: Sequence) -> dict[str, float]:
         tags = []
@@ -125,12 +114,7 @@ def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str,
                 raise ParameterError(f"labels in predictions must be in 0 .. {len(names) - 1}, got {labels.tolist()}")
             tags.append([names[label] for label in labels.tolist()])
         scores = chunk_scores(true, tags)
-        return {
-            "token_accuracy": scores.accuracy,
-            "chunk_precision": scores.precision,
-            "chunk_recall": scores.recall,
-            "chunk_f1": scores.f1,
-        }
+        return dict(zip(METRICS, scores[: len(METRICS)], strict=True))
 
     return score
 
@@ -200,15 +184,6 @@ def _parsed(data_dir: Path) -> dict[str, np.ndarray]:
     return parsed_arrays("conll2000", FORMAT, paths, lambda: parse(read_text(train), read_text(test)))
 
 
-def _label_names(arrays) -> tuple[str, ...]:
-    return tuple(arrays["tags"][: arrays["num_labels"]].tolist())
-
-
-def _true_tags(arrays) -> list[list[str]]:
-    tags = arrays["tags"][arrays["test_labels"]].tolist()
-    return [tags[start:end] for start, end in pairwise(arrays["test_ptr"].tolist())]
-
-
 def _number(values: list[bytes], known: dict[bytes, int]) -> np.ndarray:
     """Return the number of every value: that in ``known``, to which new values are added, counting on."""
     return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
@@ -246,18 +221,12 @@ def _look_up(code: np.ndarray, values: np.ndarray, ids: np.ndarray) -> np.ndarra
 
 def _describe(line: bytes) -> str:
     """Return the fault of a line that `read_text` rejected."""
-    bad = re.search(rb"[^ -~]", line)
-    if bad:
-        return f"byte {_show(bad.group())} at column {bad.start() + 1}, expected printable ASCII"
+    if bad := re.search(rb"[^ -~]", line):
+        return f"byte {printable(bad.group(), 1)} at column {bad.start() + 1}, expected printable ASCII"
     columns = line.split(b" ")
     if len(columns) != 3 or not all(columns):
-        return f"{_show(line)}, expected 'word POS chunk' with one space between"
-    return f"chunk tag is {_show(columns[2])}, expected O, B-TYPE or I-TYPE"
-
-
-def _show(value: bytes) -> str:
-    """Return a part of a line as printable text of bounded length."""
-    return ascii(value[:40])[1:] + ("..." if len(value) > 40 else "")
+        return f"{printable(line, 40)}, expected 'word POS chunk' with one space between"
+    return f"chunk tag is {printable(columns[2], 40)}, expected O, B-TYPE or I-TYPE"
 
 
 def _file(name: str, size: int, sha256: str) -> DataFile:
@@ -276,5 +245,5 @@ DATASET = Dataset(
     read=read,
     Options=Options,
     scorer=scorer,
-    metrics=("token_accuracy", "chunk_precision", "chunk_recall", "chunk_f1"),
+    metrics=METRICS,
 )

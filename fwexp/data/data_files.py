@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from fwexp.errors import DataError
+from fwexp.errors import DataError, needing
 from fwexp.files import checksums, folders
 from fwexp.files.folders import check_folder
 
@@ -48,6 +48,27 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise DataError(f"{path}: {fault} ({error})") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def printable(value: bytes, most: int) -> str:
+    """Return a part of a file as printable text of bounded length."""
+    return ascii(value[:most])[1:] + ("..." if len(value) > most else "")
+
+
+def read_image(path: Path, mode: str, longest: int = 0):
+    """Return the pixels of an image, uint8, and by how much it was scaled to ``longest`` pixels, where that is not 0."""
+    with needing("images need"):
+        import numpy as np
+        from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            scale = longest / max(image.size) if longest else 1.0
+            size = tuple(max(round(side * scale), 1) for side in image.size)
+            converted = image.convert(mode)
+            return np.asarray(converted.resize(size, Image.Resampling.BILINEAR) if longest else converted), scale
+    except (OSError, SyntaxError, ValueError) as error:  # raised by PIL for damaged files
+        raise DataError(f"{path}: cannot be read as an image ({error})") from error
 
 
 def files_in(path: Path) -> list[Path]:

@@ -3,9 +3,7 @@
 A sequence is a date of the years 1900-2099 as 8 digits YYYYMMDD; every digit is a real 8 x 8 image with its true label.
 The images, ``digits.npz``, are the 1797 test images of "Optical Recognition of Handwritten Digits" by E. Alpaydin and
 C. Kaynak (1998), UCI Machine Learning Repository, https://doi.org/10.24432/C50P49, licence CC BY 4.0. They were taken
-from scikit-learn, which the package does not need for anything else, by
-
-    python -c "from fwexp.data.digits import make_npz; make_npz('fwexp/data/digits.npz')"
+from scikit-learn's ``load_digits``, as uint8.
 
 Training sequences draw from the first 1198 images, test sequences from the other 599, so that no image is in both.
 Dates and images are drawn by taking raw 64-bit outputs of PCG64, whose stream numpy keeps for ever, modulo the number
@@ -79,23 +77,6 @@ def _draw_part(bits: np.random.PCG64, n: int, labels: np.ndarray, pool: np.ndarr
     return Dates(digits, by_label[start[digits] + choice.astype(np.int64)])
 
 
-def make_npz(path: str) -> None:
-    """Write ``digits.npz`` from scikit-learn's copy of the images."""
-    from sklearn.datasets import load_digits
-
-    source = load_digits()
-    np.savez_compressed(
-        path,
-        images=source.images.astype(np.uint8),
-        labels=source.target.astype(np.uint8),
-        source=np.array(
-            "E. Alpaydin, C. Kaynak: Optical Recognition of Handwritten Digits (1998), UCI Machine Learning "
-            "Repository, https://doi.org/10.24432/C50P49; its 1797 test images, as distributed with scikit-learn. "
-            "Licence: Creative Commons Attribution 4.0 International (CC BY 4.0)."
-        ),
-    )
-
-
 DATASET = Dataset(
     name="digits",
     title="handwritten dates, made of the UCI optical digits",
@@ -105,11 +86,7 @@ DATASET = Dataset(
             path="digits.npz",
             home=Path(__file__).parent,
             size=45891,
-            check=partial(
-                check_bytes,
-                size=45891,
-                sha256="3f08a2658427486376a9c97aef4b9143913a62d3b8a1af8ccf9bd87a4e0a38c6",
-            ),
+            check=partial(check_bytes, size=45891, sha256="3f08a2658427486376a9c97aef4b9143913a62d3b8a1af8ccf9bd87a4e0a38c6"),
         ),
     ),
     read=read,

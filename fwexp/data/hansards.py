@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data.data_files import check_text, read_lines, resolve_data_dir
+from fwexp.data.data_files import check_text, printable, read_lines, resolve_data_dir
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.parsed import parsed_arrays
 from fwexp.errors import DataError
@@ -143,7 +143,7 @@ def read_gold(data_dir: Path) -> Gold:
     for number, line in read_lines(path):
         link = LINK.fullmatch(line.rstrip(b"\r\n"))
         if link is None:
-            shown = ascii(line[:40].rstrip(b"\r\n"))[1:]
+            shown = printable(line.rstrip(b"\r\n"), 40)
             raise DataError(f"{path}, line {number}: {shown}, expected 'SENTENCE E F S' or 'SENTENCE E F P', as in '0001 1 1 S'")
         s, i, j = (int(part) for part in link.groups()[:3])
         if not 1 <= s <= len(pairs):
@@ -163,7 +163,7 @@ def read_gold(data_dir: Path) -> Gold:
 
 def prepare(options: Options, pairs, gold: Gold) -> dict[str, np.ndarray]:
     """Align, count and describe; return the arrays of the problems, links as int16 (m, 2) with their numbers per sentence pair."""
-    from fwexp.data.alignment import baselines, bitext, edge_features, hmm
+    from fwexp.data.alignment import bitext, edge_features, hmm
 
     text = _distinct(pairs)
     tests = [_lower(pair) for pair in gold.pairs]
@@ -188,7 +188,7 @@ def prepare(options: Options, pairs, gold: Gold) -> dict[str, np.ndarray]:
         arrays[f"{part}_columns"] = edge_features.attributes(statistics, these, bitext.look_up(lexicon, these))
         arrays[f"{part}_shapes"] = np.array([(len(e), len(f)) for e, f in these], dtype=np.int64)
     aside = bitext.look_up(lexicon, tests[:SET_ASIDE])
-    threshold = baselines.best_threshold(statistics.dice, aside, gold.sure[:SET_ASIDE], gold.possible[:SET_ASIDE])
+    threshold = bitext.best_threshold(statistics.dice, aside, gold.sure[:SET_ASIDE], gold.possible[:SET_ASIDE])
     directions = [side[SET_ASIDE:] for side in found_tests]
     sets = {
         "train_links": [links[s] for s in chosen],
@@ -198,7 +198,7 @@ def prepare(options: Options, pairs, gold: Gold) -> dict[str, np.ndarray]:
         "f to e": directions[1],
         "intersection": [hmm.intersect(*both) for both in zip(*directions, strict=True)],
         "union": [np.unique(np.concatenate(both), axis=0) for both in zip(*directions, strict=True)],
-        "dice": baselines.match_dice(statistics.dice, numbered_tests, threshold)[SET_ASIDE:],
+        "dice": bitext.match_dice(statistics.dice, numbered_tests, threshold)[SET_ASIDE:],
     }
     for name, of_sentences in sets.items():
         arrays[name] = np.concatenate(of_sentences).astype(np.int16)

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data.data_files import resolve_data_dir
+from fwexp.data.data_files import read_image, resolve_data_dir
 from fwexp.data.dataset import DataFolder, Dataset
 from fwexp.data.parsed import cache_folder, parsed_arrays
-from fwexp.errors import DataError, needing
+from fwexp.errors import DataError
 from fwexp.jit.threads import parallel_map
 from fwexp.options import choice
 
@@ -106,22 +106,11 @@ def read_images(folder: Path) -> list[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def _read_pair(image_path: Path, mask_path: Path) -> tuple[np.ndarray, np.ndarray]:
-    image, mask = _pixels(image_path, "RGB"), _pixels(mask_path, "L") > 0
+    image, mask = read_image(image_path, "RGB")[0], read_image(mask_path, "L")[0] > 0
     if mask.shape != image.shape[:2]:
         size, wanted = (f"{shape[1]} x {shape[0]}" for shape in (mask.shape, image.shape))
         raise DataError(f"{mask_path}: the mask is {size} pixels, expected {wanted} like {image_path.name}")
     return image, mask
-
-
-def _pixels(path: Path, mode: str) -> np.ndarray:
-    with needing("images need"):
-        from PIL import Image
-
-    try:
-        with Image.open(path) as image:
-            return np.asarray(image.convert(mode))
-    except (OSError, SyntaxError, ValueError) as error:  # raised by PIL for damaged files
-        raise DataError(f"{path}: cannot be read as an image ({error})") from error
 
 
 def _parsed(data_dir: Path) -> dict[str, np.ndarray]:

@@ -95,12 +95,12 @@ def _read_cells(path: Path) -> dict[str, list[dict[str, np.ndarray]]]:
         cells = scipy.io.loadmat(path, simplify_cells=False)
     except NotImplementedError:  # a file of version 7.3
         return _read_hdf5(path)
-    return _checked(path, cells, lambda cell: [_struct_of_scipy(item) for item in cell.ravel()])
 
+    def structs(cell) -> list:
+        records = (item.ravel()[0] for item in cell.ravel())
+        return [{name: np.asarray(record[name]) for name in record.dtype.names or ()} for record in records]
 
-def _struct_of_scipy(item) -> dict[str, np.ndarray]:
-    record = item.ravel()[0]
-    return {name: np.asarray(record[name]) for name in record.dtype.names or ()}
+    return _checked(path, cells, structs)
 
 
 def _read_hdf5(path: Path) -> dict[str, list[dict[str, np.ndarray]]]:

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fwexp.data.data_files import resolve_data_dir
+from fwexp.data.data_files import read_image, resolve_data_dir
 from fwexp.data.dataset import DataFile, DataFolder, Dataset
 from fwexp.data.lsp_joints import JOINTS, PARENTS, torso_length
 from fwexp.data.parsed import parsed_arrays
-from fwexp.errors import DataError, needing
+from fwexp.errors import DataError
 from fwexp.options import NoOptions
 
 NUM_IMAGES, NUM_TEST = 400, 100
@@ -73,7 +73,7 @@ def prepare(folder: Path, joints_path: Path) -> dict[str, np.ndarray]:
         raise DataError(f"{folder}: {len(paths)} images, expected {len(joints)}, as {joints_path.name} has joints of")
     images, places = [], []
     for path, of_one in zip(paths, joints, strict=True):
-        pixels, scale = _pixels(path)
+        pixels, scale = read_image(path, "RGB", LONGEST)
         images.append(describe(pixels))
         found = of_one[:, ::-1] * scale / CELL
         outside = ((found < 0) | (found >= images[-1].shape[:2])).any(axis=1)
@@ -90,20 +90,6 @@ def prepare(folder: Path, joints_path: Path) -> dict[str, np.ndarray]:
         arrays[f"{part}_scores"] = np.concatenate([scores[k].reshape(-1, len(JOINTS)) for k in chosen])
         arrays[f"{part}_joints"] = places[chosen]
     return arrays
-
-
-def _pixels(path: Path) -> tuple[np.ndarray, float]:
-    """Return an image, uint8 (height, width, 3), scaled, and the scale."""
-    with needing("images need"):
-        from PIL import Image
-
-    try:
-        with Image.open(path) as image:
-            scale = LONGEST / max(image.size)
-            size = tuple(max(round(side * scale), 1) for side in image.size)
-            return np.asarray(image.convert("RGB").resize(size, Image.Resampling.BILINEAR)), scale
-    except (OSError, SyntaxError, ValueError) as error:  # raised by PIL for damaged files
-        raise DataError(f"{path}: cannot be read as an image ({error})") from error
 
 
 def _parsed(data_dir: Path) -> dict[str, np.ndarray]:

@@ -54,11 +54,6 @@ def token_accuracy(problem, predictions: Sequence) -> float:
         With the true labels; -1 counts as wrong.
     predictions : sequence of int arrays
         One labeling per sequence, as ``fwexp.predict`` returns them.
-
-    Raises
-    ------
-    ValueError
-        Not a chain, or numbers of sequences or positions that differ.
     """
     from fwexp.problems.chain import ChainProblem
     from fwexp.problems.protocol import original
@@ -96,11 +91,6 @@ def chunk_scores(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
     ----------
     true, predicted : sequences of sequences of str
         One tag per token of every sentence: ``O``, ``B-TYPE``, ``I-TYPE``, ``E-TYPE`` or ``S-TYPE``.
-
-    Raises
-    ------
-    ValueError
-        No tags, a tag of another form, or numbers of sentences or tokens that differ.
     """
     lengths = [len(tags) for tags in true]
     _check_lengths("predicted", [len(tags) for tags in predicted], lengths)
@@ -137,11 +127,6 @@ def alignment_error_rate(sure: Sequence, possible: Sequence, predicted: Sequence
     ----------
     sure, possible, predicted : sequences of int arrays (m, 2)
         The links (i, j) of every sentence pair.
-
-    Raises
-    ------
-    ValueError
-        Numbers of sentence pairs that differ, or no sure links.
 
     Examples
     --------
@@ -183,11 +168,6 @@ def segmentation_scores(sizes: Sequence, inside: Sequence, predicted: Sequence) 
         For every image the pixels of its superpixels, and how many of them belong to the figure.
     predicted : sequence of int arrays (V,)
         1 for superpixels that are taken for the figure, else 0.
-
-    Raises
-    ------
-    ValueError
-        Numbers of images or superpixels that differ.
 
     Examples
     --------
@@ -246,11 +226,6 @@ def pose_scores(joints, predictions: Sequence) -> PoseScores:
         True rows and columns in cells, as in ``fwexp.data.lsp``; NaN where unknown, which is not compared.
     predictions : sequence of int arrays (14, 2)
         Cells, as ``fwexp.predict`` returns them; their middles are compared.
-
-    Raises
-    ------
-    ValueError
-        Numbers of poses that differ.
     """
     from fwexp.data.lsp_joints import LIMBS, torso_length
 

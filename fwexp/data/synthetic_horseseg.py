@@ -76,13 +76,19 @@ def read(options: Options, data_dir: Path):
     return _problem(0, count, options.loss), _problem(SIZES["large"], NUM_TEST, options.loss)
 
 
-def draw(number: int) -> Image:
-    """Draw the image of this number."""
-    bits = np.random.PCG64([SEED, number])
+def choices(stream: int):
+    """Return ``choice(number of choices, *shape)``, which draws from a stream of random bits."""
+    bits = np.random.PCG64([SEED, stream])
 
     def choice(choices: int, *shape: int) -> np.ndarray:
         return (bits.random_raw(int(np.prod(shape))) % np.uint64(choices)).astype(np.int64).reshape(shape)
 
+    return choice
+
+
+def draw(number: int) -> Image:
+    """Draw the image of this number."""
+    choice = choices(number)
     rows, columns = 8 + int(choice(6, 1)[0]), 9 + int(choice(6, 1)[0])
     nodes = rows * columns
     row, column = np.divmod(np.arange(nodes), columns)

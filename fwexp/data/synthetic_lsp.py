@@ -19,10 +19,10 @@ import numpy as np
 
 from fwexp.data.dataset import Dataset
 from fwexp.data.lsp_joints import JOINTS, PARENTS
+from fwexp.data.synthetic_horseseg import choices
 from fwexp.options import NoOptions
 
 NUM_TRAIN, NUM_TEST = 100, 50
-SEED = 2016
 SIDE, SLOW_SIDE = 32, 56  # cells
 WIDEST = 188  # features of the second half of the joints; the first half has one less
 SIGNAL, DISTRACTION, NOISE = 24, 18, 128  # before the division by SCALE
@@ -67,29 +67,16 @@ def _images(first: int, count: int, side: int) -> tuple[list[np.ndarray], list[n
 
 def draw(number: int, side: int = SIDE) -> tuple[np.ndarray, np.ndarray]:
     """Return the features (side, side, WIDEST) and the pose (14, 2) of the image of this number."""
-    choice = _choices(1 + number)
+    choice = choices(1 + number)
     joints = len(JOINTS)
     pose = side // 2 + choice(5, 2) - 2 + STANDING + choice(2 * SPREAD + 1, joints, 2) - SPREAD
     pose = np.clip(pose, 0, side - 1)
     image = choice(2 * NOISE + 1, side, side, WIDEST) - NOISE
-    for joint, template in enumerate(_templates()):
+    for joint, template in enumerate(choices(0)(3, len(JOINTS), WIDEST) - 1):
         image[tuple(pose[joint])] += SIGNAL * template
         for place in choice(side, DISTRACTORS, 2):
             image[tuple(place)] += DISTRACTION * template
     return image / SCALE, pose
-
-
-def _templates() -> np.ndarray:
-    return _choices(0)(3, len(JOINTS), WIDEST) - 1
-
-
-def _choices(stream: int):
-    bits = np.random.PCG64([SEED, stream])
-
-    def choice(choices: int, *shape: int) -> np.ndarray:
-        return (bits.random_raw(int(np.prod(shape))) % np.uint64(choices)).astype(np.int64).reshape(shape)
-
-    return choice
 
 
 DATASET = Dataset(

@@ -1,4 +1,4 @@
-"""The share of a training set that is set aside for validation: the same two options for every data set of examples."""
+"""Parts of a training set: the share that is set aside for validation, by two options of every data set, and samples."""
 
 import dataclasses
 import inspect
@@ -67,4 +67,14 @@ def aside(n: int, share: float, seed: int, name: str = "validation") -> np.ndarr
         raise ParameterError(f"{name} must leave an example in both parts, got {share:g}, which sets {size} of {n} aside")
     mask = np.zeros(n, dtype=bool)
     mask[np.random.default_rng(seed).permutation(n)[:size]] = True
+    return mask
+
+
+def sample(examples: np.ndarray, n: int, dataset: str, what: str) -> np.ndarray:
+    """Return the mask of n random ones of the examples where a mask is true; a larger n contains the smaller ones."""
+    chosen = np.flatnonzero(examples)
+    if n > len(chosen):
+        raise ParameterError(f"dataset {dataset}: n must be at most {len(chosen)}, the number of training {what}, got {n}")
+    mask = np.zeros_like(examples)
+    mask[np.random.default_rng(0).permutation(chosen)[:n]] = True
     return mask

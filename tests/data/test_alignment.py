@@ -7,7 +7,7 @@ import stat
 import numpy as np
 import pytest
 
-from fwexp.data.alignment import baselines, bitext, edge_features, eflomal, hmm
+from fwexp.data.alignment import bitext, edge_features, eflomal, hmm
 from fwexp.errors import DataError
 from tests.data.synthetic_pairs import synthetic_pairs
 
@@ -139,11 +139,11 @@ def test_an_intersection_is_a_matching():
 def test_dice_baseline():
     lexicon, text = bitext.number(TEXT)
     coefficients = bitext.dice(lexicon, text)
-    assert baselines.match_dice(coefficients, text, 0.1)[0].tolist() == [[0, 0], [1, 1]]
-    assert baselines.match_dice(coefficients, text, 0.9)[0].tolist() == [[1, 1]]
+    assert bitext.match_dice(coefficients, text, 0.1)[0].tolist() == [[0, 0], [1, 1]]
+    assert bitext.match_dice(coefficients, text, 0.9)[0].tolist() == [[1, 1]]
     # b and y is all that is wanted, at least in the first sentences: the lowest threshold that leaves nothing else
     coefficients = np.where((lexicon.e_of == lexicon.e_words["b"]) & (lexicon.f_of == lexicon.f_words["y"]), 0.45, 0.3)
-    assert baselines.best_threshold(coefficients, text, [[(1, 1)], [], []], [[], [], []]) == 0.3
+    assert bitext.best_threshold(coefficients, text, [[(1, 1)], [], []], [[], [], []]) == 0.3
 
 
 # --- features ----------------------------------------------------------------------------------------------------------

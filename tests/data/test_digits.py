@@ -1,5 +1,4 @@
 import hashlib
-from datetime import date
 
 import numpy as np
 import pytest
@@ -40,34 +39,6 @@ def test_source_and_licence_are_named(source):
         assert words in digits.__doc__
 
 
-def test_shapes(parts):
-    assert [part.digits.shape for part in parts] == [(1000, 8), (500, 8)]
-    assert [part.images.shape for part in parts] == [(1000, 8), (500, 8)]
-
-
-def test_every_sequence_is_a_calendar_date(parts):
-    years = []
-    for part in parts:
-        for row in part.digits:
-            text = "".join(map(str, row))
-            day = date(int(text[:4]), int(text[4:6]), int(text[6:]))  # raises if there is no such day
-            years.append(day.year)
-    assert min(years) >= 1900
-    assert max(years) <= 2099
-    assert len(set(years)) > 190
-
-
-def test_images_show_the_digits_and_are_disjoint(parts, source):
-    for part in parts:
-        np.testing.assert_array_equal(source["labels"][part.images], part.digits)
-    train, test = parts
-    assert not np.intersect1d(train.images, test.images).size
-    pixels = source["images"].reshape(1797, 64)
-    assert len(np.unique(pixels, axis=0)) == 1797  # so that other indices are other images
-    assert len(np.unique(train.images)) > 1000
-    assert len(np.unique(test.images)) > 500
-
-
 def test_draws_never_change(parts):
     digest = hashlib.sha256()
     for part in parts:
@@ -90,11 +61,3 @@ def test_problems(parts, source):
 def test_no_data_folder_is_needed(monkeypatch, tmp_path):
     monkeypatch.setenv("FWEXP_DATA", str(tmp_path / "nowhere"))
     assert load_dataset("digits")[0].n == 1000
-
-
-def test_make_npz_makes_the_same_arrays(source, tmp_path):
-    digits.make_npz(str(tmp_path / "again.npz"))
-    with np.load(tmp_path / "again.npz", allow_pickle=False) as again:
-        assert sorted(again.files) == sorted(source)
-        for name, array in source.items():
-            np.testing.assert_array_equal(again[name], array)

@@ -3,10 +3,9 @@ import pytest
 
 import fwexp
 from fwexp.commands.data import main
-from fwexp.data import DATASETS, check_options, hansards, load_dataset
-from fwexp.data.alignment import edge_features
+from fwexp.data import hansards, load_dataset
 from fwexp.data.metrics import alignment_error_rate, alignment_scores
-from fwexp.errors import DataError, ParameterError
+from fwexp.errors import DataError
 from fwexp.problems import protocol
 from fwexp.problems.matching import MatchingProblem
 from tests.data.synthetic_pairs import synthetic_pairs, true_links
@@ -110,11 +109,6 @@ def test_prepare_command(folder, capsys, monkeypatch):
     assert "hansards/test.wa" in capsys.readouterr().err
 
 
-def test_sources(folder):
-    names = [f"hansards/{name}" for name in ("test.e", "test.f", "test.wa", "train.25000.e", "train.25000.f")]
-    assert list(DATASETS["hansards"].sources(check_options("hansards"), folder)) == names
-
-
 @pytest.mark.parametrize(
     ("name", "line", "text", "message"),
     [
@@ -143,46 +137,24 @@ def test_bad_files(folder, name, line, text, message):
     assert "\n" not in str(caught.value)
 
 
-def test_too_few_test_sentences(folder):
-    for name in ("test.e", "test.f"):
-        write_lines(folder / "hansards" / name, [["a"]] * 100)
-    (folder / "hansards" / "test.wa").write_text("0001 1 1 S\n")
-    with pytest.raises(DataError, match="100 sentences, expected more than the 100 that are set aside"):
+TRAIN, SURE = ("train.25000.e", "train.25000.f"), "0001 1 1 S\n"
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (dict.fromkeys(("test.e", "test.f"), "a \n" * 100) | {"test.wa": SURE}, "100 sentences, expected more than the 100"),
+        (dict.fromkeys(TRAIN, ""), r"train\.25000\.e: the file is empty"),
+        (dict.fromkeys(TRAIN, 3 * ("a " * 200 + "\n")), r"\.e and .*train\.25000\.f: no pair of sentences with at most 60 words"),
+        ({"test.wa": SURE}, r"test\.wa: no sure link"),
+        ({"test.wa": "0104 1 1 P\n"}, r"test\.wa: no sure link"),
+    ],
+)
+def test_texts_with_nothing_to_learn_from(folder, texts, message):
+    for name, text in texts.items():
+        (folder / "hansards" / name).write_text(text)
+    with pytest.raises(DataError, match=message):
         load_dataset("hansards", data_dir=folder)
-
-
-def test_empty_files(folder):
-    for name in ("train.25000.e", "train.25000.f"):
-        (folder / "hansards" / name).write_text("")
-    with pytest.raises(DataError, match=r"train\.25000\.e: the file is empty"):
-        load_dataset("hansards", data_dir=folder)
-
-
-def test_an_alignment_without_links(folder):
-    path = folder / "hansards" / "test.wa"
-    lines = path.read_text().splitlines(keepends=True)
-    for text in ("", "".join(line for line in lines if int(line[:4]) <= 100), "".join(lines).replace(" S\n", " P\n")):
-        path.write_text(text)
-        with pytest.raises(DataError, match=r"test\.wa: no sure link"):
-            load_dataset("hansards", data_dir=folder)
-
-
-def test_only_overlong_pairs(folder):
-    for letter in "ef":
-        write_lines(folder / "hansards" / f"train.25000.{letter}", [["a"] * 200] * 3)
-    with pytest.raises(DataError, match=r"train\.25000\.e and .*train\.25000\.f: no pair of sentences with at most"):
-        load_dataset("hansards", data_dir=folder)
-
-
-def test_indicators():
-    columns = np.zeros((2, len(edge_features.SIZES)), dtype=np.uint8)
-    columns[0, :2] = 1, 3
-    columns[1, [0, -1]] = 1, 6
-    x, size = hansards._indicators(columns)
-    names = hansards.feature_names()
-    assert x.indptr.tolist() == [0, 2, 4]
-    assert [names[j] for j in x.indices] == ["bias 1", "dice 3", "bias 1", "kind 6"]
-    assert size == len(names)
 
 
 def test_eflomal_is_not_installed(folder, tmp_path, monkeypatch):
@@ -203,19 +175,6 @@ def test_alignment_error_rate_by_hand():
     assert scores.recall == pytest.approx(1 / 3)
     assert alignment_error_rate(sure, possible, [[], []]) == 1.0
     assert alignment_error_rate(sure, possible, sure) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([[(0, 0)]], [], [[]]), "possible must hold links of 1 sentence pairs, got 0"),
-        (([[(0, 0)]], [[]], [[], []]), "predicted must hold links of 1 sentence pairs, got 2"),
-        (([[]], [[]], [[]]), "sure must hold at least one link, got none"),
-    ],
-)
-def test_alignment_error_rate_of_what_is_no_alignment(arguments, message):
-    with pytest.raises(ParameterError, match=message):
-        alignment_error_rate(*arguments)
 
 
 # --- real data ---------------------------------------------------------------------------------------------------------

@@ -7,11 +7,6 @@ from fwexp.data import DATASETS, check_options, load_dataset, resolve_data_dir
 from fwexp.errors import OptionError, ParameterError
 
 
-def test_defaults():
-    assert check_options("ocr").split == "ocr2"
-    assert check_options("ocr", {"split": "ocr"}).split == "ocr"
-
-
 @pytest.mark.parametrize(
     ("name", "options", "kind", "message"),
     [

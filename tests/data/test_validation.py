@@ -9,8 +9,8 @@ import pytest
 
 import fwexp
 from fwexp import store
-from fwexp.data import DATASETS, Dataset, check_options
-from fwexp.data.validation import NAMES, split
+from fwexp.data import DATASETS, Dataset
+from fwexp.data.validation import NAMES, sample, split
 from fwexp.errors import OptionError, ParameterError
 from fwexp.options import option
 from fwexp.plugins import STRUCTURED
@@ -55,6 +55,8 @@ def test_a_seed_chooses_the_examples_and_larger_shares_contain_smaller_ones(numb
 
 @pytest.mark.parametrize(("share", "aside"), [(0.01, 0), (0.0124, 0), (0.99, 40)])
 def test_no_part_is_empty(numbered, share, aside):
+    with pytest.raises(ParameterError, match=r"^dataset mine: validation must be 0 for a problem without subset\(\), got 0\.2$"):
+        split(object(), 0.2, 0, "mine")
     with pytest.raises(ParameterError) as error:
         split(numbered, share, 0, "numbers")
     found = f"got {share:g}, which sets {aside} of 40 aside"
@@ -109,9 +111,16 @@ def test_load_dataset_returns_the_share_between_training_and_test():
         fwexp.load_dataset("lasso", validation=0.2)
 
 
-def test_a_problem_without_subsets_cannot_be_split():
-    with pytest.raises(ParameterError, match=r"^dataset mine: validation must be 0 for a problem without subset\(\), got 0\.2$"):
-        split(object(), 0.2, 0, "mine")
+def test_a_sample_has_n_examples_and_contains_the_smaller_samples():
+    words = np.arange(1000) % 10 != 3
+    before = np.zeros(1000, dtype=bool)
+    for n in (1, 50, 400, 900):
+        mask = sample(words, n, "ocr", "words")
+        assert mask.sum() == n
+        assert not (mask & ~words).any()
+        assert not (before & ~mask).any()
+        before = mask
+    assert np.array_equal(before, words)
 
 
 # -- runs
@@ -135,32 +144,16 @@ def test_a_run_logs_and_stores_the_error(tmp_path):
         assert run.errors[name] == pytest.approx(fwexp.evaluate(problem, run.weights()).error, abs=1e-12)
     frame = store.load_results(tmp_path)
     assert frame["validation_error"].notna().all()
+    assert json.loads((run.path / "run.json").read_text())["config"]["dataset"] == given["dataset"]
     assert set(frame["dataset.validation"]) == {0.3}
     result = fwexp.solve(train, "bcfw", lam=0.1, max_passes=2)  # the same numbers without a look at the others
     assert result.primal == run.record["primal"]
-
-
-def test_a_run_without_a_share_has_no_such_error(tmp_path):
-    run = store.read_run(runner.run(config(digits()), tmp_path, verbose=False).path)
-    assert set(run.errors) == {"test_error"}
-    assert store.load_results(tmp_path)["validation_error"].isna().all()
-    assert json.loads((run.path / "run.json").read_text())["config"]["dataset"] == {"name": "digits"}
 
 
 def test_a_share_that_leaves_a_part_empty_writes_nothing(tmp_path):
     with pytest.raises(ParameterError, match=r"validation must leave an example in both parts, got 0\.0001"):
         runner.run(config(digits(validation=1e-4)), tmp_path / "results", verbose=False)
     assert not Path(tmp_path / "results").exists()
-
-
-@pytest.mark.parametrize("name", ["synthetic_lsp", "synthetic_horseseg"])
-def test_other_families_are_split_as_well(name):
-    options = check_options(name, {"validation": 0.2})
-    train, validation, test = DATASETS[name].load(options)
-    whole, _ = DATASETS[name].load(check_options(name))
-    assert train.n + validation.n == whole.n
-    result = fwexp.solve(train, "bcfw", lam=0.1, max_passes=1, validation=validation, test=test)
-    assert result.errors["validation_error"] == pytest.approx(fwexp.evaluate(validation, result.w).error, abs=1e-12)
 
 
 # -- fwexp.solve

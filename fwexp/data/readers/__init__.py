@@ -5,8 +5,8 @@ Readers ``read_...`` return sequences for estimators; those of ``fwexp.data.read
 
 from fwexp.data.readers.columns import Columns, read_columns
 from fwexp.data.readers.conllu import Conllu, read_conllu
+from fwexp.data.readers.lines import read_template
 from fwexp.data.readers.svmlight import Svmlight, read_svmlight
-from fwexp.data.readers.template import read_template
 
 __all__ = ["FORMATS", "read_columns", "read_conllu", "read_svmlight", "read_template"]
 

@@ -18,6 +18,8 @@ A data set in ``fwexp/data``, or in a package of its own, is as short as this (t
     )
 """
 
+import zipfile
+import zlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -25,11 +27,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwexp.data.data_files import npz_arrays
 from fwexp.data.readers.columns import Columns
-from fwexp.data.readers.labelled_arrays import labelled_arrays
 from fwexp.data.readers.lines import naming
 from fwexp.data.readers.svmlight import add, matrix, numbers_or_texts, rows_of
-from fwexp.errors import DataError, ParameterError
+from fwexp.errors import DataError, ParameterError, shown
 from fwexp.options import check_function, check_integer, check_path
 from fwexp.templates import default_template
 from fwexp.types import AnyPath
@@ -75,11 +77,6 @@ def from_columns(
     Problems
         Labels are numbered in sorted order.
 
-    Raises
-    ------
-    ValueError
-        If a file cannot be read or has another form; the message names the line.
-
     Examples
     --------
     >>> from pathlib import Path
@@ -123,14 +120,9 @@ def from_npz(train: AnyPath, test: AnyPath | None = None) -> Problems:
     -------
     Problems
         Of sequences if the files have ``ptr``, otherwise of classes. Labels are numbered in sorted order.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, is damaged, or has other arrays.
     """
     paths = _given(train, test)
-    parts = [labelled_arrays(path) for path in paths]
+    parts = [_labelled_arrays(path) for path in paths]
     names, labels = _numbered([part["y"].tolist() for part in parts])
     return _result([_problem(path, part["X"], y, part.get("ptr"), names) for path, part, y in zip(paths, parts, labels)], names)
 
@@ -148,39 +140,21 @@ def from_svmlight(train: AnyPath, test: AnyPath | None = None) -> Problems:
     -------
     Problems
         Of sequences if the rows have a ``qid``, otherwise of classes. Labels are numbered in sorted order.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read or has another form; the message names the line.
     """
     paths = _given(train, test)
     parts = [_rows(path) for path in paths]
-    indices = [np.asarray(part.columns) for part in parts]
+    indices = [np.asarray(rows[0]) for rows, _, _ in parts]
     if not len(indices[0]):
         raise DataError(f"{paths[0]}: no features")
     first = int(min(found.min(initial=1) for found in indices))
     size = int(indices[0].max()) + 1
-    names, labels = _numbered([part.labels for part in parts])
-    problems = []
-    for path, part, y in zip(paths, parts, labels, strict=True):
-        x = matrix(part.columns, part.values, part.ends, size)[:, first:]
-        problems.append(_problem(path, x, y, part.ptr, names))
-    return _result(problems, names)
+    names, labels = _numbered([part[1] for part in parts])
+    given = zip(paths, parts, labels, strict=True)
+    return _result([_problem(path, matrix(*rows, size)[:, first:], y, ptr, names) for path, (rows, _, ptr), y in given], names)
 
 
-class _Rows(NamedTuple):
-    """The rows of a file."""
-
-    columns: array
-    values: array
-    ends: array
-    labels: list
-    ptr: np.ndarray | None  # where sequences begin and end
-
-
-def _rows(path: Path) -> _Rows:
-    """Return the rows of a file in the format of SVM^light, with or without sequences."""
+def _rows(path: Path) -> tuple[tuple[array, array, array], list, np.ndarray | None]:
+    """Return columns, values and ends of the rows of a file, their labels, and where sequences begin and end, if there are any."""
     columns, values, ends, labels, qids = array("q"), array("d"), array("q", [0]), [], []
     for _, _, row in rows_of(path):
         if row is not None:
@@ -190,7 +164,27 @@ def _rows(path: Path) -> _Rows:
     if not labels:
         raise DataError(f"{path}: no rows")
     starts = [0, *(t for t in range(1, len(qids)) if qids[t] != qids[t - 1]), len(qids)]
-    return _Rows(columns, values, ends, numbers_or_texts(labels), None if qids[0] is None else np.array(starts))
+    return (columns, values, ends), numbers_or_texts(labels), None if qids[0] is None else np.array(starts)
+
+
+def _labelled_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays X (N, p), y (N,) and perhaps ptr (n + 1,) of a file, checked."""
+    try:
+        arrays = npz_arrays(path)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"{path}: cannot be read as npz: {error}") from error
+    if not {"X", "y"} <= set(arrays):
+        raise DataError(f"{path}: expected arrays X, y and perhaps ptr, got {', '.join(sorted(arrays)) or 'none'}")
+    X, y, ptr = arrays["X"], arrays["y"], arrays.get("ptr")
+    if y.ndim != 1 or X.ndim != 2 or len(X) != len(y):
+        raise DataError(f"{path}: X must have shape (N, p) and y (N,), got {X.shape} and {y.shape}")
+    if y.dtype.kind not in "biufU" or (y.dtype.kind == "f" and not np.isfinite(y).all()):
+        raise DataError(f"{path}: y must hold finite numbers or text, got {shown(y)}")
+    if ptr is not None:
+        whole = ptr.ndim == 1 and ptr.dtype.kind in "iu" and len(ptr) > 1 and ptr[0] == 0 and ptr[-1] == len(y)
+        if not whole or (np.diff(ptr.astype(np.int64)) <= 0).any():
+            raise DataError(f"{path}: ptr must hold increasing whole numbers from 0 to {len(y)}, got {shown(ptr)}")
+    return arrays
 
 
 def _given(train, test) -> list[Path]:

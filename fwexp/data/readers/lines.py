@@ -1,4 +1,4 @@
-"""Lines of text files, and of standard input, with errors that name file and line."""
+"""Lines of text files, and of standard input, with errors that name file and line; templates of CRF++."""
 
 import contextlib
 import sys
@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from fwexp.data.data_files import read_lines
 from fwexp.errors import DataError, ParameterError
+from fwexp.options import check_path
+from fwexp.templates import Template
+from fwexp.types import AnyPath
 
 BOM = b"\xef\xbb\xbf"
 
@@ -51,11 +54,6 @@ def split(line: str) -> list[str]:
     return [*filter(None, words)] if "" in words else words
 
 
-def read_text(path: Source) -> str:
-    """Return the whole text of a file."""
-    return "".join(f"{line}\n" for _, line in text_lines(path))
-
-
 @contextlib.contextmanager
 def naming(path: Source | str) -> Iterator[None]:
     """Raise a ParameterError about the content of a file as an error of the file."""
@@ -63,3 +61,30 @@ def naming(path: Source | str) -> Iterator[None]:
         yield
     except ParameterError as error:
         raise DataError(f"{path}: {error}") from error
+
+
+def read_template(path: AnyPath) -> Template:
+    """Return the template in a file of CRF++.
+
+    Parameters
+    ----------
+    path : path
+        A text in UTF-8, as `Template` describes it.
+
+    Returns
+    -------
+    Template
+        A function of a sentence, for the parameter ``features`` of estimators.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read or is not a template; the message names the line.
+
+    See Also
+    --------
+    read_columns, read_conllu
+    """
+    path = check_path("path", path)
+    with naming(path):
+        return Template("".join(f"{line}\n" for _, line in text_lines(path)))
