@@ -116,14 +116,7 @@ _array_kernels: dict[Callable, str] = {}  # with their signatures; those that ar
 
 
 def array_kernel(signature: str, *, fastmath: bool = True) -> Callable[[Callable], Callable]:
-    """Compile an oracle that takes arrays only: cached, with ``fastmath`` unless sums are compared with one another.
-
-    Parameters
-    ----------
-    signature : str
-        The tuple of argument types, in numba's notation.
-    fastmath : bool
-    """
+    """Compile an oracle that takes arrays only: cached, with ``fastmath`` unless sums are compared with one another."""
 
     def decorate(function: Callable) -> Callable:
         kernel = njit(function, fastmath=fastmath)

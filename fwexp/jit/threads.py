@@ -90,11 +90,6 @@ def num_threads() -> int:
     """Return the number of threads: the number in `jobs`, by default the processors of this process; at most ``OMP_NUM_THREADS``.
 
     joblib's workers get their share of the machine in that variable. OpenMP takes a list, too, for nested loops.
-
-    Raises
-    ------
-    ParameterError
-        The variable is something else, or ``NUMBA_NUM_THREADS`` is below 1, with which numba does not import.
     """
     given = os.environ.get("NUMBA_NUM_THREADS", "").strip()
     if re.fullmatch(r"-[0-9]+|0+", given):

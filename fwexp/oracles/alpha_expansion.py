@@ -22,30 +22,10 @@ def scratch_size(nodes: int, edges: int) -> int:
 
 @array_kernel("(f8[::1], i8, i8, f8[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[::1])")
 def expand_labels(score, width, num_labels, weight, ends, first, out, y, scratch):
-    """Find a labeling of high sum_v score[v, y_v] - sum_e weight[e] [y_a != y_b], over edges e between a and b.
+    """Find a labeling of high sum_v score[v, y_v] - sum_e weight[e] [y_a != y_b], e = (a, b), and return the number of moves.
 
-    The start has the best label of every node by itself, of several the first one; labels are expanded in turn until none
-    gains. Without edges this is the maximum.
-
-    Parameters
-    ----------
-    score : float64 array (nodes * width,)
-        The score of label k at node v is ``score[v * width + k]``.
-    width, num_labels : int
-        Length of a row of scores, and how many of them are labels.
-    weight : float64 array (edges,)
-        Score that is lost if an edge joins two labels; one that is not positive counts as 0.
-    ends, first, out : int32 arrays (2 edges,), (nodes + 1,), (2 edges,)
-        The graph, see `fwexp.oracles.max_flow.incidence`.
-    y : int32 array (nodes,)
-        Overwritten with the labeling.
-    scratch : float64 array (>= scratch_size(nodes, edges),)
-        Overwritten.
-
-    Returns
-    -------
-    int
-        How many moves were made.
+    Node v has the scores ``score[v * width : v * width + num_labels]``; ``ends``, ``first`` and ``out`` are those of `incidence`.
+    Labels are expanded in turn, from the best one of every node by itself, until none gains.
     """
     for v in range(y.shape[0]):
         best = 0

@@ -17,24 +17,10 @@ def scratch_size(rows: int, columns: int) -> int:
 
 @array_kernel("(f8[::1], i8, i4[::1], f8[::1])")
 def max_matching(score, columns, match, scratch):
-    """Find the matching of highest total score; every row and every column has at most one edge.
+    """Find the matching of highest total score, where edge (r, c) has ``score[r * columns + c]``, and return that.
 
-    Parameters
-    ----------
-    score : float64 array (>= rows * columns,)
-        ``score[r * columns + c]`` of the edge between row r and column c.
-    columns : int
-        Number of columns.
-    match : int32 array (rows,)
-        Overwritten with 1 + the column of every row, 0 for a row without an edge. An edge whose score is 0 is not
-        needed and not taken unless it is on the path of another row.
-    scratch : float64 array (>= rows + 5 * columns,)
-        Overwritten.
-
-    Returns
-    -------
-    float
-        The total score.
+    ``match`` gets 1 + the column of every row, 0 for a row without an edge; an edge whose score is 0 is not taken unless it is on
+    the path of another row. ``scratch`` has room for rows + 5 * columns.
     """
     rows = match.shape[0]
     # Costs are -score. u[r] + v[c] <= cost[r, c] with equality on matched edges, u[r] <= 0 with equality for rows that
@@ -94,8 +80,7 @@ def max_matching(score, columns, match, scratch):
 def _shortest_path(start, score, columns, u, v, row_of, distance, before, done):
     """Find the cheapest way to place a row, by Dijkstra's algorithm over columns and reduced costs.
 
-    Returns the free column at the end of the path, or -1 if the path ends at a row that is left alone; the cheapest row to
-    leave alone; and the length of the path.
+    Returns its free column, -1 if a row is left alone; the cheapest row to leave alone; and the length of the path.
     """
     alone, alone_length = start, -u[start]  # the cheapest row to leave alone so far
     for c in range(columns):

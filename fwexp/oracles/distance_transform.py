@@ -11,20 +11,7 @@ from fwexp.jit.compilation import array_kernel
 def distance_transform(source, start, stride, length, shift, quadratic, linear, target, argmax, stack):
     """Set target[p] = max_q source[q] - quadratic (q - p - shift)^2 - linear (q - p - shift) along a line of an array.
 
-    Parameters
-    ----------
-    source : float64 array
-        Its values on the line are ``source[start + stride * q]`` for q = 0 .. length - 1.
-    start, stride, length : int
-        The line, in all arrays.
-    shift, quadratic, linear : float
-        ``quadratic`` may have any sign.
-    target : float64 array
-        Overwritten on the line.
-    argmax : float64 array
-        Overwritten on the line with the q that is best; ties go to any.
-    stack : float64 array (>= 2 * length,)
-        Overwritten.
+    The line is ``[start + stride * q]``, q < length, in all arrays; ``argmax`` gets the best q. ``stack`` has room for 2 * length.
     """
     # The difference of two parabolas is linear in p: the later q, in the order of the loop, wins from some p on. On the
     # stack are those that win somewhere so far, and the first p at which each does.

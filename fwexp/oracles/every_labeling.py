@@ -17,18 +17,10 @@ def are_few(nodes: int, num_labels: int) -> bool:
 
 @array_kernel("(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1])", fastmath=False)
 def best_of_all(score, pairs, ends, first, out, y):
-    """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], over edges e from a to b.
+    """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), the first one of several.
 
-    Parameters
-    ----------
-    score : float64 array (nodes, L)
-        Of every label at every node.
-    pairs : float64 array (edges, L, L)
-        Of the labels at the beginning (row) and at the end (column) of every edge.
-    ends, first, out : int32 arrays (2 edges,), (nodes + 1,), (2 edges,)
-        The graph, see `fwexp.oracles.max_flow.incidence`.
-    y : int32 array (nodes,)
-        Overwritten with the labeling, of several the first in the order of numbers.
+    ``score`` is (nodes, L), ``pairs`` (edges, L, L); ``ends``, ``first`` and ``out`` are those of
+    `fwexp.oracles.max_flow.incidence`.
     """
     nodes, labels = score.shape
     tried, sums, highest = np.full(nodes, -1, dtype=np.int32), np.zeros(nodes + 1), -np.inf

@@ -11,24 +11,10 @@ from fwexp.jit.compilation import array_kernel
 
 @array_kernel("(f8[::1], i8, i8, f8, f8, f8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")
 def exhaustive_message(source, rows, columns, down, right, square_down, line_down, square_right, line_right, message, best, costs):
-    """Set message[p] = max_q source[q] - the deformation from p to q, over all cells q, for every cell p.
+    """Set message[p] = max_q source[q] - the deformation from p to q over all cells, and best[p] to that q, for every cell p.
 
-    Parameters
-    ----------
-    source : float64 array (rows * columns,)
-        Scores of the part at every cell, row by row.
-    rows, columns : int
-        Size of the image.
-    down, right : float
-        Where the part is expected relative to its parent.
-    square_down, line_down, square_right, line_right : float
-        The deformation is square_down r^2 + line_down r + square_right s^2 + line_right s, of the distances r and s from there.
-    message : float64 array (rows * columns,)
-        Overwritten.
-    best : float64 array (rows * columns,)
-        Overwritten with the cell q that is best for every p.
-    costs : float64 array (>= 2 * columns,)
-        Overwritten.
+    The deformation is square_down r^2 + line_down r + square_right s^2 + line_right s, of the distances r and s from the cell that
+    is ``down`` and ``right`` of the parent's. ``costs`` has room for 2 * columns.
     """
     for r in range(rows):
         for c in range(columns):

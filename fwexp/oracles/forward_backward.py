@@ -160,27 +160,10 @@ def scaled_forward_backward(unary, transitions, num_labels, width, marginals, pa
 
 @array_kernel("(f8[::1], f8[::1], i8, i8, f8[::1], f8[::1], f8[::1])")
 def forward_backward(unary, transitions, num_labels, width, marginals, pairs, scratch):
-    """Compute the distribution a(y) = exp(sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t]) / Z.
+    """Compute the distribution a(y) = exp(sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t]) / Z, and return log Z.
 
-    Parameters
-    ----------
-    unary : float64 array (T * width,)
-        Rows of scores, one per position; numbers past ``num_labels`` in a row are ignored.
-    transitions : float64 array (num_labels * width,)
-        Rows ``[from]`` of scores ``[to]``.
-    num_labels, width : int
-        K, and the length of a row.
-    marginals : float64 array (T * width,)
-        Overwritten with P(y_t = k), 0 past ``num_labels``.
-    pairs : float64 array (num_labels * width,)
-        Overwritten with the sums over t of P(y_{t-1} = r, y_t = k), 0 past ``num_labels``.
-    scratch : float64 array (>= scratch_size(T, num_labels, width),)
-        Overwritten.
-
-    Returns
-    -------
-    float
-        log Z.
+    Arrays have rows of ``width``, of which ``num_labels`` count. ``marginals`` gets P(y_t = k), and ``pairs`` the sums over t of
+    P(y_{t-1} = r, y_t = k).
     """
     log_z, valid = scaled_forward_backward(unary, transitions, num_labels, width, marginals, pairs, scratch)
     if valid:

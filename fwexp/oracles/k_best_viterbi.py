@@ -7,19 +7,11 @@ from fwexp.jit.compilation import array_kernel
 
 @array_kernel("(f8[::1], f8[::1], i8, i8, i4[:, ::1], f8[::1])", fastmath=False)
 def k_best_viterbi(unary, transitions, num_labels, width, labelings, values):
-    """Find the labelings of highest score, the best one first.
+    """Find the m labelings of highest score, the best one first: that of `viterbi`, whose arguments these are.
 
     Each position keeps, for every label, the scores of the best beginnings that end there, in order; those of the next position
-    are merged from them (Seshadri and Sundberg, "List Viterbi decoding algorithms with applications", 1994, parallel form).
-
-    Parameters
-    ----------
-    unary, transitions, num_labels, width
-        As for `viterbi`. A score of -inf excludes labelings.
-    labelings : int array (m, T)
-        Overwritten with the labelings. The first one equals the result of `viterbi`, ties included.
-    values : float64 array (m,)
-        Overwritten with their scores; -inf where there are no more labelings, and then the labeling means nothing.
+    are merged from them (Seshadri and Sundberg, "List Viterbi decoding algorithms with applications", 1994, parallel form). A score
+    of -inf excludes labelings; where there are no more, ``values`` are -inf.
     """
     several, length = labelings.shape
     size = num_labels * width

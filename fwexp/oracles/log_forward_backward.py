@@ -15,13 +15,10 @@ def log_scratch_size(length: int, num_labels: int, width: int) -> int:
 
 @array_kernel("(f8[::1], f8[::1], i8, i8, f8[::1], f8[::1], f8[::1])")
 def log_forward_backward(unary, transitions, num_labels, width, marginals, pairs, scratch):
-    """Compute the distribution a(y) = exp(sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t]) / Z.
+    """Compute what `forward_backward` does, for scores of any size.
 
-    The largest term is taken out of every sum, and the backward pass only multiplies conditional probabilities: scores of
-    any size neither overflow nor cancel.
-
-    Parameters are those of ``forward_backward``. If ``transitions`` holds scores for every position after the first, one after the
-    other, ``pairs`` gets the probabilities for each of these positions.
+    The largest term is taken out of every sum, and the backward pass only multiplies conditional probabilities, which do not
+    cancel. If ``transitions`` has scores for every position after the first, ``pairs`` gets the probabilities for each of these.
     """
     length, size = len(unary) // width, num_labels * width
     stride = size if len(transitions) > size else 0

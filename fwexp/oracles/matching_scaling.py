@@ -7,26 +7,11 @@ from fwexp.jit.compilation import array_kernel
 
 @array_kernel("(f8[::1], i8, i8, f8[::1], i8, f8)")
 def scale_to_matching(theta, rows, columns, z, max_sweeps, tol):
-    """Find the z >= 0 with row and column sums <= 1 that maximises <theta, z> - sum (z log z - z).
+    """Find the z >= 0 with row and column sums <= 1 that maximises <theta, z> - sum (z log z - z), and return the number of sweeps.
 
     That is exp(theta) with rows and columns scaled down: z = exp(theta + u + v), u_r <= 0 and v_c <= 0, where 0 unless the
-    sum is 1. The scales are found by alternating maximisation of the dual, in logarithms, so that theta may have any size.
-
-    Parameters
-    ----------
-    theta : float64 array (rows * columns,)
-    rows, columns : int
-    z : float64 array (rows * columns + rows + columns,)
-        Overwritten: z, then u and v.
-    max_sweeps : int
-        Bound on the sweeps over rows and columns.
-    tol : float
-        The change of v that is small enough, relative to the largest entry of v plus 1.
-
-    Returns
-    -------
-    int
-        How many sweeps it took.
+    sum is 1. The scales, which follow z in its array, are found by alternating maximisation of the dual, in logarithms, so that
+    theta may have any size. ``tol`` bounds the last change of v, relative to its largest entry plus 1.
     """
     size = rows * columns
     u, v = z[size : size + rows], z[size + rows : size + rows + columns]

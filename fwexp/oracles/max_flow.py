@@ -53,15 +53,7 @@ def scratch_size(nodes: int, edges: int) -> int:
 
 
 def incidence(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (first, out): the arcs that leave node v are ``out[first[v]] .. out[first[v + 1] - 1]`` (plain Python).
-
-    Parameters
-    ----------
-    ends : int array (arcs,)
-        Arc k goes from ``ends[k]`` to ``ends[k ^ 1]``.
-    nodes : int
-        Their number.
-    """
+    """Return (first, out): arcs k from v to ``ends[k ^ 1]`` are ``out[first[v]] .. out[first[v + 1] - 1]`` (plain Python)."""
     first = np.zeros(nodes + 1, dtype=np.int32)
     np.cumsum(np.bincount(ends, minlength=nodes), out=first[1:])
     return first, np.argsort(ends, kind="stable").astype(np.int32)
@@ -69,28 +61,12 @@ def incidence(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 @array_kernel("(f8[::1], f8[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[::1])")
 def min_cut(terminal, capacity, ends, first, out, side, scratch):
-    """Find the cut of least capacity between a source and a sink, of several the one with fewest nodes at the source.
+    """Find the least cut between a source and a sink, of several the one with fewest nodes at the source, and return the flow.
 
     The nodes at the source of that cut are in every other least cut as well, so that it is unique: in exact
-    arithmetic it depends on neither the order of nodes nor the order of edges.
-
-    Parameters
-    ----------
-    terminal : float64 array (nodes,)
-        Capacity from the source to every node, if positive, else minus that from the node to the sink.
-    capacity : float64 array (arcs,)
-        Capacity of arc k, from ``ends[k]`` to ``ends[k ^ 1]``; one that is not positive counts as 0.
-    ends, first, out : int32 arrays (arcs,), (nodes + 1,), (arcs,)
-        The graph, see `incidence`; more than one edge between two nodes is allowed, and none from a node to itself.
-    side : int32 array (nodes,)
-        Overwritten with 1 at the source, 0 at the sink.
-    scratch : float64 array (>= scratch_size(nodes, edges),)
-        Overwritten.
-
-    Returns
-    -------
-    float
-        The flow, which is the capacity of the cut.
+    arithmetic it depends on neither the order of nodes nor the order of edges. ``terminal[v]`` is the capacity from the source to
+    v, or minus that to the sink; ``capacity[k]`` that of arc k, where one that is not positive counts as 0. ``side`` gets 1 at the
+    source.
     """
     nodes, arcs = side.shape[0], ends.shape[0]
     numbers = scratch[nodes + arcs : 4 * nodes + arcs].view(np.uint32)

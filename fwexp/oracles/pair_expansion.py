@@ -27,27 +27,10 @@ def scratch_size(nodes: int, edges: int) -> int:
 
 @array_kernel("(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[:,::1], f8[::1])")
 def expand_pairs(score, pairs, ends, first, out, y, messages, scratch):
-    """Find a labeling of high sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], over edges e from a to b: no move gains.
+    """Find a labeling of high sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), where no move gains; return their number.
 
-    Parameters
-    ----------
-    score : float64 array (nodes, L)
-        Of every label at every node.
-    pairs : float64 array (edges, L, L)
-        Of the labels at the beginning (row) and at the end (column) of every edge.
-    ends, first, out : int32 arrays (2 edges,), (nodes + 1,), (2 edges,)
-        The graph, see `fwexp.oracles.max_flow.incidence`.
-    y : int32 array (nodes,)
-        Overwritten with the labeling.
-    messages : float64 array (2 edges + 1, L)
-        Overwritten.
-    scratch : float64 array (>= scratch_size(nodes, edges),)
-        Overwritten.
-
-    Returns
-    -------
-    int
-        How many moves were made.
+    ``score`` is (nodes, L), ``pairs`` (edges, L, L), ``messages`` (2 edges + 1, L); ``ends``, ``first`` and ``out`` are those of
+    `incidence`.
     """
     _pass_messages(score, pairs, ends, first, out, y, messages, scratch[: len(y)].view(np.int32)[: len(y)])
     labels, moves, quiet, label = score.shape[1], 0, 0, 0

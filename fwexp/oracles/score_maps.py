@@ -5,19 +5,7 @@ from fwexp.jit.compilation import array_kernel
 
 @array_kernel("(f8[:, ::1], f8[::1], i8, f8[::1])")
 def score_maps(x, templates, count, maps):
-    """Set maps[j * cells + cell] = <template j, x[cell]>.
-
-    Parameters
-    ----------
-    x : float64 array (cells, p)
-        Features.
-    templates : float64 array (>= count * p,)
-        One after the other.
-    count : int
-        How many there are.
-    maps : float64 array (>= count * cells,)
-        Overwritten.
-    """
+    """Set maps[j * cells + cell] = <template j, x[cell]> for ``count`` templates, one after the other."""
     cells, p = x.shape
     for cell in range(cells):
         row = x[cell]

@@ -47,20 +47,11 @@ def order_forest(ends, first, out, order, up):
 
 @array_kernel("(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1])")
 def label_forest(score, pairs, ends, first, out, y, order, up):
-    """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], over edges e from a to b, if there is no cycle.
+    """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), if there is no cycle.
 
-    Parameters
-    ----------
-    score : float64 array (nodes, L)
-        Of every label at every node. Overwritten.
-    pairs : float64 array (edges, L, L)
-        Of the labels at the beginning (row) and at the end (column) of every edge.
-    ends, first, out : int32 arrays (2 edges,), (nodes + 1,), (2 edges,)
-        The graph, see `fwexp.oracles.max_flow.incidence`, for which `is_forest` holds.
-    y : int32 array (nodes,)
-        Overwritten with the labeling.
-    order, up : int32 arrays (nodes,)
-        Overwritten with nodes, each after the one above it, and the arc from every node to that one, -1 of roots.
+    ``score`` (nodes, L) is overwritten; ``pairs`` is (edges, L, L); ``ends``, ``first`` and ``out`` are those of
+    `fwexp.oracles.max_flow.incidence`. ``order`` gets the nodes, each after the one above it, and ``up`` the arc from a node to
+    that one.
     """
     nodes, labels = score.shape
     order_forest(ends, first, out, order, up)

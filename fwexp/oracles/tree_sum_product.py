@@ -23,26 +23,7 @@ def log_sum(values, count):
 
 @array_kernel("(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[:,::1], f8[::1])", fastmath=False)
 def forest_marginals(score, pairs, ends, first, out, order, up, messages, terms):
-    """Compute the distribution a(y) = exp(sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b]) / Z, if there is no cycle.
-
-    Parameters
-    ----------
-    score : float64 array (nodes, L)
-        Of every label at every node. Overwritten with P(y_v = k).
-    pairs : float64 array (edges, L, L)
-        Of the labels at the beginning (row) and at the end (column) of every edge. Overwritten with P(y_a = k, y_b = m).
-    ends, first, out : int32 arrays (2 edges,), (nodes + 1,), (2 edges,)
-        The graph, see `fwexp.oracles.max_flow.incidence`, for which `is_forest` holds.
-    order, up : int32 arrays (nodes,)
-        Overwritten with nodes, each after the one above it, and the arc from every node to that one, -1 of roots.
-    messages, terms : float64 arrays (nodes, L), (L,)
-        Overwritten.
-
-    Returns
-    -------
-    float
-        log Z.
-    """
+    """Turn ``score`` and ``pairs``, as in `label_forest`, into marginals of nodes and of edges, and return log Z."""
     nodes, labels = score.shape
     log_z = 0.0
     order_forest(ends, first, out, order, up)

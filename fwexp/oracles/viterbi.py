@@ -6,26 +6,10 @@ from fwexp.jit.vectors import EIGHT, full8, larger8, load8, store8
 
 @array_kernel("(f8[::1], f8[::1], i8, i8, i4[::1], f8[::1])", fastmath=False)
 def viterbi(unary, transitions, num_labels, width, y, messages):
-    """Find the labeling y that maximises sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t].
+    """Find the labeling y that maximises sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t], and return its score.
 
-    Parameters
-    ----------
-    unary : float64 array (T * width,)
-        Rows of scores, one per position; numbers past ``num_labels`` in a row are ignored.
-    transitions : float64 array (num_labels * width,) or ((T - 1) * num_labels * width,)
-        Rows ``[from]`` of scores ``[to]``, the same at all positions, or one matrix for every position after the first.
-    num_labels, width : int
-        K, and the length of a row.
-    y : int array (T,)
-        Overwritten with the labeling. Ties go to the smallest label, from the last position backwards, as in the
-        published code; scores that are rounded to the same sum are tied.
-    messages : float64 array (>= T * width,)
-        Overwritten.
-
-    Returns
-    -------
-    float
-        The score of the labeling.
+    Arrays have rows of ``width``, of which ``num_labels`` count; ``transitions`` has one matrix, or one for every position after
+    the first. Ties go to the smallest label, from the last position backwards, as in the published code.
     """
     length, size = y.shape[0], num_labels * width
     stride = size if len(transitions) > size else 0

@@ -79,18 +79,6 @@ def as_sparse(name: str, value):
     Routines in C, scipy's and ours, read and write wherever indices point. Its constructors check few of them, and no indices
     that are put into a matrix later. ``check_format`` is for csr, csc and bsr alone, lets an ``indptr`` pass that falls to
     an end of 0 or whose differences overflow, and takes as long as building a problem of many small matrices.
-
-    Parameters
-    ----------
-    name : str
-        Its name in messages.
-    value : sparse array or matrix
-        Of any format.
-
-    Raises
-    ------
-    ParameterError
-        An index outside the matrix, or arrays that do not belong together.
     """
     try:
         return _compressed(value) if value.format in ("csr", "csc", "bsr") else _coordinates(value)
@@ -166,17 +154,7 @@ def as_labels(name: str, value, what: str = "hold integers") -> np.ndarray:
 
 
 def check_num_labels(name: str, given, labels: np.ndarray, size: Callable[[int], int]) -> int:
-    """Return the number of labels K: ``given``, or the largest label plus one.
-
-    Parameters
-    ----------
-    name : str
-        The parameter.
-    given : int, optional
-    labels : int array
-    size : callable
-        ``size(K)`` is how many numbers a problem with K labels needs at once.
-    """
+    """Return the number of labels K: ``given``, or the largest label plus one; ``size(K)`` numbers must be possible at once."""
     K = max(int(labels.max()) + 1, 1) if given is None else check_integer(name, given, 1)
     if size(K) > (MANY_NUMBERS if given is None else TOO_MANY_NUMBERS):
         GiB = size(K) >> 27

@@ -113,24 +113,10 @@ class ChainProblem(Sliceable, ChainArrays):
 
 
 def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share", is_cut=None, z=None) -> ChainProblem:
-    """Build a problem from concatenated arrays.
+    """Build a problem from concatenated arrays, which it may keep; sequence i holds the positions ``ptr[i] .. ptr[i+1]``.
 
-    Parameters
-    ----------
-    x : array or scipy.sparse of shape (positions, p)
-        Inputs; used as given, no constant is added. The problem may keep this very array.
-    y : int array (positions,)
-        Labels 0 .. num_states - 1, and -1 (never predicted, counted wrong) in test sets.
-    ptr : int array (n + 1,)
-        Sequence i holds the positions ``ptr[i] .. ptr[i+1]``.
-    num_states : int
-        K.
-    loss : {"share", "errors"}
-        As for `chain_problem`.
-    is_cut : bool array (n, 2), optional
-        Whether a sequence begins and ends at a cut through a longer one, where no weights of the first and last label count.
-    z : array or scipy.sparse of shape (positions, q), optional
-        Features of the transition to every position. The rows of first positions are not used, and must be 0.
+    A label of -1 (in test sets) is never predicted and counted wrong. ``is_cut`` (n, 2) says whether a sequence begins and ends at
+    a cut through a longer one, where no weights of the first and last label count. Rows of ``z`` of first positions are 0.
     """
     features = as_features(x, copy=False)
     is_cut = NO_CUTS if is_cut is None else np.ascontiguousarray(is_cut, dtype=np.bool_)

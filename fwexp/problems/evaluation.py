@@ -69,12 +69,7 @@ def _(problem, objective=HINGE):
 
 @njit
 def _decode_range(problem, objective, start, end, w, buffers, hinge, losses, error, weight, labelings):
-    """Decode the examples start .. end at w, with loss (if ``hinge`` is wanted), without it (if ``error`` is), or both.
-
-    Fills ``hinge`` with H_i(w), ``losses`` with L_i and ``labelings`` with the labeling of the max-oracle; ``error`` with
-    the task loss of the prediction, ``weight`` with how much it counts in the mean and, unless there was a max-oracle
-    call, ``labelings`` with the prediction.
-    """
+    """Decode the examples start .. end at w: with loss for ``hinge``, without for ``error``, or both."""
     theta, y, scratch = buffers.theta, buffers.y, buffers.scratch
     for i in range(start, end):
         scores(problem, i, w, theta)
@@ -97,22 +92,7 @@ def _values_at(problem, w, buffers, labelings, values):
 
 
 class Evaluator:
-    """Evaluates weights on one problem again and again, reusing its buffers.
-
-    Parameters
-    ----------
-    problem : problem
-        Any family.
-    objective : Hinge or Softmax
-        The loss term H_i.
-
-    Attributes
-    ----------
-    calls : int
-        Calls of oracles so far, of the max-oracle and of ``decode``.
-    mean_loss : float
-        Of the labelings that the max-oracle found in the latest evaluation.
-    """
+    """Evaluates weights on one problem again and again, reusing its buffers; ``calls`` counts calls of its oracles."""
 
     def __init__(self, problem, objective=HINGE) -> None:
         forget(problem)
@@ -134,8 +114,7 @@ class Evaluator:
     ) -> Evaluation:
         """Return the means at internal weights w; ``labelings`` then holds the labelings of the last decoding.
 
-        ``norm_sq`` is ||w||^2 where that is known already. Where oracles are costly, ``stop`` is asked before every example
-        whether to give up, by raising ``Stopped``.
+        Where oracles are costly, ``stop`` is asked before every example whether to give up, by raising ``Stopped``.
         """
         total = self.totals(w, hinge, error, stop)
         if hinge:

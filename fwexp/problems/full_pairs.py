@@ -55,18 +55,7 @@ def decode(x, edges, z, w, num_labels: int, more=0.0, forest: bool | None = None
 
 
 def label(score: np.ndarray, pairs: np.ndarray, edges: np.ndarray, forest: bool | None = None) -> np.ndarray:
-    """Return a labeling of high score, of the highest in a ``forest`` and in a small graph.
-
-    Parameters
-    ----------
-    score : float64 array (V, L)
-        Of every label at every node; it may be overwritten.
-    pairs : float64 array (E, L, L)
-        Of the labels at the beginning and at the end of every edge.
-    edges : int array (E, 2)
-    forest : bool, optional
-        Whether the graph has no cycle, where that is known.
-    """
+    """Return a labeling of high score, of the highest in a ``forest`` and in a small graph; ``score`` may be overwritten."""
     y, ends = np.empty(len(score), dtype=np.int32), edges.astype(np.int32).ravel()
     graph = score, pairs, ends, *incidence(ends, len(y)), y
     if is_forest(edges, len(y)) if forest is None else forest:
@@ -79,19 +68,7 @@ def label(score: np.ndarray, pairs: np.ndarray, edges: np.ndarray, forest: bool 
 
 
 class FullPairsProblem(CallbackProblem):
-    """Labelled graphs with a weight for every pair of labels.
-
-    Parameters
-    ----------
-    X, edges, Z, y
-        As for `fwexp.segmentation_problem`, but that edge features may be negative.
-    num_labels : int
-        L.
-    loss : {"share", "errors", "balanced"}
-        As there.
-    weights : list of float arrays (V_i,), optional
-        By how much more a wrong label of every node costs.
-    """
+    """Labelled graphs with a weight for every pair of labels; ``weights`` say by how much more a wrong label of a node costs."""
 
     def __init__(self, X, edges, Z, y, num_labels: int, *, loss: str = "share", weights=None) -> None:
         graphs = list(zip(*checked(X, edges, Z)))

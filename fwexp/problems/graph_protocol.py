@@ -114,10 +114,9 @@ def forest_tables(problem, i, u, scratch):
 
 @register_jitable
 def forest_expectations(problem, i, u, score, pairwise, rest_of):
-    """Turn the ``score`` of every label at every node into marginals, by sum-product; add expected cuts to ``pairwise``.
+    """Turn ``score`` into marginals; return log Z and the mean of the score.
 
-    ``u`` are the weights of edge features; ``pairwise`` gets how much more of each is cut than by the truth. Returns log Z and the
-    mean of the score.
+    ``pairwise`` gets how much more of each edge feature, of weights ``u``, is cut than by the truth.
     """
     nodes, L = score.shape
     pairs, order, up, rest = forest_tables(problem, i, u, rest_of)

@@ -24,20 +24,7 @@ GRAPH_ROWS = {  # of `Sliceable`
 
 
 def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cost of a wrong label of every node, (nodes,), and the weight of nodes in every example, (n,).
-
-    Parameters
-    ----------
-    labels : int array (nodes,)
-        From 0; -1 if unknown.
-    sizes : float array (nodes,)
-        How much every node counts.
-    label_ptr : int array (n + 1,)
-        Where the nodes of an example start.
-    num_labels : int
-    loss : {"share", "errors", "balanced"}
-        The weighted share of wrong nodes, their weighted number, or the mean of the shares of the classes that an example has.
-    """
+    """Return the cost of a wrong label of every node, (nodes,), and the weight of nodes in every example, (n,)."""
     sizes, lengths = np.array(sizes, dtype=np.float64), np.diff(label_ptr)
     totals = np.add.reduceat(sizes, label_ptr[:-1])
     if loss == "errors":
@@ -52,15 +39,7 @@ def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> tuple[np.
 
 
 def graph_fields(edges, labels, sizes, label_ptr, num_labels: int, loss: str) -> dict:
-    """Return the fields of a problem that hold its graphs, its labels and their costs; the arguments are checked.
-
-    Parameters
-    ----------
-    edges : list of int arrays (E_i, 2)
-        Of every example, with nodes from 0.
-    labels, sizes, label_ptr, num_labels, loss
-        As for `node_loss`.
-    """
+    """Return the fields of a problem that hold its graphs, its labels and their costs; the arguments are checked."""
     label_ptr = np.ascontiguousarray(label_ptr, dtype=np.int64)
     ends = [np.ascontiguousarray(pairs, dtype=np.int32).ravel() for pairs in edges]
     graphs = [incidence(of_one, nodes) for of_one, nodes in zip(ends, np.diff(label_ptr), strict=True)]

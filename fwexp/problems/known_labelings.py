@@ -91,13 +91,7 @@ class StoredRows(NamedTuple):
 
 
 class Rows:
-    """Labelings of a problem as numbers of rows, for as long as a method runs; see `protocol.kernel_view`.
-
-    Attributes
-    ----------
-    problem : StoredRows
-    work : Workspace
-    """
+    """Labelings of a problem as numbers of rows, for as long as a method runs; see `protocol.kernel_view`."""
 
     def __init__(self, problem) -> None:
         self._functions, self._index = problem, Index()

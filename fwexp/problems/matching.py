@@ -136,19 +136,7 @@ def matching_problem(
 def matching_from_arrays(
     x, num_features: int, shapes, links, *, possible=None, precision_cost: float = 1.0, recall_cost: float = 3.0
 ) -> MatchingProblem:
-    """Build a problem from concatenated features.
-
-    Parameters
-    ----------
-    x : DenseFeatures, SparseFeatures or BinaryFeatures
-        Features of all edges, example after example and row after row.
-    num_features : int
-        p.
-    shapes : int array (n, 2)
-        R_i and C_i, all >= 1.
-    links, possible, precision_cost, recall_cost
-        ``y`` and the others of `matching_problem`.
-    """
+    """Build a problem from concatenated features of edges, example after example and row after row; ``shapes`` are (R_i, C_i)."""
     shapes = np.asarray(shapes, dtype=np.int64)
     precision_cost = check_positive_scale("precision_cost", precision_cost)
     recall_cost = check_positive_scale("recall_cost", recall_cost)

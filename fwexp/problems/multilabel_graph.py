@@ -68,15 +68,7 @@ class MultiLabelProblem(Sliceable, MultiLabelArrays):
 def multilabel_from_arrays(
     x, z, *, edges, labels, sizes, label_ptr, num_features, num_pairwise, num_labels, loss="share"
 ) -> MultiLabelProblem:
-    """Build a problem from concatenated arrays that are right.
-
-    Parameters
-    ----------
-    x, z, edges, labels, sizes, label_ptr, num_features, num_pairwise, loss
-        As for `fwexp.problems.segmentation.segmentation_from_arrays`.
-    num_labels : int
-        L.
-    """
+    """Build a problem from concatenated arrays that are right, as `fwexp.problems.segmentation.segmentation_from_arrays`."""
     fields, width = graph_fields(edges, labels, sizes, label_ptr, num_labels, loss), padded_width(num_labels)
     num_weights = width * num_features + num_pairwise
     return MultiLabelProblem(

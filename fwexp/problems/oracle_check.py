@@ -12,14 +12,7 @@ EXAMPLES, OTHERS, NEIGHBOURS = 20, 5, 10
 
 
 def random_neighbour(rng: np.random.Generator, labelings: list) -> np.ndarray | None:
-    """Return one of several labelings with a random place as in another one, or as another place there.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    labelings : list
-        In the public form; None is returned if they are no vectors.
-    """
+    """Return one of several labelings with a random place as in another one, or as another place there; None of no vectors."""
     a, b = (np.array(labelings[k]) for k in rng.integers(len(labelings), size=2))
     if a.ndim != 1 or a.dtype.hasobject or len(a) == 0:
         return None
@@ -32,11 +25,6 @@ class OracleCheck:
     """Compares the max-oracle of a problem with true labelings, also of other examples, random ones, and what it returns elsewhere.
 
     One that is declared inexact only has to be as good as the truth.
-
-    Parameters
-    ----------
-    evaluator : Evaluator
-        That calls the oracle, and counts the calls.
     """
 
     def __init__(self, evaluator: Evaluator) -> None:

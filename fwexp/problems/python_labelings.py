@@ -126,13 +126,7 @@ def same_form(a: Any, b: Any) -> bool:
 
 
 def equal_labelings(a: Any, b: Any) -> bool:
-    """Return whether two labelings are equal: objects of any type, arrays, sparse matrices, and nested lists and the like of these.
-
-    Raises
-    ------
-    ParameterError
-        If objects of a class are no arrays, and their ``==`` returns no bool.
-    """
+    """Return whether two labelings are equal: objects of any type, arrays, and nested lists and the like."""
     with suppress(Exception):  # of foreign classes; arrays have no hash
         if _has_hash((a, b)) and isinstance(equal := a == b, bool):
             return equal

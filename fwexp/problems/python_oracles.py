@@ -59,21 +59,7 @@ class Oracles:
         return self.max_oracle_batch is not None or self.n_jobs not in (None, 1)
 
     def ask_ahead(self, name: str, start: int, end: int, w: np.ndarray) -> None:
-        """Ask the function called ``name`` of the examples start .. end at w at once, if that was wanted; the answers wait.
-
-        Parameters
-        ----------
-        name : {"max_oracle", "decode"}
-        start, end : int
-            The examples.
-        w : ndarray (d,)
-            Weights.
-
-        Raises
-        ------
-        ValueError
-            Not one answer per example.
-        """
+        """Ask the function called ``name`` of the examples start .. end at w at once, if that was wanted; the answers wait."""
         function, w = getattr(self, name), read_only(w)
         if name == "max_oracle" and self.max_oracle_batch is not None:
             answers = self._batch(start, end, w)

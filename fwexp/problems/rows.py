@@ -53,10 +53,9 @@ def row_dot(x, t, z, u):
 
 @dispatched
 def renumbered(x, spans, num_features):
-    """Return ``x`` with the columns that occur in the rows of a span numbered from 0, and their counts (plain Python).
+    """Return ``x`` with the columns that occur in the rows of a span (start, end) numbered from 0, and their counts (plain Python).
 
-    Sums of these rows then fit into an array of so many places. Spans are pairs (start, end) and do not overlap; rows
-    outside of them must not be used.
+    Sums of these rows then fit into an array of so many places. Rows outside of the spans must not be used.
     """
 
 

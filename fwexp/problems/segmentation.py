@@ -192,25 +192,7 @@ def segmentation_problem(
 def segmentation_from_arrays(
     x, z, *, edges, labels, sizes, label_ptr, num_features, num_pairwise, loss="share", foreground_only=False
 ) -> SegmentationProblem:
-    """Build a problem from concatenated arrays that are right.
-
-    Parameters
-    ----------
-    x, z : DenseFeatures, SparseFeatures or BinaryFeatures
-        Features of all nodes and of all edges, example after example.
-    edges : list of int arrays (E_i, 2)
-        Of every example, with nodes from 0.
-    labels : int array (nodes,)
-        0, 1, or -1 if unknown.
-    sizes : float array (nodes,)
-        ``node_weight`` of `segmentation_problem`.
-    label_ptr : int array (n + 1,)
-        Where the nodes of an example start.
-    num_features, num_pairwise : int
-        p and q.
-    loss, foreground_only
-        As for `segmentation_problem`.
-    """
+    """Build a problem from concatenated arrays that are right: ``x`` and ``z`` have rows of all nodes and edges, -1 is no label."""
     fields = graph_fields(edges, labels, sizes, label_ptr, 2, loss)
     width = 1 if foreground_only else 2
     d = width * num_features + num_pairwise

@@ -52,13 +52,7 @@ def described(given: Mapping) -> str:
 
 
 def check_signature(name: str, given: Mapping, owner: str, wanted: Mapping) -> None:
-    """Refuse the ``given`` signature of parameter ``name`` unless it is the ``wanted`` one, of ``owner``.
-
-    Raises
-    ------
-    ParameterError
-        If they differ; the message has the first difference and both signatures.
-    """
+    """Refuse the ``given`` signature of parameter ``name`` unless it is the ``wanted`` one, of ``owner``."""
     for key in ("d", "family", *SIZES):
         if given.get(key) != wanted.get(key):
             both = f"({described(given)} is not {described(wanted)})"
@@ -100,17 +94,7 @@ UNLABELLED: dict[str, tuple[Callable, tuple[str, ...]]] = {
 
 
 def unlabelled(wanted: Mapping, X, inputs: Mapping):
-    """Return a problem of the ``wanted`` signature to predict for, from inputs as the family's constructor takes them.
-
-    Parameters
-    ----------
-    wanted : mapping
-        The signature that weights were trained on.
-    X : object
-        Inputs.
-    inputs : mapping
-        Further arguments that describe the inputs, by their names in the constructor.
-    """
+    """Return a problem of the ``wanted`` signature to predict for, from inputs as the family's constructor takes them."""
     family = wanted.get("family")
     if family not in UNLABELLED:
         why = "inputs alone do not say all of such a problem"

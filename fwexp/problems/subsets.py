@@ -14,13 +14,7 @@ PER_EXAMPLE = "each"  # of a field with one row per example
 
 
 def as_indices(n: int, indices) -> np.ndarray:
-    """Return examples, int64, that a slice, integers from -n to n - 1, or a mask of length n chooses: one at least.
-
-    Raises
-    ------
-    ParameterError
-        None is chosen, one that is not there, or a mask of another length.
-    """
+    """Return examples, int64, that a slice, integers from -n to n - 1, or a mask of length n chooses: one at least."""
     what = f"be a slice, a mask of length n = {n}, or integers -{n} .. {n - 1}"
     if isinstance(indices, slice):
         try:
