@@ -79,7 +79,6 @@ class BlockMethod(Method):
             self.state.draws, self.state.rng = Draws(rule, self.size, self.state.rng), None
 
     def advance(self, budget):
-        """Take steps, one block each."""
         state = self.state
         while state.calls + self.calls_per_step <= budget.calls and state.step + 1 <= budget.steps:
             i = self._next()

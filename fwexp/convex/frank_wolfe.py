@@ -278,7 +278,6 @@ class Uncertified(LinearMinimisation):
     """A method that estimates gradients, so its steps certify nothing; the log computes certificates, off the clock."""
 
     def advance(self, budget):
-        """Take steps, one estimate each."""
         state = self.state
         while state.calls + self.size <= budget.calls and state.step + 1 <= budget.steps:
             self._view = None

@@ -5,7 +5,6 @@ gap is a lower bound, which is logged as the dual objective.
 """
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
@@ -19,7 +18,7 @@ from fwexp.convex.differences import check_convexity, check_gradient
 from fwexp.convex.feasible_sets import EPSILON, ConvexSet, Product, vector
 from fwexp.convex.objectives import Function
 from fwexp.convex.watching import is_watched, least_product, watched
-from fwexp.driver.iteration import Budget, Iteration, Objective, Point, Stop, Terms, Value
+from fwexp.driver.iteration import Iteration, Objective, Point, Terms, Value
 from fwexp.driver.log import ROUNDING as LOGGED
 from fwexp.driver.log import quiet
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
@@ -149,12 +148,10 @@ class Method(Iteration):
 
     @property
     def terms(self) -> Terms:
-        """Facts that do not change during a run."""
         return Terms(self.size)
 
     @property
     def step(self) -> int:
-        """Steps so far."""
         return self.state.step
 
     @property
@@ -163,13 +160,11 @@ class Method(Iteration):
         return self.state.calls
 
     def restore(self, state) -> None:
-        """Restore the state of an equal method."""
         self.state, self._view = state, None
         if state.precision:
             self.f.precision = state.precision
 
     def point(self, iterate: str) -> Point:
-        """Return the iterate and its lower bound."""
         view = self.certificate()
         if self._proof is None or view.dual > self._proof.dual:
             self._proof = view
@@ -206,13 +201,11 @@ class Method(Iteration):
         return {"x": self.state.x.reshape(self.set.shape).copy(), "vertex": vertex.reshape(self.set.shape)}
 
     def exact_dual(self) -> float:
-        """Return the lower bound at x, recomputed."""
         state = self.state
         state.z, self._view = self.f.image(state.x), None
         return self.point("last").dual
 
     def extras(self) -> dict[str, float]:
-        """Return the size of the active set, the atoms inspected and the drop steps."""
         state = self.state
         atoms = {} if state.active is None else {"atoms": float(state.active.size), "drops": float(state.drops)}
         return atoms | ({"inspected": float(state.inspected)} if self.set.inspected else {})
@@ -242,10 +235,6 @@ class Method(Iteration):
             found = f"got another answer to the same g with {proof.gs - missing:.6g} instead of {proof.gs:.6g}"
             raise CertificateError(f"lmo(g) must minimise <g, s>, {found}: it looks noisy")
         return proof.dual - missing if missing > 0.0 else math.inf
-
-    @abstractmethod
-    def advance(self, budget: Budget) -> Stop:
-        """Take steps within a budget."""
 
     def _count_step(self) -> None:
         """End a step; now and then compute the running sums anew."""
@@ -335,16 +324,13 @@ class Evaluation(Objective):
         self.method = method
 
     def __call__(self, point: Point, stop=None) -> Value:
-        """Return f at the iterate."""
         method, view = self.method, self.method.certificate()
         value = method.f.value(method.state.x, method.state.z)
         terms = abs(value) + float(np.abs(view.g) @ np.abs(method.state.x))
         return Value(value, magnitude=max(abs(value), terms * SCALE * method.f.epsilon))
 
     def exact(self, point: Point, value: Value) -> float:
-        """Return f at a point, recomputed."""
         return self.method.f.value(point.w, self.method.f.image(point.w))
 
     def explain_negative_gap(self, best, last) -> str:
-        """Return the reason for a negative gap."""
         return "f is not convex, the gradient is not that of the value, or lmo does not minimise over the set"

@@ -42,10 +42,8 @@ class Atoms(NamedTuple):
 
     Attributes
     ----------
-    points : ndarray or csr_array (k, dim)
-        The atoms, one row each; sparse where they have few nonzeros.
-    weights : ndarray (k,)
-        Positive, with the sum 1: ``x = weights @ points``.
+    points, weights : ndarray or csr_array (k, dim), ndarray (k,)
+        The atoms, one row each, and their positive weights: ``x = weights @ points``.
     """
 
     points: "np.ndarray | scipy.sparse.csr_array"
@@ -69,9 +67,8 @@ class Minimum:
         One row per logged point, with columns that mean something for the method; ``primal`` is the value, ``dual`` the lower bound
         of its linear minimisation.
     method : str
-        Name of the method.
     atoms : Atoms or None
-        The atoms with weights that the last iterate is a mixture of, for methods that keep them.
+        What the last iterate is a mixture of, for methods that keep it.
     """
 
     x: np.ndarray
@@ -122,23 +119,20 @@ def minimize(
         whole set. Steps that end outside are cut back: halved, or by ``adaptive`` and ``monotonic`` as if f were infinite there.
         The domain has to be convex and to contain the start.
     gap_tol : float, default 1e-6
-        Stop when f(x) is certified to be within this of the minimum; 0 runs to ``max_iter``.
+        Certified distance to the minimum at which to stop; 0 runs to ``max_iter``.
     max_iter : float, default 1000
         Bound on linear minimisations over the set. One block of a product counts as a part of one.
     time_limit : float, optional
         Seconds of the method. Evaluation for the log may take as long again: rows of the schedule are left out while it takes
         longer than the steps.
     seed : int, default 0
-        Seed of the random choices.
     schedule : "steps", float or sequence of float, default "default"
         When to log, in iterations; see `fwexp.solve`.
     callback : callable, optional
         Called with every row of the trace, a dict, which has also copies of the point ``x`` and of the ``vertex`` s that minimises
         <f'(x), s> over the set. If it returns True the run ends, ``interrupted``. The first Ctrl-C ends the run in the same way,
         with a warning, and the second one raises KeyboardInterrupt.
-    verbose : bool, default False
-        Whether to show progress on standard error.
-    checkpoint : Checkpoint, optional
+    verbose, checkpoint : bool, Checkpoint
         See `fwexp.solve`.
     **options
         ``step``: ``auto``, ``line_search``, ``adaptive`` (with backtracking), or ``step(line) -> gamma`` for a `Line`, cut to what
@@ -150,7 +144,6 @@ def minimize(
     Returns
     -------
     Minimum
-        The point, its value and the certified gap.
 
     Raises
     ------
@@ -209,16 +202,8 @@ def as_minimum(iteration: Method, log: Log, status: Status) -> Minimum:
             x, value = mixture, last
     gap = max(value - dual, 0.0)
     status, reason = (Status.DIVERGED, wrong) if wrong else _ending(log, status, gap, iteration.gap_tol)
-    return Minimum(
-        x=x.reshape(iteration.set.shape),
-        value=value,
-        gap=gap,
-        status=str(status),
-        reason=reason,
-        trace=_frame(log),
-        method=iteration.name,
-        atoms=None if active is None else Atoms(*active.to_arrays()),
-    )
+    atoms = None if active is None else Atoms(*active.to_arrays())
+    return Minimum(x.reshape(iteration.set.shape), value, gap, str(status), reason, _frame(log), iteration.name, atoms)
 
 
 def _ending(log: Log, status: Status, gap: float, gap_tol: float) -> tuple[Status, str]:
@@ -243,7 +228,6 @@ class SaddlePoint:
     trace : DataFrame
         One row per logged pair: ``primal`` is max_y' L(x, y'), ``dual`` is min_x' L(x', y).
     method : str
-        Name of the method.
     """
 
     x: np.ndarray
@@ -290,7 +274,6 @@ def saddle_point(
     Returns
     -------
     SaddlePoint
-        The pair of points, the value of the game and the certified gap.
 
     Raises
     ------
@@ -317,16 +300,7 @@ def saddle_point(
     value, dual = max(value, checked[0]), min(dual, checked[1])
     gap = max(value - dual, 0.0)
     status, reason = _ending(log, status, gap, iteration.gap_tol)
-    return SaddlePoint(
-        x=point.w.copy(),
-        y=iteration.y(),
-        value=value,
-        gap=gap,
-        status=str(status),
-        reason=reason,
-        trace=_frame(log),
-        method=method,
-    )
+    return SaddlePoint(point.w.copy(), iteration.y(), value, gap, str(status), reason, _frame(log), method)
 
 
 def new_saddle_method(game, method: str, gap_tol: float, options) -> SaddleMethod:
@@ -338,15 +312,8 @@ def new_saddle_method(game, method: str, gap_tol: float, options) -> SaddleMetho
 
 def _run(iteration, objective, max_iter, time_limit, schedule, callback, verbose, checkpoint) -> tuple[Log, Status]:
     """Run a method to one of its ends; return its log and how it ended."""
-    settings = RunSettings(
-        max_passes=check_positive("max_iter", max_iter),
-        gap_tol=iteration.gap_tol,
-        time_limit=time_limit,
-        schedule=schedule,
-        callback=callback,
-        verbose=verbose,
-        checkpoint=checkpoint,
-    )
+    ends = {"max_passes": check_positive("max_iter", max_iter), "gap_tol": iteration.gap_tol, "time_limit": time_limit}
+    settings = RunSettings(**ends, schedule=schedule, callback=callback, verbose=verbose, checkpoint=checkpoint)
     progress = Progress(settings.max_passes, settings.verbose, iteration.name)
     on_row = None if callback is None else lambda row: callback(_meant(row) | iteration.seen())
     log = Log(iteration, objective, callback=on_row, progress=progress)

@@ -33,39 +33,19 @@ class Function(ABC):
     ----------
     dim : int
         Number of coordinates.
-    quadratic : bool
-        Whether the best step has a closed form.
-    needs_direction : bool
-        Whether ``curvature`` needs more of a direction than its image.
-    reads_point : bool
-        Whether ``value`` reads more of a point than its image.
-    terms : int or None
-        Number of terms of the sum or the mean, if the function has ``sampled``.
-    linear : bool
-        Whether term i is a function of <a_i, x> alone, so that the function has ``rows`` and ``term_slopes``.
-    doubtful : bool
-        Whether the function may be not convex, or the gradient not its own.
-    gradient_is_free : bool
-        Whether a value comes with its gradient.
-    epsilon : float
-        The precision of values and gradients.
-    precision : tuple
-        The observations behind ``epsilon``, if a run collects them.
-    domain : callable or None
-        ``domain(x)`` returns whether f is defined at x; None if f is defined on the whole set.
     """
 
     dim: int
-    quadratic: bool = False
-    needs_direction: bool = False
-    reads_point: bool = True
-    terms: int | None = None
-    linear: bool = False
-    doubtful: bool = False
-    gradient_is_free: bool = False
-    epsilon: float = EPSILON
-    precision: tuple = ()
-    domain: Callable[[np.ndarray], bool] | None = None
+    quadratic: bool = False  # whether the best step has a closed form
+    needs_direction: bool = False  # whether ``curvature`` needs more of a direction than its image
+    reads_point: bool = True  # whether ``value`` reads more of a point than its image
+    terms: int | None = None  # of the sum or the mean, if the function has ``sampled``
+    linear: bool = False  # whether term i is a function of <a_i, x> alone, so that there are ``rows`` and ``term_slopes``
+    doubtful: bool = False  # whether the function may be not convex, or the gradient not its own
+    gradient_is_free: bool = False  # whether a value comes with its gradient
+    epsilon: float = EPSILON  # the precision of values and gradients
+    precision: tuple = ()  # the observations behind ``epsilon``, if a run collects them
+    domain: Callable[[np.ndarray], bool] | None = None  # whether f is defined at x; None if it is on the whole set
     _domain_shape: tuple[int, ...] = ()
 
     def on_domain(self, domain: Callable[[np.ndarray], bool], shape: tuple[int, ...]) -> "Function":

@@ -57,7 +57,6 @@ class SaddleMethod(Iteration):
 
     @property
     def step(self) -> int:
-        """Steps so far."""
         return self.state.step
 
     @property
@@ -125,14 +124,12 @@ class WorstCase(Objective):
         self.game = game
 
     def __call__(self, point, stop=None):
-        """Return the value of x against the best answer."""
         game = self.game
         gy = game.gradient_y(point.w)
         value = game.Y.atom(-gy).dot(gy) + float(game.p @ point.w) + game.constant
         return Value(value, magnitude=abs(value) + float(np.abs(game.p) @ np.abs(point.w)))
 
     def explain_negative_gap(self, best, last):
-        """Return the reason for a negative gap."""
         return "lmo does not minimise over its set"
 
 
@@ -161,7 +158,7 @@ class ExtragradientOptions:
 
 @dataclass(kw_only=True)
 class ExtragradientState(State):
-    """State of `DualExtragradient`: sums over all u of x, of M y + p, of q'y, of M'x - q and of y."""
+    """Sums over all u of x, of M y + p, of q'y, of M'x - q and of y."""
 
     x: np.ndarray
     gx: np.ndarray
@@ -234,14 +231,10 @@ class DualExtragradient(SaddleMethod):
         longest = np.asarray((entries * entries).sum(axis=0)).max()  # ||M y|| <= the longest column ||y||_1
         return float(np.sqrt(longest * self.game.Y.mass))
 
-    def _sum_gy(self) -> np.ndarray:
-        """Return the sum of M'x - q over all u."""
-        state, game = self.state, self.game
-        return state.gy if state.gy is not None else game.matrix.transposed_times(state.x) - state.step * game.q
-
     def _take_step(self, gap_tol):
         game, state = self.game, self.state
-        sx, sy = -state.gx, self._sum_gy()
+        sx = -state.gx
+        sy = state.gy if state.gy is not None else game.matrix.transposed_times(state.x) - state.step * game.q
         vx, vy = self._x.first(sx), self._y.first(sy)
         x, y = self._x.second(sx, vx, -game.gradient_x(vy)), self._y.second(sy, vy, game.gradient_y(vx))
         state.x = state.x + x
@@ -319,6 +312,7 @@ class SaddleFrankWolfe(SaddleMethod):
     name, title = "sp_fw", "saddle-point Frank-Wolfe"
     Options = SaddleOptions
     calls_per_step = 1
+    keeps_atoms = False
 
     def start(self):
         game, step = self.game, self.options.step
@@ -331,11 +325,9 @@ class SaddleFrankWolfe(SaddleMethod):
             self._C = game.norm() * (game.X.diameter**2 + game.Y.diameter**2)
         atoms = game.X.atom(np.zeros(game.X.dim)), game.Y.atom(np.zeros(game.Y.dim))
         x, y = atoms[0].dense(game.X.dim), atoms[1].dense(game.Y.dim)
-        return SaddleState(x=x, y=y, gx=game.gradient_x(y), gy=game.gradient_y(x), active=self._active(*atoms))
-
-    def _active(self, x, y) -> tuple[ActiveSet, ...]:
-        """Return the active sets of the start, which only steps away from atoms need."""
-        return ()
+        sides = zip(atoms, (game.X.dim, game.Y.dim), strict=True)
+        active = tuple(ActiveSet.of_atom(*pair) for pair in sides) if self.keeps_atoms else ()
+        return SaddleState(x=x, y=y, gx=game.gradient_x(y), gy=game.gradient_y(x), active=active)
 
     def _corners(self):
         """Return the atoms of s, and the gap."""
@@ -350,12 +342,11 @@ class SaddleFrankWolfe(SaddleMethod):
         return gap
 
     def _length(self, sx, sy, gap: float) -> float:
-        match self.options.step:
-            case "open_loop":
-                return 2.0 / (self.state.step + 2.0)
-            case "adaptive":
-                return gap / (2.0 * self._C) if self._C > 0.0 else 1.0
         game, z = self.game, self.state
+        if self.options.step == "open_loop":
+            return 2.0 / (z.step + 2.0)
+        if self.options.step == "adaptive":
+            return gap / (2.0 * self._C) if self._C > 0.0 else 1.0
         distance_sq = ((sx.dense(game.X.dim) - z.x) ** 2).sum() + ((sy.dense(game.Y.dim) - z.y) ** 2).sum()
         return gap / (distance_sq * self._C)
 
@@ -381,9 +372,7 @@ class SaddleAway(SaddleFrankWolfe):
 
     name, title = "sp_away", "saddle-point away-step Frank-Wolfe"
     Options = SaddleAwayOptions
-
-    def _active(self, x, y):
-        return ActiveSet.of_atom(x, self.game.X.dim), ActiveSet.of_atom(y, self.game.Y.dim)
+    keeps_atoms = True
 
     def _take_step(self, gap_tol):
         sx, sy, gap = self._corners()
@@ -393,21 +382,19 @@ class SaddleAway(SaddleFrankWolfe):
         dots_x, dots_y = of_x.dots(z.gx), of_y.dots(-z.gy)
         j, k = int(np.argmax(dots_x)), int(np.argmax(dots_y))
         away = float(dots_x[j] + dots_y[k]) - float(z.gx @ z.x) + float(z.gy @ z.y)
-        if gap >= away or (of_x.alone(j) and of_y.alone(k)):
+        # A player with one active atom stays where it is: x - v = 0.
+        moving = [(active, row) for active, row in ((of_x, j), (of_y, k)) if not active.alone(row)]
+        if gap >= away or not moving:
             gamma = min(self._length(sx, sy, gap), 1.0)
             self._go(sx, sy, gamma)
             of_x.mix(of_x.row(sx), gamma)
             of_y.mix(of_y.row(sy), gamma)
             return gap
-        # A player with one active atom stays where it is: x - v = 0.
-        most = min(active.longest_away(row) for active, row in ((of_x, j), (of_y, k)) if not active.alone(row))
-        gamma = min(self._length(sx, sy, away), most)
+        gamma = min(self._length(sx, sy, away), *(active.longest_away(row) for active, row in moving))
         self._go(of_x.copy_of(j), of_y.copy_of(k), -gamma)
-        for active, row in ((of_x, j), (of_y, k)):
-            if not active.alone(row):
-                self.state.drops += active.leave(row, gamma)
+        for active, row in moving:
+            self.state.drops += active.leave(row, gamma)
         return gap
 
     def extras(self):
-        """Return the sizes of both active sets."""
         return {"atoms": float(sum(active.size for active in self.state.active))}

@@ -173,50 +173,39 @@ def svm_game(problem: Problem, radius: float) -> Bilinear:
     return Bilinear(F / n, L2Ball(problem.d, radius), Product(polytopes), -(F @ truth) / n, -losses / n, constant / n)
 
 
+def _features(x, count: int, size: int):
+    """Return the features of all rows as a sparse matrix (count, size)."""
+    columns, values = zip(*(row_entries(x, t) for t in range(count)), strict=True)
+    ends = np.cumsum([0, *map(len, columns)])
+    return sp.csr_array((np.concatenate(values), np.concatenate(columns), ends), shape=(count, size))
+
+
 def _chain(problem):
-    """Return the features of parts, the true parts, the losses of parts, and their polytopes."""
-    K, p, ends = problem.num_states, problem.num_features, problem.label_ptr
-    first, transitions = K * p, K * (p + 2)
-    rows, columns, values, truth, losses, polytopes = [], [], [], [], [], []
-    labels, offset = np.arange(K), 0
+    """Return the features of parts, the true parts, the losses of parts, their polytopes, and a constant."""
+    K, ends = problem.num_states, problem.label_ptr
+    X = _features(problem.x, int(ends[-1]), problem.num_features)
+    features, truth, losses, polytopes = [], [], [], []
     for i, (start, end) in enumerate(pairwise(ends)):
-        y = problem.labels[start:end]
-        for j in range(K * K):
-            rows.append(transitions + j)
-            columns.append(offset + j)
-            values.append(1.0)
+        y, T = problem.labels[start:end], int(end - start)
         own = np.zeros(K * K)
         np.add.at(own, y[:-1] * K + y[1:], 1.0)
-        for t in range(start, end):
-            at = offset + K * K + (t - start) * K + labels
-            indices, entries = row_entries(problem.x, t)
-            extra = [first] * int(t == start) + [first + K] * int(t == end - 1)
-            for base, value in [*zip(np.asarray(indices) * K, entries, strict=True), *((base, 1.0) for base in extra)]:
-                rows.extend(base + labels)
-                columns.extend(at)
-                values.extend([value] * K)
+        ends_of_one = sp.eye_array(1, T), sp.eye_array(1, T, k=T - 1)
+        unary = sp.kron(sp.vstack((X[start:end].T, *ends_of_one)), sp.eye_array(K))
+        features.append(sp.block_array([[None, unary], [sp.eye_array(K * K), None]]))
         eye = np.eye(K)[y]
         truth += [own, eye.ravel()]
         costs = 1.0 - eye + (problem.excess[y, :K] if len(problem.excess) else 0.0)
         losses += [np.zeros(K * K), (costs / divisor(problem, i)).ravel()]
-        polytopes.append(ChainPolytope(int(end - start), K))
-        offset += polytopes[-1].dim
-    F = sp.csc_array((values, (rows, columns)), shape=(problem.d, offset))
+        polytopes.append(ChainPolytope(T, K))
+    F = sp.hstack(features, format="csc")
+    F.sort_indices()
     return F, np.concatenate(truth), np.concatenate(losses), polytopes, 0.0
 
 
 def _matching(problem):
     """Return the features of edges, the true ones, the losses of edges, their polytopes, and the loss of no links."""
     edges = int(problem.part_ptr[-1])
-    rows: list[int] = []
-    columns: list[int] = []
-    values: list[float] = []
-    for e in range(edges):
-        indices, entries = row_entries(problem.x, e)
-        rows.extend(indices)
-        columns.extend([e] * len(indices))
-        values.extend(entries)
-    F = sp.csc_array((values, (rows, columns)), shape=(problem.d, edges))
+    F = _features(problem.x, edges, problem.d).T.tocsc()
     truth, losses, polytopes, constant = np.zeros(edges), np.zeros(edges), [], 0.0
     for i in range(problem.n):
         part, width = slice(problem.part_ptr[i], problem.part_ptr[i + 1]), int(problem.columns[i])

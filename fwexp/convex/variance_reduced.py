@@ -160,5 +160,4 @@ class VarianceReduced(Uncertified, FrankWolfe):
         return state.full + f.sampled(state.x, terms) - f.sampled(state.snapshot, terms)
 
     def extras(self):
-        """Return the terms whose slopes or gradients were computed, in addition."""
         return super().extras() | {"terms": float(self.state.terms)}

@@ -156,21 +156,6 @@ def quadratic_form(rng, d, offset, taken_away=0.0):
     return lambda x: (offset + float(x @ (A.T @ (A @ x))) - taken_away, 2.0 * A.T @ (A @ x))
 
 
-def hinge(rng, d):
-    A = rng.standard_normal((4, d))
-    return lambda x: (float(np.maximum(1 - A @ x, 0).sum()), -A.T @ (A @ x < 1.0))
-
-
-def norm(rng, d):
-    c = np.round(rng.standard_normal(d), 1)
-    return lambda x: (float(np.linalg.norm(x - c)), (x - c) / (np.linalg.norm(x - c) or 1.0))
-
-
-def absolute(rng, d):
-    c = rng.integers(-1, 2, d) * 0.5
-    return lambda x: (float(np.abs(x - c).sum()), np.sign(x - c))
-
-
 def linear(rng, d, precision=np.float64):
     c = np.round(rng.standard_normal(d), 1).astype(precision)
     return lambda x: (c @ x.astype(precision), c)
@@ -194,11 +179,8 @@ RIGHT = {
     "values around 1e12": lambda rng, d: quadratic_form(rng, d, 1e12),
     "cancellation": lambda rng, d: quadratic_form(rng, d, 1e9, 1e9),
     "a badly conditioned one": lambda rng, d: squares(np.logspace(-8, 4, d) * rng.standard_normal((d, d)), np.ones(d)),
-    "norm": norm,
-    "sum of absolute values": absolute,
     "sum of absolute values, other subgradients": lambda rng, d: lambda x: (float(np.abs(x).sum()), np.where(x >= 0.0, 1.0, -1.0)),
     "largest coordinate": lambda rng, d: lambda x: (float(x.max()), np.eye(d)[np.argmax(x)]),
-    "hinge": hinge,
     "constant": lambda rng, d: lambda x: (7.0, np.zeros(d)),
     "flat": lambda rng, d: lambda x: (float(np.maximum(x @ x - 1e-3, 0.0) ** 2), 4 * np.maximum(x @ x - 1e-3, 0.0) * x),
     "linear": linear,

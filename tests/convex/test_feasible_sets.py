@@ -1,31 +1,14 @@
 """Sets: linear minimisation against linear programs and eigenvalues, membership, projections."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fwexp.convex import (
-    Birkhoff,
-    Box,
-    CappedSimplex,
-    ChainPolytope,
-    GroupBall,
-    Hull,
-    KSparse,
-    L1Ball,
-    L2Ball,
-    LInfBall,
-    LpBall,
-    MatchingPolytope,
-    NuclearBall,
-    Permutahedron,
-    Product,
-    Simplex,
-    Spectrahedron,
-    UnitFlow,
-)
+from fwexp import convex
 from fwexp.convex.feasible_sets import PROJECTED
 
 
@@ -48,28 +31,10 @@ def birkhoff(c, n, equal=True):
 
 
 def chain(c, T, K):
-    """Over pair marginals of each step, and the sums that are seen of them."""
-    if T == 1:
-        return c[K * K :].min()
-    steps, pairs = T - 1, K * K
-    cost = np.r_[np.tile(c[:pairs], steps), c[pairs:]]  # pair marginals, then unary ones
-    A, b = [], []
-    for t in range(steps):
-        for k in range(K):
-            for axis, at in ((0, t), (1, t + 1)):
-                row = np.zeros(len(cost))
-                sums = np.zeros((K, K))
-                sums[(k, slice(None)) if axis == 0 else (slice(None), k)] = 1.0
-                row[t * pairs : (t + 1) * pairs] = sums.ravel()
-                row[steps * pairs + at * K + k] = -1.0
-                A.append(row)
-                b.append(0.0)
-    for t in range(T):
-        row = np.zeros(len(cost))
-        row[steps * pairs + t * K : steps * pairs + (t + 1) * K] = 1.0
-        A.append(row)
-        b.append(1.0)
-    return linear_program(cost, A_eq=np.array(A), b_eq=b, bounds=(0, None))
+    """Return the least over all labelings."""
+    pairs, unary = c[: K * K].reshape(K, K), c[K * K :].reshape(T, K)
+    labelings = itertools.product(range(K), repeat=T)
+    return min(sum(pairs[edge] for edge in itertools.pairwise(y)) + unary[np.arange(T), y].sum() for y in labelings)
 
 
 def capped(c, k, cap=1.0):
@@ -99,35 +64,38 @@ def dual_norm(c, p):
 
 POINTS = np.random.default_rng(3).standard_normal((6, 4))
 POLYTOPES = {
-    "simplex": (Simplex(5, 2.0), lambda c: linear_program(c, A_eq=np.ones((1, 5)), b_eq=[2.0], bounds=(0, None))),
-    "one point": (Simplex(1, 3.0), lambda c: 3.0 * c[0]),
-    "l1": (L1Ball(4, 3.0), lambda c: split(c, 3.0)),
-    "linf": (LInfBall(4, 0.5), lambda c: linear_program(c, bounds=(-0.5, 0.5))),
-    "box": (Box([-1, 0, 2], [1, 0, 5]), lambda c: linear_program(c, bounds=[(-1, 1), (0, 0), (2, 5)])),
-    "k-sparse": (KSparse(5, 3, 2.0), lambda c: split(c, 2.0, 3)),
-    "birkhoff": (Birkhoff(3), lambda c: birkhoff(c, 3)),
-    "hull": (Hull(POINTS), lambda c: linear_program(POINTS @ c, A_eq=np.ones((1, 6)), b_eq=[1.0], bounds=(0, None))),
-    "chain": (ChainPolytope(4, 3), lambda c: chain(c, 4, 3)),
-    "long chain": (ChainPolytope(6, 2), lambda c: chain(c, 6, 2)),
-    "chain of one": (ChainPolytope(1, 3), lambda c: chain(c, 1, 3)),
-    "matching": (MatchingPolytope(3, 3), lambda c: birkhoff(c, 3, equal=False)),
-    "capped": (CappedSimplex(5, 3), lambda c: capped(c, 3)),
-    "capped, k between": (CappedSimplex(4, 0.7, 0.3), lambda c: capped(c, 0.7, 0.3)),
-    "capped, one point": (CappedSimplex(3, 6, 2.0), lambda c: 2.0 * c.sum()),
-    "capped to a simplex": (CappedSimplex(3, 0.5), lambda c: 0.5 * c.min()),
-    "permutahedron": (Permutahedron([2.0, -1.0, 2.0, 0.5]), lambda c: orders(c, [2.0, -1.0, 2.0, 0.5])),
-    "permutahedron of one": (Permutahedron([-3.0]), lambda c: -3.0 * c[0]),
-    "flow": (UnitFlow(DAG, "s", "t"), lambda c: flow(c, DAG, "s", "t")),
-    "path": (UnitFlow([(0, 1)], 0, 1), lambda c: c[0]),
-    "product": (Product([Simplex(2), L1Ball(2)]), lambda c: c[:2].min() - np.abs(c[2:]).max()),
+    "simplex": (convex.Simplex(5, 2.0), lambda c: linear_program(c, A_eq=np.ones((1, 5)), b_eq=[2.0], bounds=(0, None))),
+    "one point": (convex.Simplex(1, 3.0), lambda c: 3.0 * c[0]),
+    "l1": (convex.L1Ball(4, 3.0), lambda c: split(c, 3.0)),
+    "linf": (convex.LInfBall(4, 0.5), lambda c: linear_program(c, bounds=(-0.5, 0.5))),
+    "box": (convex.Box([-1, 0, 2], [1, 0, 5]), lambda c: linear_program(c, bounds=[(-1, 1), (0, 0), (2, 5)])),
+    "k-sparse": (convex.KSparse(5, 3, 2.0), lambda c: split(c, 2.0, 3)),
+    "birkhoff": (convex.Birkhoff(3), lambda c: birkhoff(c, 3)),
+    "hull": (convex.Hull(POINTS), lambda c: linear_program(POINTS @ c, A_eq=np.ones((1, 6)), b_eq=[1.0], bounds=(0, None))),
+    "chain": (convex.ChainPolytope(4, 3), lambda c: chain(c, 4, 3)),
+    "long chain": (convex.ChainPolytope(6, 2), lambda c: chain(c, 6, 2)),
+    "chain of one": (convex.ChainPolytope(1, 3), lambda c: chain(c, 1, 3)),
+    "matching": (convex.MatchingPolytope(3, 3), lambda c: birkhoff(c, 3, equal=False)),
+    "capped": (convex.CappedSimplex(5, 3), lambda c: capped(c, 3)),
+    "capped, k between": (convex.CappedSimplex(4, 0.7, 0.3), lambda c: capped(c, 0.7, 0.3)),
+    "capped, one point": (convex.CappedSimplex(3, 6, 2.0), lambda c: 2.0 * c.sum()),
+    "capped to a simplex": (convex.CappedSimplex(3, 0.5), lambda c: 0.5 * c.min()),
+    "permutahedron": (convex.Permutahedron([2.0, -1.0, 2.0, 0.5]), lambda c: orders(c, [2.0, -1.0, 2.0, 0.5])),
+    "permutahedron of one": (convex.Permutahedron([-3.0]), lambda c: -3.0 * c[0]),
+    "flow": (convex.UnitFlow(DAG, "s", "t"), lambda c: flow(c, DAG, "s", "t")),
+    "path": (convex.UnitFlow([(0, 1)], 0, 1), lambda c: c[0]),
+    "product": (convex.Product([convex.Simplex(2), convex.L1Ball(2)]), lambda c: c[:2].min() - np.abs(c[2:]).max()),
 }
 OTHERS = {
-    **{f"lp, p={p}": (LpBall(4, p, 3.0), lambda c, p=p: -3.0 * dual_norm(c, p)) for p in (1.0, 1.001, 1.5, 3, np.inf)},
-    "lp of one": (LpBall(1, 2.5, 2.0), lambda c: -2.0 * abs(c[0])),
-    "group": (GroupBall([[0, 3], [1], [4, 2]], 2.0), lambda c: -2.0 * max(np.hypot(c[0], c[3]), abs(c[1]), np.hypot(c[2], c[4]))),
-    "l2": (L2Ball(4, 3.0), lambda c: -3.0 * np.linalg.norm(c)),
-    "spectrahedron": (Spectrahedron(3, 2.0), lambda c: 2.0 * np.linalg.eigvalsh(symmetric(c, 3))[0]),
-    "nuclear": (NuclearBall(2, 3, 2.0), lambda c: -2.0 * np.linalg.norm(c.reshape(2, 3), 2)),
+    **{f"lp, p={p}": (convex.LpBall(4, p, 3.0), lambda c, p=p: -3.0 * dual_norm(c, p)) for p in (1.0, 1.001, 1.5, 3, np.inf)},
+    "lp of one": (convex.LpBall(1, 2.5, 2.0), lambda c: -2.0 * abs(c[0])),
+    "group": (
+        convex.GroupBall([[0, 3], [1], [4, 2]], 2.0),
+        lambda c: -2.0 * max(np.hypot(c[0], c[3]), abs(c[1]), np.hypot(c[2], c[4])),
+    ),
+    "l2": (convex.L2Ball(4, 3.0), lambda c: -3.0 * np.linalg.norm(c)),
+    "spectrahedron": (convex.Spectrahedron(3, 2.0), lambda c: 2.0 * np.linalg.eigvalsh(symmetric(c, 3))[0]),
+    "nuclear": (convex.NuclearBall(2, 3, 2.0), lambda c: -2.0 * np.linalg.norm(c.reshape(2, 3), 2)),
 }
 ALL = POLYTOPES | OTHERS
 VALUES = st.floats(-10, 10).map(lambda value: round(value, 2))  # ties and zeros happen
@@ -149,11 +117,11 @@ def test_linear_minimisation_finds_the_minimum_at_a_member(name, data):
     assert convex_set.atom(g).dot(g) == pytest.approx(s @ g, abs=1e-12)
 
 
-@pytest.mark.parametrize("make", [lambda: Spectrahedron(60), lambda: NuclearBall(60, 50)])
+@pytest.mark.parametrize("make", [lambda: convex.Spectrahedron(60), lambda: convex.NuclearBall(60, 50)])
 def test_lanczos_finds_what_a_full_decomposition_finds(make):
     convex_set, rng = make(), np.random.default_rng(0)
     g = rng.standard_normal(convex_set.dim)
-    if isinstance(convex_set, Spectrahedron):
+    if isinstance(convex_set, convex.Spectrahedron):
         best = np.linalg.eigvalsh(symmetric(g, 60))[0]
     else:
         best = -np.linalg.norm(g.reshape(60, 50), 2)
@@ -164,7 +132,7 @@ def test_lanczos_finds_what_a_full_decomposition_finds(make):
 def test_lanczos_is_not_misled_by_an_eigenvector_at_right_angles_to_its_start():
     n = 50
     v = np.r_[1.0, -1.0, np.zeros(n - 2)] / np.sqrt(2.0)  # of sum 0
-    assert Spectrahedron(n).lmo(-np.outer(v, v).ravel()) @ np.outer(v, v).ravel() == pytest.approx(1.0)
+    assert convex.Spectrahedron(n).lmo(-np.outer(v, v).ravel()) @ np.outer(v, v).ravel() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -196,7 +164,7 @@ def test_projections_are_the_nearest_points(name, data):
     x = np.array(data.draw(st.lists(VALUES, min_size=convex_set.dim, max_size=convex_set.dim)))
     p = convex_set.project(x)
     normal = x - p
-    if isinstance(convex_set, Spectrahedron):
+    if isinstance(convex_set, convex.Spectrahedron):
         normal = symmetric(normal, 3).ravel()
     assert convex_set.contains(p)
     assert convex_set.lmo(-normal) @ normal - p @ normal <= 1e-7 * (1.0 + np.abs(x).max())
@@ -219,7 +187,7 @@ def test_entropic_projections_maximise(name):
 
 
 def test_the_entropic_projection_onto_matchings_is_that_of_the_definition():
-    polytope, theta = MatchingPolytope(2, 2), np.array([1.0, 0.3, -0.5, 0.8])
+    polytope, theta = convex.MatchingPolytope(2, 2), np.array([1.0, 0.3, -0.5, 0.8])
 
     def negative(z):
         z = np.maximum(z, 1e-300)
@@ -235,10 +203,10 @@ def test_the_entropic_projection_onto_matchings_is_that_of_the_definition():
 @pytest.mark.parametrize(
     "cls",
     [
-        *(Simplex, L1Ball, L2Ball, LInfBall),
-        lambda dim, radius: GroupBall([[0, 1], [2]], radius),
-        lambda dim, radius: Permutahedron([radius, 0.0, -2.0 * radius]),
-        lambda dim, radius: CappedSimplex(dim, 1.5 * radius, radius),
+        *(convex.Simplex, convex.L1Ball, convex.L2Ball, convex.LInfBall),
+        lambda dim, radius: convex.GroupBall([[0, 1], [2]], radius),
+        lambda dim, radius: convex.Permutahedron([radius, 0.0, -2.0 * radius]),
+        lambda dim, radius: convex.CappedSimplex(dim, 1.5 * radius, radius),
     ],
 )
 def test_sets_of_any_size(cls, radius):
@@ -250,7 +218,7 @@ def test_sets_of_any_size(cls, radius):
 
 @given(st.lists(st.floats(0, 5), min_size=6, max_size=6))
 def test_in_a_graph_with_cycles_costs_without_negative_ones_have_a_shortest_path(g):
-    network = UnitFlow(ROUND, 0, 3)
+    network = convex.UnitFlow(ROUND, 0, 3)
     s = network.lmo(g)
     assert network.contains(s)
     assert s @ g == pytest.approx(flow(np.array(g), ROUND, 0, 3), abs=1e-8)
@@ -260,13 +228,13 @@ def test_in_a_graph_with_cycles_costs_without_negative_ones_have_a_shortest_path
 
 
 def test_ties_go_to_the_first():
-    assert Simplex(3).lmo([1.0, 1.0, 1.0]).tolist() == [1.0, 0.0, 0.0]
-    assert L1Ball(3).lmo([0.0, 0.0, 0.0]).tolist() == [1.0, 0.0, 0.0]
-    assert KSparse(4, 2).lmo([1.0, -1.0, 1.0, 1.0]).tolist() == [-1.0, 1.0, 0.0, 0.0]
+    assert convex.Simplex(3).lmo([1.0, 1.0, 1.0]).tolist() == [1.0, 0.0, 0.0]
+    assert convex.L1Ball(3).lmo([0.0, 0.0, 0.0]).tolist() == [1.0, 0.0, 0.0]
+    assert convex.KSparse(4, 2).lmo([1.0, -1.0, 1.0, 1.0]).tolist() == [-1.0, 1.0, 0.0, 0.0]
 
 
 def test_numbered_atoms_are_the_corners():
-    for convex_set in (Simplex(3, 2.0), L1Ball(3, 2.0), Hull(POINTS)):
+    for convex_set in (convex.Simplex(3, 2.0), convex.L1Ball(3, 2.0), convex.Hull(POINTS)):
         indices, values = convex_set.atoms(np.arange(convex_set.num_atoms))
         g = np.random.default_rng(5).standard_normal(convex_set.dim)
         dots = values @ g if indices is None else (values * g[indices]).sum(axis=1)
