@@ -193,15 +193,7 @@ def test_positions_and_neighbours():
 
 
 # --- eflomal -----------------------------------------------------------------------------------------------------------
-
-LINKS = "0-0 1-1\n\n"
 LENGTHS = [(2, 2), (1, 1)]
-
-
-def test_read_links(tmp_path):
-    path = tmp_path / "links"
-    path.write_text(LINKS)
-    assert [links.tolist() for links in eflomal.read_links(path, LENGTHS)] == [[[0, 0], [1, 1]], []]
 
 
 @pytest.mark.parametrize(

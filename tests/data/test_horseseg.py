@@ -20,32 +20,17 @@ def images(seed, count):
     patterns, labels = [], []
     for _ in range(count):
         nodes = int(rng.integers(2, 6))
-        edges = np.array([(v, v + 1) for v in range(nodes - 1)]).T
-        patterns.append(
-            {
-                "num_nodes": np.int32([[nodes]]),
-                "features": rng.normal(size=(P, nodes)).astype(np.float32),
-                "features_pairwise": rng.random((Q, nodes - 1)).astype(np.float32),
-                "edge_structure": edges.astype(np.int32),
-            }
-        )
-        labels.append(
-            {
-                "labels": rng.integers(2, size=(nodes, 1)).astype(np.int32),
-                "superpixel_size": rng.integers(1, 50, size=(nodes, 1)) * 1.0,
-            }
-        )
-    return patterns, labels
+        edges, features = np.array([(v, v + 1) for v in range(nodes - 1)]).T, rng.normal(size=(P, nodes)).astype(np.float32)
+        pairwise, truth = rng.random((Q, nodes - 1)).astype(np.float32), rng.integers(2, size=(nodes, 1)).astype(np.int32)
+        pattern = {"num_nodes": np.int32([[nodes]]), "features": features, "features_pairwise": pairwise}
+        patterns.append(pattern | {"edge_structure": edges.astype(np.int32)})
+        labels.append({"labels": truth, "superpixel_size": rng.integers(1, 50, size=(nodes, 1)) * 1.0})
+    return {"patterns": patterns, "labels": labels}
 
 
 def contents():
-    (patterns_train, labels_train), (patterns_test, labels_test) = images(0, 5), images(1, 2)
-    return {
-        "patterns_train": patterns_train,
-        "labels_train": labels_train,
-        "patterns_test": patterns_test,
-        "labels_test": labels_test,
-    }
+    parts = {"train": images(0, 5), "test": images(1, 2)}
+    return {f"{kind}_{part}": structs for part, found in parts.items() for kind, structs in found.items()}
 
 
 def write(folder, cells, version):

@@ -86,47 +86,43 @@ def test_a_part_of_the_file_is_read_like_the_whole(letter_file, tmp_path):
     assert ocr.read_letters(letter_file.write(tmp_path)).labels.tolist() == [2, 3]
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "expected"),
-    [
-        (0, "three", "id is 'three', expected a whole number"),
-        (1, "Q", "letter is 'Q', expected a letter a-z"),
-        (1, "\xe9", r"letter is '\xe9', expected a letter a-z"),
-        (2, "-2", "next_id is '-2', expected the id of the next letter, or -1 at the end of a word"),
-        (3, "x", "word_id is 'x', expected a whole number"),
-        (4, "-1", "position is '-1', expected a whole number"),
-        (5, "10", "fold is '10', expected a fold 0-9"),
-        (6, "2", "pixel p_0_0 is '2', expected 0 or 1"),
-        (133, "", "pixel p_15_7 is '', expected 0 or 1"),
-        (40, "?" * 500, f"pixel p_4_2 is '{'?' * 20}'..., expected 0 or 1"),
-    ],
-)
-def test_bad_value(letter_file, tmp_path, column, value, expected):
-    letter_file.set(3, column, value)
-    letter_file.set(5, 1, "!")  # a later fault is not the one reported
-    assert error_of(letter_file.write(tmp_path)) == f"FILE, line 3: {expected}"
+def column(number, value):
+    """Return a function that replaces a column of a line."""
+
+    def change(line):
+        columns = line.split("\t")
+        columns[number] = value
+        return "\t".join(columns)
+
+    return change
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        (lambda line: line.rsplit("\t", 2)[0] + "\t\n", "133 columns"),
-        (lambda line: line.replace("\n", "0\t\n"), "135 columns"),
-        (lambda line: line.replace("\t", " "), "1 column"),
-        (lambda line: "\n", "an empty line"),
-        (lambda line: "<!DOCTYPE html>\n", "1 column"),
-        (lambda line: "\x00\xff\xfe\x9f\n", "1 column"),
-    ],
-)
-def test_wrong_number_of_columns(letter_file, tmp_path, line, found):
-    letter_file.lines[3] = line(letter_file.lines[3])
-    expected = "expected 134 tab-separated columns (6 and 128 pixels)"
-    assert error_of(letter_file.write(tmp_path)) == f"FILE, line 4: {found}, {expected}"
+WIDTH = "expected 134 tab-separated columns (6 and 128 pixels)"
+FAULTS = [
+    (column(0, "three"), "id is 'three', expected a whole number"),
+    (column(1, "Q"), "letter is 'Q', expected a letter a-z"),
+    (column(1, "ab"), "letter is 'ab', expected a letter a-z"),
+    (column(1, "\xe9"), r"letter is '\xe9', expected a letter a-z"),
+    (column(2, "-2"), "next_id is '-2', expected the id of the next letter, or -1 at the end of a word"),
+    (column(2, "6"), "next_id is '6', expected the id of the next line, '4', or -1 at the end of a word"),
+    (column(3, "x"), "word_id is 'x', expected a whole number"),
+    (column(4, "-1"), "position is '-1', expected a whole number"),
+    (column(5, "10"), "fold is '10', expected a fold 0-9"),
+    (column(6, "2"), "pixel p_0_0 is '2', expected 0 or 1"),
+    (column(133, ""), "pixel p_15_7 is '', expected 0 or 1"),
+    (column(40, "?" * 500), f"pixel p_4_2 is '{'?' * 20}'..., expected 0 or 1"),
+    (lambda line: line.rsplit("\t", 2)[0] + "\t\n", f"133 columns, {WIDTH}"),
+    (lambda line: line.replace("\n", "0\t\n"), f"135 columns, {WIDTH}"),
+    (lambda line: line.replace("\t", " "), f"1 column, {WIDTH}"),
+    (lambda line: "\n", f"an empty line, {WIDTH}"),
+    (lambda line: "\x00\xff\xfe\x9f\n", f"1 column, {WIDTH}"),
+]
 
 
-def test_next_id_that_is_not_the_next_line(letter_file, tmp_path):
-    letter_file.set(3, 2, "6")
-    expected = "next_id is '6', expected the id of the next line, '4', or -1 at the end of a word"
+@pytest.mark.parametrize(("change", "expected"), FAULTS, ids=[expected[:30] for _, expected in FAULTS])
+def test_the_first_fault_is_named(letter_file, tmp_path, change, expected):
+    letter_file.lines[2] = change(letter_file.lines[2])
+    letter_file.lines[4] = column(1, "!")(letter_file.lines[4])  # a later fault is not the one reported
     assert error_of(letter_file.write(tmp_path)) == f"FILE, line 3: {expected}"
 
 
