@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 import fwexp
 from fwexp.blocks.block_loop import Parts
-from fwexp.blocks.distributions import Distributions
-from fwexp.blocks.gap_refresh import exact_gaps
+from fwexp.blocks.duals import Distributions
+from fwexp.blocks.events import exact_gaps
 from fwexp.driver.log import Log
 from fwexp.jit import compilation
 from fwexp.problems import tiers

@@ -30,8 +30,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.blocks import active_set, projections, shrinking
+from fwexp.blocks.block_loop import steps_of
 from fwexp.blocks.centres import new_centre
-from fwexp.blocks.counts import steps_of
 from fwexp.blocks.events import Event
 from fwexp.blocks.orders import BY_GAPS
 from fwexp.errors import OptionError
@@ -129,55 +129,44 @@ def period_for(kap: float) -> float:
 class Acceleration(Event):
     """The event that chooses centres; ``options`` is None for a run without, and ``knows_gaps`` whether centres make gaps stale."""
 
-    def __init__(self, problem, options: AccelerateOptions | None, by_rounds: bool, knows_gaps: bool) -> None:
-        self.problem, self.options, self.by_rounds = problem, options, by_rounds
+    by_rounds = False  # whether the run counts rounds of `shrinking` instead of steps
+    least_kap = 0.0
+
+    def __init__(self, problem, options: AccelerateOptions | None, knows_gaps: bool) -> None:
+        self.problem, self.options, self.pass_length = problem, options, problem.n
         self.refreshes = knows_gaps and options is not None and options.refresh  # whether a new centre has all gaps computed anew
         self._radii_sq = None
 
-    # --- when ---
-
     def clock(self, run) -> int:
-        """Return the steps of the run, or its rounds if it counts these."""
-        return int(run.state.order.rounds.progress[shrinking.ENDED]) if self.by_rounds else run.step
+        """Return the time by which centres are chosen, in steps."""
+        return run.step
 
     def next_centre(self, state) -> float:
         """Return the time on that clock at which the next centre is chosen."""
         return state.first_centre if state.centre is None else state.centre.next_step
 
     def due_step(self, run):
-        return np.inf if self.by_rounds else self.next_centre(run.state)  # The order ends the series after the round.
+        return self.next_centre(run.state)
 
     def is_due(self, run):
-        state = run.state
-        return self.clock(run) >= self.next_centre(state) and not (state.centre is not None and self.kernels_move_centres(state))
+        return self.clock(run) >= self.next_centre(run.state)
 
     def calls_ahead(self, run):
         return self.problem.n if self.refreshes and run.state.centre is not None else 0
-
-    def waits_for_slow_round(self, state) -> bool:
-        """Return whether acceleration begins with the next round that brings little."""
-        return self.by_rounds and self.options is not None and state.centre is None
-
-    def kernels_move_centres(self, state) -> bool:
-        """Return whether kernels move centres, between rounds; not if weights are clipped or a refresh follows."""
-        return self.by_rounds and not self.refreshes and not isinstance(state.iterate.constraint, projections.Nonnegative)
 
     def schedule(self, run) -> None:
         """Set when acceleration begins, if options ask for it, or begin it anew if a far larger kap pays at the present lam."""
         if self.options is None:
             return
         state, kap = run.state, self.strength(run)
-        if self.waits_for_slow_round(state):
-            return
-        if state.centre is None:
-            passes = self.options.start if kap is not None else max(LATE_PASSES, self.options.start)
-            state.first_centre = min(state.first_centre, run.step + steps_of(passes, self.problem.n))
-            if run.step >= state.first_centre:
+        if state.centre is not None:
+            if kap is not None and kap >= 2.0 * state.centre.kap:
                 self.begin(run)
-        elif kap is not None and kap >= 2.0 * state.centre.kap:
+            return
+        passes = self.options.start if kap is not None else max(LATE_PASSES, self.options.start)
+        state.first_centre = min(state.first_centre, run.step + steps_of(passes, self.problem.n))
+        if run.step >= state.first_centre:
             self.begin(run)
-
-    # --- what ---
 
     def apply(self, run):
         state = run.state
@@ -192,13 +181,11 @@ class Acceleration(Event):
     def begin(self, run, early: bool = False) -> None:
         """Make A a the first centre, or 0 if the run begins ``early``."""
         state, v = run.state, image(run.state)
-        kap, period = self.strength(run) or LATE_STRENGTH, self.options.period
-        if self.by_rounds:
-            kap = max(kap, LATE_STRENGTH)
+        kap, period = max(self.strength(run) or LATE_STRENGTH, self.least_kap), self.options.period
         if early:
             kap, period = max(kap, min(EARLY_FACTOR * kap, LARGEST)), period or EARLY_PERIOD
             v = v / (1.0 + kap)
-        period = max(1, steps_of(period_for(kap) if period is None else period, 1 if self.by_rounds else self.problem.n))
+        period = max(1, steps_of(period_for(kap) if period is None else period, self.pass_length))
         projections.set_weights(state.iterate.constraint, v, state.iterate.w)
         z, w_old = (np.zeros_like(v),) * 2 if early else (v, state.iterate.w)
         state.centre = new_centre(kap, run.lam, period, self.clock(run), z, w_old)
@@ -214,6 +201,38 @@ class Acceleration(Event):
             self._radii_sq = radii_sq(self.problem) if self._radii_sq is None else self._radii_sq
             kap = acceleration_strength(self._radii_sq, run.lam)
         return kap
+
+
+class RoundsAcceleration(Acceleration):
+    """Acceleration of `shrinking`, by a clock of rounds: it begins once a round brings little."""
+
+    by_rounds = True
+    least_kap = LATE_STRENGTH
+
+    def __init__(self, *args) -> None:
+        super().__init__(*args)
+        self.pass_length = 1
+
+    def clock(self, run):
+        return int(run.state.order.rounds.progress[shrinking.ENDED])
+
+    def due_step(self, run):
+        return np.inf  # The order ends the series after the round.
+
+    def is_due(self, run):
+        return super().is_due(run) and not self.kernels_move_centres(run.state)
+
+    def waits_for_slow_round(self, state) -> bool:
+        """Return whether acceleration begins with the next round that brings little."""
+        return self.options is not None and state.centre is None
+
+    def kernels_move_centres(self, state) -> bool:
+        """Return whether kernels move the centre, between rounds; not if weights are clipped or a refresh follows."""
+        return not (state.centre is None or self.refreshes or isinstance(state.iterate.constraint, projections.Nonnegative))
+
+    def schedule(self, run):
+        if not self.waits_for_slow_round(run.state):
+            super().schedule(run)
 
 
 class EarlyBegin(Event):

@@ -27,9 +27,9 @@ step       `take_step`                                                         `
 import:
 
 * orders that use block gaps (`orders`) or skip examples (`shrinking`);
-* corners from stored labelings (`corners`) or from a degraded oracle (`degraded_oracle`);
-* steps between stored labelings (`labeling_steps`), or to the best point of a block (`exact_step`);
-* nonnegative weights (`constrained_search`).
+* corners from stored labelings or from a degraded oracle (`corners`);
+* steps between stored labelings, or to the best point of a block (`block_steps`);
+* nonnegative weights (`projections`).
 """
 
 from typing import Any, NamedTuple
@@ -37,7 +37,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwexp.blocks.averaging import Averages, new_averages, update_averages
-from fwexp.blocks.counts import CACHE_HITS, DRAWS_USED, NUM_COUNTS, ORACLE_CALLS, STEPS_TAKEN
 from fwexp.jit.compilation import dispatched, njit, register_jitable, specialise
 from fwexp.problems.protocol import (
     add_to_block,
@@ -60,6 +59,14 @@ from fwexp.problems.protocol import (
 UNSTORED, NO_ROOM = -1, -2  # Instead of a slot: the labeling is in the workspace only; the active set is full.
 DONE, SET_FULL, BLOCKS_FULL, ORDER_ENDED = 0, 1, 2, 3  # Reasons why a series of steps ended.
 
+# Places in the counts of an iterate.
+STEPS_TAKEN, ORACLE_CALLS = 0, 1
+CACHE_HITS = 2  # steps towards a stored labeling, without an oracle call
+DRAWS_USED = 3  # random choices that this series of steps used
+GAPS_KNOWN = 4  # 1 once all block gaps have been known
+MET_LOCAL, MET_GLOBAL = 5, 6  # steps at which a stored labeling met the local criterion (F) of the cache, or the global one (nu)
+NUM_COUNTS = 7
+
 
 class Iterate(NamedTuple):
     """The point that a block method has reached."""
@@ -72,7 +79,7 @@ class Iterate(NamedTuple):
     w_sq: np.ndarray  # float64 (1,), ||w||^2, maintained by Frank-Wolfe steps on active sets only
     gaps: np.ndarray  # float64 (n,), the last known block gaps, times n: G_i = n gap_i
     mean_gap: np.ndarray  # float64 (1,), mean of the G_i when all were last known; before that, the largest loss so far
-    counts: np.ndarray  # int64 (NUM_COUNTS,), see `counts`
+    counts: np.ndarray  # int64 (NUM_COUNTS,), see above
 
 
 @njit
@@ -307,3 +314,11 @@ def _(dual, problem, i):
 @prefetch_block.register(Parts)
 def _(dual, problem, i):
     prefetch_vector(problem, i, dual.blocks)
+
+
+# --- in Python --------------------------------------------------------------------------------------------------------
+
+
+def steps_of(passes: float, n: int) -> int:
+    """Return the number of steps in so many passes, at most the largest exact integer."""
+    return round(min(passes * n, 2.0**52))

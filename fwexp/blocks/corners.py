@@ -1,10 +1,15 @@
-"""Corners from stored labelings: the max-oracle stores its labelings, and the stored ones may replace it (the oracle cache)."""
+"""Corners from stored labelings: the max-oracle stores its labelings, and the stored ones may replace it (the oracle cache).
+
+`DegradedOracle` is degraded on purpose: its labelings are the worst that (13) in `fwexp.solvers.approximate` allows.
+"""
 
 from typing import NamedTuple
 
+import numpy as np
+
 from fwexp.blocks import active_set
-from fwexp.blocks.block_loop import NO_ROOM, UNSTORED, Parts, find_corner
-from fwexp.blocks.counts import GAPS_KNOWN, MET_GLOBAL, MET_LOCAL
+from fwexp.blocks.block_loop import GAPS_KNOWN, MET_GLOBAL, MET_LOCAL, NO_ROOM, STEPS_TAKEN, UNSTORED, Parts, find_corner
+from fwexp.blocks.weight_steps import best_stored
 from fwexp.jit.compilation import dispatched, inlined, register_jitable
 from fwexp.problems.protocol import complete_scores, dot, loss, max_oracle, scores, set_direction
 
@@ -75,7 +80,7 @@ def find_serving(corner, problem, i, iterate, work):
     if not corner.serves:
         return UNSTORED, False, False
     sets = corner.sets
-    slot = active_set.best_stored(i, sets)
+    slot = best_stored(i, sets)
     y = active_set.labeling_at(sets, i, slot)
     gap = corner_gap(iterate.dual, problem, i, slot, y, iterate, work)
     # No labeling serves while G_i is unknown (infinite), and a gap of 0 would move nothing.
@@ -102,3 +107,66 @@ def call_and_store(problem, i, size, sets, work):
         return NO_ROOM
     max_oracle(problem, i, work.theta, work.y, work.scratch)
     return active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, size, sets, work)
+
+
+class DegradedOracle(NamedTuple):
+    """The worst labeling that the errors nu and delta allow."""
+
+    nu: float
+    delta: float
+    lam_n: float
+    complete: bool  # whether all labelings are stored
+    diameters: np.ndarray  # float64 (n,), max ||psi_i(y) - psi_i(y')||^2 over the stored labelings
+    sets: active_set.ActiveSets  # the dual variables
+
+
+@register_jitable
+def worst_allowed(i, best, nu, error, sets):
+    """Return the lowest score of a labeling whose n gap_i(y) >= nu n max gap_i - error, and its slot (-1: the best itself).
+
+    ``best`` is the highest score; the scores of the others are known.
+    """
+    mean, slot, score = active_set.mean_score(i, sets), -1, best
+    # Rounding may leave the largest gap below 0, but the best labeling is always allowed.
+    least = min(nu * (best - mean) - error, best - mean)
+    for a in range(sets.count[i]):
+        if sets.score[a] < score and sets.score[a] - mean >= least:
+            slot, score = a, sets.score[a]
+    return score, slot
+
+
+@register_jitable
+def best_slot(i, sets):
+    """Return the slot of the highest score."""
+    best = 0
+    for a in range(1, sets.count[i]):
+        if sets.score[a] > sets.score[best]:
+            best = a
+    return best
+
+
+@register_jitable
+def allowed_error(corner, i, k, n):
+    """Return the additive error of (13), times n."""
+    gamma = 2.0 * n / (corner.nu * k + 2.0 * n)
+    return gamma * 0.5 * corner.delta * corner.diameters[i] / corner.lam_n
+
+
+@find_corner.register(DegradedOracle)
+def _(corner, problem, i, iterate, work):
+    sets = corner.sets
+    scores(problem, i, iterate.w, work.theta)
+    active_set.score_all(problem, i, work.theta, sets)
+    if corner.complete:
+        best = best_slot(i, sets)
+    else:
+        known = sets.count[i]
+        best = call_and_store(problem, i, active_set.UNLIMITED, sets, work)
+        if best < 0:
+            return best, False
+        if best == known:
+            for a in range(known):
+                corner.diameters[i] = max(corner.diameters[i], active_set.distance_sq(i, a, best, sets))
+    error = allowed_error(corner, i, iterate.counts[STEPS_TAKEN], problem.n)
+    slot = worst_allowed(i, sets.score[best], corner.nu, error, sets)[1]
+    return (best if slot < 0 else slot), False

@@ -12,9 +12,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fwexp.blocks import gap_tree, shrinking
-from fwexp.blocks.block_loop import InOrder, following_block, has_ended, next_block, note_step
+from fwexp.blocks.block_loop import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN, InOrder, following_block, has_ended, next_block, note_step
 from fwexp.blocks.centres import NO_CENTRE
-from fwexp.blocks.counts import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN
 from fwexp.blocks.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
 from fwexp.jit.compilation import inlined
 from fwexp.problems.protocol import radii_sq
@@ -163,7 +162,7 @@ class RoundsOrder(Order):
     def kernel_order(self, run, draws, target_gap):
         state, acceleration, centre = run.state, run.acceleration, NO_CENTRE
         until = acceleration.next_centre(state)
-        if state.centre is not None and acceleration.kernels_move_centres(state):
+        if acceleration.kernels_move_centres(state):
             centre, until = state.centre.for_kernels, np.inf
         return shrinking.Shrinking(self.rounds, centre, draws, until, acceleration.waits_for_slow_round(state), target_gap)
 

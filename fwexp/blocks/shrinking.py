@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.blocks.block_loop import following_block, has_ended, next_block, note_step
+from fwexp.blocks.block_loop import DRAWS_USED, following_block, has_ended, next_block, note_step
 from fwexp.blocks.centres import NEXT, Centre, known_gap, move_centre
-from fwexp.blocks.counts import DRAWS_USED
 from fwexp.jit.compilation import register_jitable
 
 LONGEST = 16  # rounds

@@ -1,15 +1,103 @@
-"""Steps between the stored labelings of an example (``active_set``): how pairwise, away and corrective steps move weight.
+"""Steps between the stored labelings of an example (``active_set``): which are best and worst, and how steps move weight.
 
 Sources: pairwise and away steps, Osokin et al., ICML 2016, section 3.2 (Algorithms 3 and 4); corrective steps after Shah,
 Kolmogorov and Lampert, CVPR 2015 (multi-plane BCFW).
 """
 
+import numba.extending
 import numpy as np
 
 from fwexp.blocks.active_set import distance_sq, gram_entry, gram_place
 from fwexp.blocks.block_loop import clipped_step
-from fwexp.jit.compilation import register_jitable
-from fwexp.jit.vectors import EIGHT, full8, load8, store8
+from fwexp.jit.compilation import INLINE, inlined, register_jitable
+from fwexp.jit.vectors import EIGHT, above8, choose8, first_bit, full8, larger8, largest8, load8, store8
+
+# An exact step between two labelings leaves their scores equal. Ties go to the labeling that was stored first, for any
+# rounding says; scores are equal if they differ by less than this, relative to their size and to the largest loss of the
+# example, from which they come.
+TIE = 1e-12
+
+
+@register_jitable
+def exceeds(score, other, scale):
+    """Return whether a score is higher than another by more than rounding; ``scale`` is the largest loss."""
+    return score - other > TIE * max(scale, abs(score), abs(other))
+
+
+def best_stored(i, sets):
+    """Return the slot of the highest score."""
+    score, highest = sets.score[: sets.count[i]], -np.inf
+    for a in range(len(score)):
+        highest = max(highest, score[a])
+    best = 0
+    while best < len(score) - 1 and exceeds(highest, score[best], sets.scale[0]):
+        best += 1
+    return best
+
+
+def worst_active(i, sets):
+    """Return the slot of the lowest score among those with weight: the away corner."""
+    score, lowest = sets.score[: sets.count[i]], np.inf
+    weight = sets.weight[sets.first[i] : sets.first[i] + sets.count[i]]
+    for a in range(len(score)):
+        lowest = min(lowest, score[a] if weight[a] > 0.0 else np.inf)
+    worst = 0
+    while worst < len(score) - 1 and (weight[worst] <= 0.0 or exceeds(score[worst], lowest, sets.scale[0])):
+        worst += 1
+    return worst
+
+
+# The same in compiled code, eight slots at once.
+
+
+@inlined
+def _rounding(score, extreme, scale):
+    """Return, for eight scores, by how much they must differ from ``extreme`` for it to be no rounding."""
+    sizes = larger8(larger8(score, full8(-1.0) * score), full8(max(scale, abs(extreme))))
+    return full8(TIE) * sizes
+
+
+@inlined
+def _lanes(a, count):
+    """Return a bit for each of the eight slots from a on that is in use."""
+    return (1 << min(count - a, EIGHT)) - 1
+
+
+@inlined
+def _best_of_eights(i, sets):
+    count, highest = sets.count[i], -np.inf
+    for a in range(0, count, EIGHT):
+        highest = max(highest, largest8(choose8(_lanes(a, count), load8(sets.score, a), full8(-np.inf))))
+    for a in range(0, count, EIGHT):
+        score = load8(sets.score, a)
+        lower = above8(full8(highest) - score, _rounding(score, highest, sets.scale[0]))
+        if _lanes(a, count) & ~lower:
+            return a + first_bit(_lanes(a, count) & ~lower)
+    return count - 1
+
+
+@inlined
+def _worst_of_eights(i, sets):
+    first, count, lowest = sets.first[i], sets.count[i], np.inf
+    for a in range(0, count, EIGHT):
+        active = above8(load8(sets.weight, first + a), full8(0.0)) & _lanes(a, count)
+        lowest = min(lowest, -largest8(choose8(active, full8(-1.0) * load8(sets.score, a), full8(-np.inf))))
+    for a in range(0, count, EIGHT):
+        score, active = load8(sets.score, a), above8(load8(sets.weight, first + a), full8(0.0)) & _lanes(a, count)
+        higher = above8(score - full8(lowest), _rounding(score, lowest, sets.scale[0]))
+        if active & ~higher:
+            return a + first_bit(active & ~higher)
+    return count - 1
+
+
+@numba.extending.overload(best_stored, jit_options=INLINE)
+def _(i, sets):
+    return lambda i, sets: _best_of_eights(i, sets)
+
+
+@numba.extending.overload(worst_active, jit_options=INLINE)
+def _(i, sets):
+    return lambda i, sets: _worst_of_eights(i, sets)
 
 
 @register_jitable

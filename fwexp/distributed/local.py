@@ -21,9 +21,8 @@ import numpy as np
 
 from fwexp.blocks import projections
 from fwexp.blocks.acceleration import OBSERVED, Acceleration, acceleration_strength, observed_strength
-from fwexp.blocks.block_loop import Iterate, new_iterate
+from fwexp.blocks.block_loop import ORACLE_CALLS, STEPS_TAKEN, Iterate, new_iterate
 from fwexp.blocks.centres import ProximalCentre
-from fwexp.blocks.counts import ORACLE_CALLS, STEPS_TAKEN
 from fwexp.distributed import worker
 from fwexp.distributed.schemes import Scheme
 from fwexp.problems.protocol import radii_sq
@@ -75,7 +74,7 @@ class Local(Scheme):
     def prepare(self):
         """Set up no buffers, which only workers need."""
         self.setting = self.options.setting()
-        self.acceleration = LocalAcceleration(self.problem, self.setting.accelerate, by_rounds=False, knows_gaps=False)
+        self.acceleration = LocalAcceleration(self.problem, self.setting.accelerate, knows_gaps=False)
         self.events = ()
 
     def start(self, seed, iterates, order, warm_start):

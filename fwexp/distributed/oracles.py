@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp.blocks.block_loop import ORACLE_CALLS, STEPS_TAKEN
 from fwexp.blocks.corners import StoringOracle
-from fwexp.blocks.counts import ORACLE_CALLS, STEPS_TAKEN
 from fwexp.blocks.orders import Order
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
 from fwexp.distributed.schemes import Scheme

@@ -21,7 +21,7 @@ from distributed.comm.core import CommClosedError
 
 from fwexp import record
 from fwexp.blocks import active_set, duals, projections
-from fwexp.blocks.counts import ORACLE_CALLS
+from fwexp.blocks.block_loop import ORACLE_CALLS
 from fwexp.driver.log import quiet
 from fwexp.jit.compilation import njit, specialise
 from fwexp.problems import tiers

@@ -25,8 +25,8 @@ import numpy as np
 
 from fwexp.blocks import active_set
 from fwexp.blocks.active_set import UNLIMITED
-from fwexp.blocks.counts import STEPS_TAKEN
-from fwexp.blocks.degraded_oracle import DegradedOracle, allowed_error, best_slot, worst_allowed
+from fwexp.blocks.block_loop import STEPS_TAKEN
+from fwexp.blocks.corners import DegradedOracle, allowed_error, best_slot, worst_allowed
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_number, option

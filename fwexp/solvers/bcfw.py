@@ -6,11 +6,11 @@ of `fwexp.blocks.block_loop`, where the numbered lines of the algorithm stand. F
 
 * the order (`sampling`): `fwexp.blocks.orders`, `fwexp.blocks.shrinking`;
 * the corner (`cache`): `fwexp.blocks.corners`;
-* the step (`step`): `fwexp.blocks.block_loop`, `fwexp.blocks.labeling_steps`, `fwexp.blocks.exact_step`;
-* the iterate: `State.iterate`; its constraint keeps weights nonnegative (`constrained_search`): `fwexp.blocks.constrained_search`.
+* the step (`step`): `fwexp.blocks.block_loop`, `fwexp.blocks.block_steps`;
+* the iterate: `State.iterate`; its constraint keeps weights nonnegative (`constrained_search`): `fwexp.blocks.projections`.
 
-Between two series of steps come events: the exact gaps of all blocks (`refresh`): `fwexp.blocks.gap_refresh`; new centres
-(`accelerate`): `fwexp.blocks.acceleration`; and, if a task applies one, a new lam: `fwexp.blocks.lam_changes`.
+Between two series of steps come events: the exact gaps of all blocks (`refresh`) and, if a task applies one, a new lam:
+`fwexp.blocks.events`; new centres (`accelerate`): `fwexp.blocks.acceleration`.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,20 @@ from functools import cached_property
 
 import numpy as np
 
-from fwexp.blocks import active_set, constrained_search, degraded_oracle, duals, projections  # noqa: F401  (two only register)
-from fwexp.blocks.acceleration import Acceleration, EarlyBegin, image, total_gap
+from fwexp.blocks import active_set, duals, projections
+from fwexp.blocks.acceleration import Acceleration, EarlyBegin, RoundsAcceleration, image, total_gap
 from fwexp.blocks.active_set import ActiveSets
 from fwexp.blocks.averaging import Averages, averaged, new_averages
 from fwexp.blocks.block_loop import (
     BLOCKS_FULL,
+    CACHE_HITS,
+    DRAWS_USED,
+    MET_GLOBAL,
+    MET_LOCAL,
+    ORACLE_CALLS,
     ORDER_ENDED,
     SET_FULL,
+    STEPS_TAKEN,
     FrankWolfe,
     Iterate,
     Oracle,
@@ -34,13 +40,10 @@ from fwexp.blocks.block_loop import (
     new_iterate,
     run_steps,
 )
+from fwexp.blocks.block_steps import KINDS, ExactStep, LabelingFrankWolfe, LabelingStep, NoCorner
 from fwexp.blocks.centres import ProximalCentre
 from fwexp.blocks.corners import StoringOracle
-from fwexp.blocks.counts import CACHE_HITS, DRAWS_USED, MET_GLOBAL, MET_LOCAL, ORACLE_CALLS, STEPS_TAKEN
-from fwexp.blocks.exact_step import ExactStep, NoCorner
-from fwexp.blocks.gap_refresh import GapRefresh, exact_gaps
-from fwexp.blocks.labeling_steps import KINDS, LabelingFrankWolfe, LabelingStep
-from fwexp.blocks.lam_changes import FullStep, LamChange, move_towards_truth
+from fwexp.blocks.events import FullStep, GapRefresh, LamChange, exact_gaps, move_towards_truth
 from fwexp.blocks.orders import Order, new_order
 from fwexp.errors import OptionError, WarmStartError
 from fwexp.jit.compilation import specialise
@@ -114,7 +117,8 @@ class BCFW(Solver):
             raise OptionError(f"constrained_search={search} goes with problems that have nonnegative weights only, got one without")
         self.setting, self.work = setting, self.new_work(problem)
         self.refresh = GapRefresh(problem, setting.refresh, self.new_work)
-        self.acceleration = Acceleration(problem, setting.accelerate, setting.sampling == "shrinking", setting.needs_gaps)
+        clocked = RoundsAcceleration if setting.sampling == "shrinking" else Acceleration
+        self.acceleration = clocked(problem, setting.accelerate, setting.needs_gaps)
         self.early = EarlyBegin(self.acceleration)
         self.events = (self.early, self.acceleration, self.refresh)
 

@@ -1,6 +1,6 @@
 """Block-coordinate ascent with entropic duals, for the log-loss (CRFs) and the softmax-margin; with a duality gap at every step.
 
-The loop is `run_steps` of `fwexp.blocks.block_loop`, and the step, with its sources, is in `fwexp.blocks.distributions`:
+The loop is `run_steps` of `fwexp.blocks.block_loop`, and the step, with its sources, is in `fwexp.blocks.duals`:
 
     1  w = 0, every a_i at the truth, ell_i = 0
     2  for k = 0, 1, ...
@@ -16,7 +16,7 @@ padded.
 from dataclasses import dataclass
 
 from fwexp.blocks.acceleration import AccelerateOptions, check_effects
-from fwexp.blocks.distributions import MarginalStep, Scores, new_distributions
+from fwexp.blocks.duals import MarginalStep, Scores, new_distributions
 from fwexp.errors import WarmStartError
 from fwexp.options import check_number, check_switch, choice, option
 from fwexp.problems.loss_terms import soft_workspace

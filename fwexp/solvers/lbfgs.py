@@ -189,7 +189,7 @@ class LBFGS(Solver):
         return projections.clip(self.index, point.image)
 
     def change_lam(self, lam: float) -> None:
-        """Change lam to a smaller value, with w and A a as they are: as `fwexp.blocks.lam_changes.LamChange` for blocks."""
+        """Change lam to a smaller value, with w and A a as they are: as `fwexp.blocks.events.LamChange` for blocks."""
         state, rho, fall = self.state, lam / self.lam, self.lam - lam
         if not 0.0 < rho <= 1.0:
             raise ParameterError(f"lam can be changed to positive values up to {self.lam!r} only, got {lam!r}")

@@ -111,8 +111,8 @@ def _add(problem, working, sets, kept, labelings, values, losses, start, end, wo
         scores(problem, i, working.w, work.theta)
         active_set.score_all(problem, i, work.theta, sets)
         # 6, 7: is it violated by more than xi_i, the highest score in W_i?
-        value, best = values[i], sets.score[active_set.best_stored(i, sets)]
-        if active_set.exceeds(value, best, max(sets.scale[0], losses[i])):
+        value, best = values[i], sets.score[weight_steps.best_stored(i, sets)]
+        if weight_steps.exceeds(value, best, max(sets.scale[0], losses[i])):
             y = stored_labeling(problem, i, labelings)
             slot = active_set.store(problem, i, y, losses[i], work.theta, size, kept, work)
             if slot < 0:
@@ -142,10 +142,10 @@ def _correct(problem, working, sets, work, lam_n, corrections, visits):
         counts[QP_VISITS] += 1
         visits -= 1
         active_set.score_at(problem, i, working.w, work, sets)
-        working.gap[INNER] += sets.score[active_set.best_stored(i, sets)] - active_set.mean_score(i, sets)
+        working.gap[INNER] += sets.score[weight_steps.best_stored(i, sets)] - active_set.mean_score(i, sets)
         moved = False
         for _ in range(corrections):
-            best, worst = active_set.best_stored(i, sets), active_set.worst_active(i, sets)
+            best, worst = weight_steps.best_stored(i, sets), weight_steps.worst_active(i, sets)
             if not weight_steps.pairwise_step(i, worst, best, lam_n, sets):
                 break
             moved = True
@@ -164,6 +164,16 @@ def _largest_sq(sets, largest):
 
 
 @dataclass
+class QP:
+    """The QP that is being solved: it ends at a gap of ``tol``, or after enough visits."""
+
+    tol: float
+    asked: int  # oracle calls since the QP before
+    begun: int  # visits of QPs, when this one began
+    outer_gap: float  # the mean block gap that the oracle found since the QP before
+
+
+@dataclass
 class State:
     """All that a run changes."""
 
@@ -174,11 +184,8 @@ class State:
     ell: float  # its b'a
     w: np.ndarray  # the w that is reported
     rng: np.random.Generator  # for orders of passes: cyclic ones are slow where neighbours are alike
-    tol: float | None = None  # of the QP that is being solved
-    asked: int = 0  # oracle calls since the QP before
-    visits: int = 0  # of QPs, when this one began
-    outer_gap: float = 0.0  # the mean block gap that the oracle found since the QP before
-    inner_gap: float = np.inf  # that over the working sets, in the latest pass of QPs
+    qp: QP | None = None  # none while examples are visited
+    inner_gap: float = np.inf  # the mean block gap over the working sets, in the latest pass of QPs
     centre: ProximalCentre | None = None
     passes: int = 0  # of QPs since there is a centre
 
@@ -246,7 +253,7 @@ class NSlack(Solver):
         self._radii_sq()
 
     def advance(self, budget):
-        while self.cache_hits < budget.hits and (self._visit(budget) if self._state.tol is None else self._solve(budget)):
+        while self.cache_hits < budget.hits and (self._visit if self._state.qp is None else self._solve)(budget):
             pass
         return Stop()
 
@@ -269,8 +276,8 @@ class NSlack(Solver):
             problem, work = self._kernel_arguments()
             # Labelings of the reported dual point stay as well.
             kept = state.sets._replace(weight=state.sets.weight + state.solution)
-            add = specialise(_add, problem)
-            start = add(problem, state.working, state.sets, kept, labelings, *self.answers, start, end, work, size)
+            values = state.working, state.sets, kept, labelings, *self.answers
+            start = specialise(_add, problem)(problem, *values, start, end, work, size)
             if start < end:
                 solution = state.sets._replace(weight=state.solution)
                 state.solution = active_set.grown(problem, solution, size).weight
@@ -308,10 +315,10 @@ class NSlack(Solver):
         """Start to solve the QP over the working sets (step 8), if the one before has ended."""
         state, options = self._state, self.options
         counts, gap, largest = state.working.counts, state.working.gap, float(state.sets.loss.max())
-        state.asked, state.visits = int(counts[VISITED]), self.cache_hits
-        state.outer_gap = float(gap[OUTER]) / state.asked
-        state.tol = max(options.qp_tol * largest, options.qp_share * state.outer_gap)
-        new = (counts[ORACLE_CALLS] - 1 - np.arange(state.asked)) % self.problem.n
+        asked = int(counts[VISITED])
+        outer_gap = float(gap[OUTER]) / asked
+        state.qp = QP(max(options.qp_tol * largest, options.qp_share * outer_gap), asked, self.cache_hits, outer_gap)
+        new = (counts[ORACLE_CALLS] - 1 - np.arange(asked)) % self.problem.n
         counts[QP_POSITION] = _bring_forward(new, state.working.order, counts[QP_POSITION])
         counts[[NEW_CONSTRAINTS, VISITED]] = 0
         gap[OUTER] = 0.0
@@ -332,25 +339,21 @@ class NSlack(Solver):
         self._correct(min(most, int(np.ceil(self._visits_left))))
         if counts[QP_POSITION] == self.problem.n:
             self._end_pass()
-        if state.tol is not None and self._visits_left <= 0.0:
+        if state.qp is not None and self._visits_left <= 0.0:
             self._end()
         return True
 
     @property
     def _visits_left(self) -> float:
-        state, most = self._state, self.options.qp_visits
-        if state.inner_gap <= state.outer_gap:
+        qp, most = self._state.qp, self.options.qp_visits
+        if self._state.inner_gap <= qp.outer_gap:
             most = min(most, self.options.qp_enough)
-        return most * state.asked - (self.cache_hits - state.visits)
+        return most * qp.asked - (self.cache_hits - qp.begun)
 
     def _correct(self, visits: int) -> None:
         problem, work = self._kernel_arguments()
-        kernel = specialise(_correct, problem)
-        kernel(problem, self._state.working, self._state.sets, work, self._lam_n, CORRECTIONS, visits)
-
-    @property
-    def _lam_n(self) -> float:
-        return self.problem.n * (self.lam if self._state.centre is None else self._state.centre.inner_lam)
+        lam_n = problem.n * (self.lam if self._state.centre is None else self._state.centre.inner_lam)
+        specialise(_correct, problem)(problem, self._state.working, self._state.sets, work, lam_n, CORRECTIONS, visits)
 
     def _end_pass(self) -> None:
         """Start the next pass of QPs; end the QP if it is solved well enough, and choose a new centre when it is time."""
@@ -359,7 +362,7 @@ class NSlack(Solver):
         working.counts[[QP_POSITION, QP_PASS]] = 0
         working.gap[INNER] = 0.0
         state.rng.shuffle(working.order)
-        if gap <= state.tol:
+        if gap <= state.qp.tol:
             self._end()
         if state.centre is not None:
             state.passes += 1
@@ -369,7 +372,7 @@ class NSlack(Solver):
     def _end(self) -> None:
         """End the QP, and report w and the best dual point between the one reported before and a."""
         state, working = self._state, self._state.working
-        state.tol = None
+        state.qp = None
         if working.counts[ORACLE_CALLS] % self.problem.n == 0:  # rounding adds up
             image, losses = self._from_scratch(state.sets)
             working.losses[:] = losses

@@ -38,7 +38,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fwexp.blocks.active_set import ActiveSets, best_stored, labeling_at, new_active_sets, score_all, store
+from fwexp.blocks.active_set import ActiveSets, labeling_at, new_active_sets, score_all, store
+from fwexp.blocks.weight_steps import best_stored
 from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_fraction, check_integer, choice, option
 from fwexp.problems.protocol import loss, product, scatter_psi, scores, stored_labeling, workspace

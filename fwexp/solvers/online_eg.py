@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.blocks.averaging import Averages, averaged, new_averages, update_averages
-from fwexp.blocks.distributions import means_to_weights
+from fwexp.blocks.duals import means_to_weights
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
 from fwexp.jit.compilation import njit, register_jitable, specialise
 from fwexp.options import OBJECTIVES, choice

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.blocks import gap_tree
-from fwexp.blocks.distributions import means_to_weights
+from fwexp.blocks.duals import means_to_weights
 from fwexp.blocks.sampling import Draws, uniform_draws
 from fwexp.jit.compilation import njit, specialise
 from fwexp.options import choice

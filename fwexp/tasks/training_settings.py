@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from fwexp.blocks.gap_refresh import steps_within
+from fwexp.blocks.events import steps_within
 from fwexp.blocks.sampling import check_order
 from fwexp.driver import settings
 from fwexp.driver.settings import RunSettings

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fwexp.blocks.active_set import ActiveSets, best_stored, worst_active
-from fwexp.blocks.weight_steps import move_weight
+from fwexp.blocks.active_set import ActiveSets
+from fwexp.blocks.weight_steps import best_stored, move_weight, worst_active
 from fwexp.jit.compilation import njit
 
 ROOM = 24

@@ -52,9 +52,9 @@ def test_blocks_of_the_first_paper_grow():
 
 
 def test_the_file_of_the_first_paper_imports_no_later_method():
-    """Of this package, only the averages and the places in counts."""
+    """Of this package, only the averages."""
     blocks = {name for name in code_digest.imports("fwexp.blocks.block_loop", True) if name.startswith("fwexp.blocks")}
-    assert blocks == {"fwexp.blocks.averaging", "fwexp.blocks.counts"}
+    assert blocks == {"fwexp.blocks.averaging"}
     assert not any("solvers" in name for name in code_digest.closure(["fwexp.blocks.block_loop"]))
 
 
@@ -97,7 +97,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 import numpy as np
 from fwexp.blocks.block_loop import following_block, has_ended, next_block, note_step
-from fwexp.blocks.counts import STEPS_TAKEN
+from fwexp.blocks.block_loop import STEPS_TAKEN
 from fwexp.blocks.orders import Order
 from fwexp.blocks.sampling import order_draws
 from fwexp.solvers.bcfw import BCFW
@@ -184,7 +184,7 @@ def test_an_edited_step_runs_as_it_is_now(tmp_path):
     """Although the file with the loop, whose kernel calls the step, does not import the file of the step."""
     folder = tmp_path / "fwexp"
     shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__", "conf"))
-    edited = folder / "blocks" / "labeling_steps.py"
+    edited = folder / "blocks" / "block_steps.py"
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
 
     def run():

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from fwexp.blocks import gap_tree
-from fwexp.blocks.block_loop import InOrder, following_block, next_block
-from fwexp.blocks.counts import DRAWS_USED, NUM_COUNTS, STEPS_TAKEN
+from fwexp.blocks.block_loop import DRAWS_USED, NUM_COUNTS, STEPS_TAKEN, InOrder, following_block, next_block
 from fwexp.blocks.orders import ByGap
 from fwexp.jit import prefetch
 from fwexp.jit.compilation import njit

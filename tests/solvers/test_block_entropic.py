@@ -149,7 +149,7 @@ def test_values_and_gradients(family, objective):
 
 
 def transcription(tp, lam, objective, order):
-    """Yield (w, D) after every step of the algorithm, as `fwexp.blocks.distributions` states it, on explicit distributions."""
+    """Yield (w, D) after every step of the algorithm, as `fwexp.blocks.duals` states it, on explicit distributions."""
     n, mu, ell, w = tp.n, [0.0] * tp.n, np.zeros(tp.n), np.zeros(tp.d)
     enumerated, tau = Enumerated(tp, lam, objective), objective.temperature
     for i in order:

@@ -1,4 +1,4 @@
-"""Steps of blocks that are stored as labelings with weights (`active_set`): between labelings, or towards the corner.
+"""Later steps: of blocks that are stored as labelings with weights (`active_set`), and to the best point of a block (`ExactStep`).
 
 Sources: pairwise and away steps are those of Osokin et al. (ICML 2016, section 3.2, Algorithms 3 and 4); corrective steps follow
 Shah, Kolmogorov and Lampert (CVPR 2015, multi-plane BCFW).
@@ -8,11 +8,19 @@ from typing import NamedTuple
 
 from fwexp.blocks import active_set, weight_steps
 from fwexp.blocks.active_set import ActiveSets
-from fwexp.blocks.block_loop import block_has_room, change_weights, prefetch_block, step_size, take_step
-from fwexp.blocks.constrained_search import longest_step, repeat_step
-from fwexp.blocks.counts import STEPS_TAKEN
+from fwexp.blocks.block_loop import (
+    STEPS_TAKEN,
+    UNSTORED,
+    block_has_room,
+    change_weights,
+    find_corner,
+    prefetch_block,
+    step_size,
+    take_step,
+)
+from fwexp.blocks.projections import longest_step, repeat_step
 from fwexp.jit.compilation import register_jitable
-from fwexp.problems.protocol import dot, norm_sq
+from fwexp.problems.protocol import dot, maximise_block, norm_sq, scores
 
 PAIRWISE, AWAY, CORRECTIVE = 1, 2, 3
 KINDS = {"pairwise": PAIRWISE, "away": AWAY, "corrective": CORRECTIVE}
@@ -79,7 +87,7 @@ def _(step, problem, i, slot, lam_n, iterate, work):
 @register_jitable
 def _change_weights_of_labelings(i, slot, gap, step, lam_n, sets):
     """Change the weights of the labelings of example i towards ``slot``, whose gap is ``gap``."""
-    away = active_set.worst_active(i, sets)
+    away = weight_steps.worst_active(i, sets)
     if step.kind == PAIRWISE:
         weight_steps.pairwise_step(i, away, slot, lam_n, sets)
     elif step.kind == CORRECTIVE:
@@ -87,7 +95,7 @@ def _change_weights_of_labelings(i, slot, gap, step, lam_n, sets):
         for _ in range(step.corrections):
             if not weight_steps.pairwise_step(i, away, slot, lam_n, sets):
                 break
-            slot, away = active_set.best_stored(i, sets), active_set.worst_active(i, sets)
+            slot, away = weight_steps.best_stored(i, sets), weight_steps.worst_active(i, sets)
     else:
         # Moving away from the worst labeling needs another one with weight.
         weight = sets.weight[sets.first[i] + away]
@@ -117,3 +125,44 @@ def _(step, i, gamma, iterate):
 @repeat_step.register(LabelingStep)
 def _(step, problem, i, gamma, times, iterate, work):
     weight_steps.move_again(i, times, iterate.dual)
+
+
+# --- to the maximum of the dual over a block, which needs no corner ---------------------------------------------------
+
+
+class NoCorner(NamedTuple):
+    """No labeling: the step finds the best point of the block by itself."""
+
+    exact: bool = True
+
+
+class ExactStep(NamedTuple):
+    """The step to the best point of the block, for problems in which constraints concern no weights that examples use."""
+
+    extends_search: bool = False
+
+
+@find_corner.register(NoCorner)
+def _(corner, problem, i, iterate, work):
+    scores(problem, i, iterate.w, work.theta)
+    return UNSTORED, False
+
+
+@take_step.register(ExactStep)
+def _(step, problem, i, slot, lam_n, iterate, work):
+    gap, best = maximise_block(problem, i, work.theta, 1.0 / lam_n, iterate.losses[i], iterate.dual.blocks, work)
+    gamma = 1.0 if gap > 0.0 else 0.0
+    gamma, loss_change = change_weights(
+        iterate.constraint, step, problem, i, gamma, best - iterate.losses[i], 0.0, lam_n, iterate, work
+    )
+    return gap, gamma / lam_n, loss_change
+
+
+@longest_step.register(ExactStep)
+def _(step, i, gamma, iterate):
+    return 1.0  # The step ends at the maximum of the dual.
+
+
+@repeat_step.register(ExactStep)
+def _(step, problem, i, gamma, times, iterate, work):
+    pass  # Never called, but compiled for graphs without edges, whose constraints have no effect.
