@@ -7,9 +7,8 @@ every iterate is stored, and every random choice is an argument.
 # ruff: noqa: F401
 
 from .active_set import STEP_FUNCTIONS, State
-from .averages import Path, Run, avg, last_power_of_two, make_run, tavg, wavg, wavg_explicit
+from .averages import Path, Run, avg, last_power_of_two, make_run, tavg, wavg
 from .block_solver import BlockRun, block_fw, cached_corner, chi, improvement_factor, inverse_cdf
-from .cutting_plane import Cuts, one_slack
 from .exact_blocks import Ascent, exact_ascent
 from .exponentiated_gradient import EGRun, online_eg
 from .frank_wolfe import Query, bcfw, bcfw_dual, clipped_step, degraded_oracle, exact_oracle, fw, ssg

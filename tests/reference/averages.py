@@ -44,12 +44,6 @@ def wavg(x):
     return np.array(result)
 
 
-def wavg_explicit(x):
-    """Eq. (14): 2/(k (k + 1)) sum_{t=1..k} t x_t; x_0 by convention for k = 0."""
-    weights = np.arange(len(x), dtype=float)
-    return np.array([x[0]] + [weights[: k + 1] @ x[: k + 1] * 2 / (k * (k + 1)) for k in range(1, len(x))])
-
-
 def tavg(x):
     """Uniform average of the iterates since the last one whose number was a power of two (itself included)."""
     return np.array([x[last_power_of_two(k) : k + 1].mean(axis=0) for k in range(len(x))])

@@ -46,20 +46,17 @@ def block_fw(
     refresh=0,
     accelerate=None,
     curvature=None,
-    global_gap=1.0,
     passes=None,
-    stale=False,
     spent=0.0,
 ):
     """Run the block solver for a number of steps.
 
     Parameters
     ----------
-    sampling : {"order", "uniform", "gap", "max_gap", "lipschitz", "max_gain", "ideal"}
-        "order": ``draws`` are the blocks themselves (perm, cyclic). "max_gain": argmax gap_i^2/C_i of the last known gaps, "ideal":
-        of exact ones.
+    sampling : {"order", "gap", "max_gap", "max_gain"}
+        "order": ``draws`` are the blocks themselves (perm, cyclic). "max_gain": argmax gap_i^2/C_i of the last known gaps.
     draws : sequence
-        One per step: a block ("order") or a uniform number in [0, 1) ("uniform", "gap", "lipschitz").
+        One per step: a block ("order") or a uniform number in [0, 1) ("gap").
     step : {"fw", "pairwise", "away", "corrective"}
     cache : None or (F, nu)
         Parameters of the cache-hit criterion.
@@ -69,12 +66,10 @@ def block_fw(
         All gaps are computed exactly after every ``refresh * n`` steps (0: never).
     accelerate : None, (kap, period) or (kap, period, start)
         ProximalCentre weight, number of passes (of n steps) between new centres, and of those before the first one, at A a.
-        Where gap estimates are used, every new centre recomputes them, unless `stale`. A kap of "observed" is
-        1.5 sqrt(r^2/(lam n)) within [1, 10], with r^2 the mean of ||psi||^2 of what is stored then; a period of None 2 + 0.4 kap.
+        A kap of "observed" is 1.5 sqrt(r^2/(lam n)) within [1, 10], with r^2 the mean of ||psi||^2 of what is stored then; a
+        period of None 2 + 0.4 kap.
     curvature : None or array
-        C_f^(i) for "lipschitz", "max_gain" and "ideal"; by default 4 R_i^2/(lam n^2).
-    global_gap : float
-        What the cache takes for the total gap until the first refresh.
+        C_f^(i) for "max_gain"; by default 4 R_i^2/(lam n^2).
     passes : None or iterator of arrays
         Orders in which all blocks are visited in the first pass, and in one after each new centre; by default 1..n in the first.
     spent : float
@@ -86,7 +81,7 @@ def block_fw(
     next_centre, next_refresh = np.inf, refresh * n or np.inf
     order, since = (None, 0) if passes is None else (next(passes), 0)
     curvature = curvature_bound(tp, lam) if curvature is None else np.asarray(curvature)
-    gaps, calls, known, needs_gaps = np.full(n, np.inf), 0, 0, cache is not None or sampling in ("gap", "max_gap", "max_gain")
+    gaps, calls, known, global_gap = np.full(n, np.inf), 0, 0, 1.0  # what the cache takes for the total until the first refresh
     log = {name: [] for name in ("blocks", "hits", "calls", "estimates", "gaps")}
     ws, points, ells = [state.w], [np.zeros(tp.d)], [0.0]
     for k in range(steps):
@@ -95,7 +90,7 @@ def block_fw(
             period = round((2 + 0.4 * kap if period is None else period) * n)  # from here on in steps
             centre, next_centre = ProximalCentre(kap, state.w), k + period
             state.lam, state.w_i = state.lam * (1 + kap), state.w_i / (1 + kap)
-        i = choose_block(sampling, None if draws is None else draws[k], gaps, curvature, state)
+        i = choose_block(sampling, None if draws is None else draws[k], gaps, curvature)
         if order is not None and k < since + n:
             i = int(order[k - since])
         log["blocks"].append(i), log["estimates"].append(gaps.copy())
@@ -115,11 +110,9 @@ def block_fw(
             state.w, next_centre = centre.move(state.w), k + 1 + period
         if new_centre or are_spent:
             order, since = (None, 0) if passes is None else (next(passes), k + 1)
-        due = k + 1 == next_refresh
-        if due or (new_centre and needs_gaps and not stale):
+        if k + 1 == next_refresh:
             gaps, calls, known = state.exact_gaps(), calls + n, k + 1
-            global_gap = gaps.sum()
-            next_refresh = k + 1 + refresh * n if due else next_refresh
+            global_gap, next_refresh = gaps.sum(), k + 1 + refresh * n
         log["calls"].append(calls)
         ws.append(state.w), points.append(state.lam / lam * state.w_i.sum(axis=0)), ells.append(state.ell)
     run = make_run(ws, ells, log.pop("gaps"))
@@ -142,17 +135,10 @@ def cached_corner(state, i, cache, gap_i, global_gap):
     return j if gap > 0 and gap >= max(F * gap_i, nu / state.tp.n * global_gap) else None  # a gap of 0 moves nothing
 
 
-def choose_block(sampling, draw, gaps, curvature, state):
+def choose_block(sampling, draw, gaps, curvature):
     """Return the block to visit, Section 3.1."""
-    n = len(gaps)
     if sampling == "order":
         return int(draw)
-    if sampling == "uniform":
-        return int(draw * n)
-    if sampling == "lipschitz":
-        return inverse_cdf(curvature, draw)
-    if sampling == "ideal":
-        return int(np.argmax(state.exact_gaps() ** 2 / curvature))
     if np.isinf(gaps).any():  # not all gaps known: first pass, in order
         return int(np.isinf(gaps).argmax())
     if sampling == "max_gain":

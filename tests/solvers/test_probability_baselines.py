@@ -11,7 +11,7 @@ from fwexp.problems.loss_terms import make_objective
 from fwexp.solvers import auto, check_options, get_solver
 from fwexp.solvers.base import Budget
 from fwexp.solvers.marginal_oracle import MarginalOracle
-from tests.solvers.test_block_entropic import FAMILIES, IDS, OBJECTIVES, Enumerated, chains
+from tests.solvers.test_block_entropic import FAMILIES, IDS, OBJECTIVES, Enumerated
 
 # The passes that each needs at lam = 0.1 to a gap of 1e-7.
 PASSES = {"lbfgs": 200, "sag": 3000, "online_eg": 3000}
@@ -30,19 +30,6 @@ def test_baselines_reach_the_optimum(solver, family, objective):
     assert low - 1e-9 <= result.primal <= high + 1e-7
     assert result.dual <= high + 1e-12
     assert (result.trace["dual"] <= high + 1e-12).all()
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES, ids=IDS)
-def test_the_oracle_is_the_gradient(objective):
-    tp, problem = FAMILIES["chains"]()
-    term, w = make_objective(*objective), np.random.default_rng(1).normal(size=tp.d)
-    enumerated = Enumerated(tp, 0.3, term)
-    point = MarginalOracle(problem, 0.3, term)(protocol.from_public(problem, w))
-    assert point.primal == pytest.approx(enumerated.primal(w), rel=1e-12)
-    np.testing.assert_allclose(protocol.to_public(problem, point.gradient), enumerated.gradient(w), atol=1e-11)
-    dual = enumerated.dual([enumerated.distribution(i, w) for i in range(tp.n)])
-    image = protocol.to_public(problem, point.image)
-    assert point.ell - 0.15 * image @ image == pytest.approx(dual, abs=1e-10)
 
 
 @pytest.mark.parametrize("lam", [0.1, 1e-3])
@@ -117,18 +104,6 @@ def test_lbfgs_goes_on_from_another_lam_and_from_its_own_end():
     assert again.trace["passes"].iloc[-1] <= 1
     with pytest.raises(WarmStartError, match="objective softmax_margin at temperature 1, got log at temperature 1"):
         fwexp.solve(problem, "lbfgs", lam=0.05, objective="softmax_margin", warm_start=first)
-
-
-@pytest.mark.parametrize("loss", ["share", "errors"])
-def test_weights_of_examples_are_duplicates_for_lbfgs(loss):
-    _, once, (X, y) = chains(8, loss=loss)
-    weights = np.array([1, 2, 0, 3, 1])
-    copies = [x for x, c in zip(X, weights) for _ in range(c)]
-    twice = fwexp.chain_problem(copies, np.repeat(np.array(y, object), weights), 3, loss=loss)
-    how = {"lam": 0.1, "objective": "softmax_margin", "gap_tol": 1e-9, "max_passes": 500}
-    results = [fwexp.solve(problem, "lbfgs", **how) for problem in (fwexp.weighted_problem(once, weights), twice)]
-    assert [result.status for result in results] == ["converged"] * 2
-    np.testing.assert_allclose(results[0].w, results[1].w, atol=1e-4)
 
 
 def test_few_long_sequences_are_left_to_methods_that_add_up_all():
