@@ -293,9 +293,7 @@ def uniform_average_is_worst(runs, *, since=1.0, share=ALWAYS, seeds=LINES):
     logged points SSG-avg is above each other variant but online-EG.
     """
     found, numbers = {}, {}
-    others = [name for name in runs.variants if name not in ("ssg-avg", "online_eg")]
-    if not others:
-        raise Undecided("there is no other stochastic solver")
+    others = runs.others("ssg-avg", "online_eg")
     for dataset, lam in PANELS:
         where = {"dataset": dataset, "lam": lam}
         average = runs.curves("ssg-avg", **where)
@@ -351,10 +349,7 @@ def exponentiated_gradient_is_worse(runs, *, factor=FACTOR):
     variant of figure 3) is at least {factor:g}; one part per variant and lam.
     """
     parts, numbers = {}, {}
-    others = [name for name in runs.variants if name != "online_eg"]
-    if not others:
-        raise Undecided("there is no other stochastic solver")
-    for name in others:
+    for name in runs.others("online_eg"):
         for lam in LAMS:
             found = below(runs.curves(name, lam=lam), runs.curves("online_eg", lam=lam), 1.0, END[OCR])
             parts[f"worse than {name}, lam = {lam}"] = found.ratio >= factor

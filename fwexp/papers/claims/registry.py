@@ -23,33 +23,13 @@ from fwexp.papers.declarations import FIGURES, PAPERS, Figure, Need, import_expe
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper.
-
-    Attributes
-    ----------
-    id : str
-        As in the list of claims: ``B13-1``.
-    statement : str
-        The statement, in our words.
-    place : str
-        Its place in the paper: section and paragraph, caption or equation.
-    needs : tuple of Need
-        Its runs; nothing where a computation decides it.
-    vary : mapping
-        Values for each keyword of ``decide``, a threshold that is ours; the default is one of them.
-    decide : callable
-        From `Runs`, or from nothing, to a `Finding`.
-    shown_by : Figure, optional
-        The figure that shows it, if that is not the first whose runs it needs.
-    changed : str
-        What of the criterion was changed after its result was seen, and why.
-    """
+    """A claim of a paper, as `claim` registers it."""
 
     id: str
     statement: str
     place: str
     needs: tuple[Need, ...]
-    vary: Mapping[str, Sequence[float]]
+    vary: Mapping[str, Sequence[float]]  # values for each keyword of ``decide``, a threshold that is ours
     decide: Callable[..., Finding]
     shown_by: Figure | None = None
     changed: str = ""
@@ -105,12 +85,20 @@ def claim(
 ) -> Callable:
     """Register the function below as the criterion of a claim, whose id is a paper of the same package and a number.
 
-    The parameters are the attributes of `Claim`; needs come from `Figure.runs`.
-
-    Raises
-    ------
-    ParameterError
-        If another function of the package has the id.
+    Parameters
+    ----------
+    id : str
+        As in the list of claims: ``B13-1``; `ParameterError` if another function of the package has it.
+    statement, place : str
+        The statement, in our words, and its place in the paper: section and paragraph, caption or equation.
+    *needs : Need
+        Its runs, from `Figure.runs`; nothing where a computation decides it.
+    vary : mapping
+        Values for each keyword of the function, a threshold that is ours; the default is one of them.
+    shown_by : Figure, optional
+        The figure that shows it, if that is not the first whose runs it needs.
+    changed : str
+        What of the criterion was changed after its result was seen, and why.
     """
 
     def register(decide: Callable) -> Callable:

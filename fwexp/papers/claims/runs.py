@@ -187,6 +187,12 @@ class Runs:
         """The variants that there are, without the reference run, in the order of legends."""
         return [name for name in style.in_table_order(self._heads["variant"]) if name != REFERENCE]
 
+    def others(self, *excluded: str) -> list[str]:
+        """Return the variants except some; where there is no other one, nothing can be decided."""
+        if not (found := [name for name in self.variants if name not in excluded]):
+            raise Undecided("there is no other method")
+        return found
+
     def rows(self, variant: str = "", **where) -> "pd.DataFrame":
         """Return the rows of a variant that have the given values; ``lam`` is a number or a spec, ``task`` the task of the run."""
         return self.results.iloc[self._find(variant, where)]
