@@ -59,29 +59,21 @@ class Panel:
     key, title : str
         ``a`` and the words behind it.
     dataset : str
-        Name of the data set.
     lam : float or "1/n"
         Regularization, as the preset says it; nothing where that does not tell runs apart.
     measure, axis : str
         What is drawn (one of `MEASURES`) against what (one of `AXES`).
-    left : float
-        Where the positions begin; they have a log scale if this is not 0.
-    full : float
-        From this position on the panel shows all of every curve; before it, one may leave the panel.
+    left, full : float
+        Where the positions begin, on a log scale if this is not 0, and from where on the panel shows all of every curve.
     focus : bool
         Whether to let leave it, at all positions, what would squeeze the others: a method that gets more than twice as high as
         any other, and the ends of the widest bands. The panel then names them.
-    yscale : {"linear", "log"}, optional
-        Scale of the measure; without it, the usual one in `MEASURES`.
-    label : str, optional
-        Name of the measure; without it, the usual one in `MEASURES`.
+    yscale, label : str, optional
+        Scale ("linear" or "log") and name of the measure; without them, the usual ones in `MEASURES`.
     options : mapping
-        Options of the data set, where runs with several values are in the figure: ``{"split": "ocr"}``; None stands for an option
-        that is not given, because it has its default.
-    task : str
-        What the runs did; nothing where that does not tell them apart.
-    method : str
-        The only method, where variants are not methods.
+        Options of the data set, where runs with several values are in the figure; None stands for an option at its default.
+    task, method : str
+        What the runs did, and the only method, where variants are not methods; nothing where these do not tell runs apart.
     without : sequence of str
         Methods of the figure that are not drawn here.
     early : bool

@@ -54,11 +54,9 @@ def draw_results(
     ----------
     results : DataFrame
         From `fwexp.load_results`.
-    x : str, default "passes"
-        Column for the horizontal axis: ``passes`` or ``time``.
-    y : str, default "gap"
-        Column for the vertical axis, such as ``gap``, ``primal`` or ``test_error``; ``suboptimality`` is the primal objective
-        minus the highest dual objective of all runs on the same problem.
+    x, y : str
+        Columns for the axes: ``passes`` or ``time`` against ``gap``, ``primal``, ``test_error`` or another one; ``suboptimality``
+        is the primal objective minus the highest dual objective of all runs on the same problem.
     ax : Axes, optional
         Axes to draw the only problem on; by default a new figure, whose ``figure.savefig`` writes it.
     width : float, optional
@@ -74,8 +72,7 @@ def draw_results(
     Raises
     ------
     ParameterError
-        If a column does not exist, if ``ax`` is given for several problems, or if the dual of a run exceeds the primal of another
-        run on the same problem.
+        A column does not exist, ``ax`` is given for several problems, or the dual of a run exceeds the primal of another one.
 
     Examples
     --------

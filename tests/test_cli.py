@@ -528,6 +528,7 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
         ("fwexp rep", ["report", "reproduce"]),
         ("fwexp reproduce --", ["--archive", "--dry-run", "--preset"]),
         ("fwexp doctor ", ["data_dir=", "results_dir="]),
+        ("fwexp select dataset=digits dataset.val", ["dataset.validation=", "dataset.validation_seed="]),
         ("fwexp nothing ", []),
         ("", []),
     ],

@@ -116,18 +116,15 @@ class Figure(Preset, Declared):
     ----------
     name : str
         ``<paper>/<figure>``; also the name of its preset in ``conf/experiment`` and of its files below ``figures/``.
-    title : str
-        One line that describes it.
-    data : callable
-        From results, as ``load_results`` gives them, to the tidy frame that is drawn.
-    draw : callable
-        From that frame to a matplotlib Figure; of a table, to Markdown.
+    title, caption, note : str
+        One line that describes it, its content, and departures from the published figure, which are printed on it.
+    data, draw : callable
+        From results, as ``load_results`` gives them, to the tidy frame that is drawn, and from that to a matplotlib Figure or, of
+        a table, Markdown.
     chart : Chart, optional
         Its panels and what they show, as in `fwexp.plots.curves`; then ``data`` and ``draw`` are those of the chart.
     kind : Kind, optional
         By default ours, or reproduced if `paper` describes it.
-    caption : str
-        Content of this figure.
     paper : str, optional
         Content of the paper's figure, or the announcement in the paper; None without either.
     timed : bool, optional
@@ -135,15 +132,12 @@ class Figure(Preset, Declared):
     suffixes : tuple of str
         `PICTURE` or `TABLE`.
     shows : callable, optional
-        Called with the finished runs (`StoredRun`) and the folder of the data; returns images, predictions for them or
-        anything else that the figure shows in addition to numbers. ``data`` and ``draw`` then take the result as their second
-        argument.
+        Called with the finished runs (`StoredRun`) and the folder of the data; returns what the figure shows in addition to
+        numbers, such as images or predictions. ``data`` and ``draw`` then take the result as their second argument.
     places : tuple of str
         Its data sets, as parts of claims name them, where claims look at those of other figures, too.
     has_runs : bool
         Whether it is drawn from runs; else ``data`` takes what ``shows`` returns for none, and there is no preset.
-    note : str
-        Departures from the published figure, which its readers must know; printed on it.
     seconds : float
         Estimate of the time of one of its full runs, if no stored run shows it.
     experiment : mapping, optional

@@ -1,4 +1,5 @@
 import dataclasses
+import errno
 import functools
 import itertools
 import json
@@ -7,6 +8,7 @@ import shutil
 import signal
 import time
 from importlib.metadata import version
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -278,6 +280,25 @@ def test_a_whole_figure_is_not_replaced_by_one_that_lacks_runs(made, tmp_path, m
 def _saved(folder, note=""):
     frame = pd.DataFrame({"keys": ["k"], "x": [1.0]})
     return save_figure(f"a table {note}", frame, folder / "table", note=note)
+
+
+def test_a_full_disk_leaves_the_old_figure_and_is_one_line(tmp_path, monkeypatch, capsys):
+    files = _saved(tmp_path)
+    before = [path.read_bytes() for path in files]
+    write = Path.write_bytes
+
+    def full(path, data):
+        if ".json." in path.name:  # the last one
+            write(path, data[:10])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setitem(COMMANDS, "figure", lambda _: _saved(tmp_path, "new"))
+    assert main(["figure"]) == 2
+    assert capsys.readouterr().err == f"fwexp: {files[-1]}: No space left on device\n"
+    assert [path.read_bytes() for path in files] == before
+    assert sorted(tmp_path.iterdir()) == sorted([*files, tmp_path / MARK])
 
 
 def test_a_kill_at_any_instant_leaves_whole_files_and_a_mixture_is_no_figure(tmp_path):
