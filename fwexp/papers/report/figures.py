@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import io
 import itertools
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ PUBLISHED = "published"
 """Instead of a preset: a figure that ``make publish`` wrote below the store, of which a checkout has ours."""
 
 WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels of small pictures, by folder
+MOST_PIXELS = 5e7  # of a picture: five times the pixels of one
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,22 @@ class Drawn:
             return None
         return charts.of_figure(f"chart-{self.id}", pd.read_csv(io.BytesIO(self.read(".csv"))), self.record.get("axes") or {})
 
+    def check(self) -> None:
+        """Check that its files belong to a figure; the message of `Damaged` names a file that does not, and the reason."""
+        if "runs" not in self.record:
+            raise Damaged(f"{self.stem.name}.json has no runs")
+        for suffix in self.suffixes[:-1]:
+            try:
+                if suffix == ".png":
+                    with warnings.catch_warnings(action="ignore"):  # of a large picture
+                        _ = self.small
+                elif suffix == ".csv":
+                    _ = pd.read_csv(io.BytesIO(self.read(suffix))), self.chart
+                else:
+                    self.read(suffix).decode()
+            except Exception as error:  # foreign files fail anywhere
+                raise Damaged(f"{self.stem.name}{suffix} cannot be read ({type(error).__name__})") from error
+
     def read(self, suffix: str) -> bytes:
         """Return the content of one of the files; `DataError` if another process is changing it or drawing the figure again."""
         try:
@@ -109,7 +127,9 @@ def _files(figure: Figure, folders: Sequence[Path]) -> Drawn:
             continue
         try:
             shows = "full" if preset == PUBLISHED else preset
-            return dataclasses.replace(found, record=read_record(found.stem, found.suffixes, figure.name, shows))
+            found = dataclasses.replace(found, record=read_record(found.stem, found.suffixes, figure.name, shows))
+            found.check()
+            return found
         except Damaged as error:
             print_line(damage(figure.name, error, preset))
     return Drawn(figure)
@@ -124,7 +144,9 @@ def compared(*folders: Path) -> list[Drawn]:
         try:
             record = read_record(path.with_suffix(""), PICTURE, name, "")
             figure = Figure(name, str(record.get("title")), profiles.data, profiles.draw)
-            found.append(Drawn(figure, path.with_suffix(""), "full", record))
+            drawing = Drawn(figure, path.with_suffix(""), "full", record)
+            drawing.check()
+            found.append(drawing)
         except Damaged as error:
             print_line(f"{name} is damaged: {error}; fwexp compare draws it again")
     return found
@@ -135,6 +157,8 @@ def small_picture(content: bytes, width: int) -> bytes:
     from PIL import Image
 
     picture, small = Image.open(io.BytesIO(content)), io.BytesIO()
+    if picture.width * picture.height > MOST_PIXELS:
+        raise ValueError(f"{picture.width} x {picture.height} pixels")
     picture = picture.convert("RGB").reduce(max(1, picture.width // (2 * width)))
     if picture.width > width:
         picture = picture.resize((width, max(1, round(picture.height * width / picture.width))), Image.Resampling.LANCZOS)
