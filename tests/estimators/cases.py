@@ -63,3 +63,18 @@ def answers(model, X) -> list:
     """Return all that an estimator predicts, as lists of numbers and labels."""
     found = [getattr(model, name)(X) for name in METHODS if hasattr(model, name)]
     return [[np.asarray(one).tolist() for one in of_method] for of_method in found]
+
+
+def learned(model) -> str:
+    """Return all that an estimator shows of its training, but the log."""
+    names = [name for name in dir(model) if name.endswith("_") and name[0] != "_" and hasattr(model, name)]
+    attributes = {name: getattr(model, name) for name in names if name not in ("encoding_", "result_", "trace_")}
+    for name, value in attributes.items():
+        if hasattr(value, "num_features"):
+            attributes[name] = value.names, value.num_features
+    return repr(attributes)
+
+
+def held(cls) -> dict:
+    """Return the parameters that files of an estimator do not hold."""
+    return {"model": Signs()} if cls is StructuredSVM else {}

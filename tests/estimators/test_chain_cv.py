@@ -91,21 +91,10 @@ def test_nan_never_wins_and_of_equal_scores_the_largest_lam_does(data, tmp_path,
     assert ChainSVMCV.load(found.save(tmp_path / "cv.npz"), scoring=None).best_score_ == found.best_score_
 
 
-def test_scores_that_are_all_nan_are_rejected(data):
-    with pytest.raises(ParameterError, match="scoring must return a number in all folds at some lam, got NaN at each of 3"):
-        ChainSVMCV(lams=LAMS, cv=2, scoring=lambda *_: np.nan).fit(*data)
-
-
 def test_with_one_label_there_is_nothing_to_choose(data):
     found = ChainSVMCV(lams=3, lam_min=0.25, cv=2).fit(data[0], [["N"] * len(x) for x in data[0]])
     assert found.cv_results_["param_lam"].tolist() == [0.25] * 3
     assert found.lam_ == 0.25
-
-
-@pytest.mark.parametrize("scoring", ["f2", 3])
-def test_unknown_scores_are_one_line(data, scoring):
-    with pytest.raises(ParameterError, match=rf"scoring must be None, .* scikit-learn's scorers, got {scoring!r}"):
-        ChainSVMCV(lams=LAMS, cv=3, scoring=scoring).fit(*data)
 
 
 def test_folds_given_by_indices_count_empty_sequences(data):
@@ -115,16 +104,13 @@ def test_folds_given_by_indices_count_empty_sequences(data):
     with_empty = ChainSVMCV(lams=[0.1], cv=folds).fit(X, y).cv_results_
     for name, values in ChainSVMCV(lams=[0.1], cv=without).fit(*data).cv_results_.items():
         np.testing.assert_array_equal(with_empty[name], values)
-    with pytest.raises(
-        ParameterError, match="cv must leave a sequence with a position in every part of a split, got a part without"
-    ):
-        ChainSVMCV(lams=[0.1], cv=[([1, 2, 3], [0, 5])]).fit(X, y)
 
 
 def test_the_warning_names_parameters_that_act(data):
     with pytest.warns(ConvergenceWarning) as caught:
         ChainSVMCV(lams=[0.001], cv=2, tol=1e-6, max_passes=1).fit(*data)
     assert str(caught[-1].message).endswith("> tol=1e-06; raise max_passes or tol")
+    assert sum("in the folds stopped after max_passes=1" in str(one.message) for one in caught) == 1
     with pytest.warns(ConvergenceWarning, match=r"raise max_passes or tol, or lower C, for instance to C=\S+$"):
         ChainSVM(C=10.0, tol=1e-3, max_passes=1).fit(*data)
 
@@ -250,22 +236,3 @@ def test_splits_and_scores_need_not_allow_copies(data, chosen):
 
     found = ChainSVMCV(lams=LAMS, cv=KFold(3).split(data[0]), scoring=partial(score, threading.Lock())).fit(*data)
     np.testing.assert_allclose(found.cv_results_["mean_test_score"], chosen.cv_results_["mean_test_score"])
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"lams": 0}, "lams must be an integer >= 1, got 0"),
-        ({"lams": [0.1, 0.0]}, "lams must be a positive finite number, got 0.0"),
-        ({"lams": []}, "lams must be a number of values, or hold values of lam, got shape"),
-        ({"lam_min": -1}, "lam_min must be a positive finite number, got -1"),
-        ({"cv": 13}, "Cannot have number of splits n_splits=13 greater than the number of samples"),
-        ({"tol": -1}, "tol must be a finite number >= 0, got -1"),
-        ({"loss": "hamming"}, "unknown loss 'hamming'; accepted: errors, share"),
-    ],
-)
-def test_mistakes_are_one_line(data, params, message):
-    with pytest.raises(ValueError, match=message):
-        ChainSVMCV(**params).fit(*data)
-    with pytest.raises(ParameterError, match="X and y must have the same length, got 12 and 2"):
-        ChainSVMCV().fit(data[0], data[1][:2])

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import fwexp
 from fwexp import store
@@ -125,10 +124,6 @@ def test_empty_sequences_do_not_count_in_training(kind, weights, make, monkeypat
     found = kind(**params).fit(*with_empty, weights)
     np.testing.assert_array_equal(found.result_.w, wanted.result_.w)
     assert found.result_.lam == wanted.result_.lam
-    with pytest.raises(ParameterError, match=r"^X must hold a sequence with a position, got 2 empty ones$"):
-        kind().fit([empty, []], [[], []])
-    with pytest.raises(ParameterError, match=r"^X\[1\] and y\[1\] must have the same length, got 0 and 1$"):
-        kind().fit([X[0], empty], [TAGS[0], ["N"]])
 
 
 def test_positions_may_be_rows_of_frames_or_come_from_iterators():
@@ -140,25 +135,6 @@ def test_positions_may_be_rows_of_frames_or_come_from_iterators():
     assert found.predict(frames) == TAGS
     with_iterators = ChainSVM().fit(map(iter, WORDS), map(iter, TAGS))
     assert with_iterators.predict(map(iter, WORDS)) == TAGS
-
-
-@pytest.mark.parametrize(
-    "names",
-    [("D", "N", "V"), (3, 1, 2), ((0, "d"), (0, "n"), (1,)), ((0, 1), (0, 2), (1, 1)), (("x",), "N", 3.5), (True, False, "V")],
-)
-def test_labels_are_anything_that_can_be_hashed(names, tmp_path):
-    meant = dict(zip("DNV", names))
-    y = [[meant[tag] for tag in tags] for tags in TAGS]
-    tagger = ChainSVM().fit(WORDS, y)
-    assert tagger.predict(WORDS) == y
-    assert [type(label) for label in tagger.predict(WORDS)[0]] == [type(label) for label in y[0]]
-    tagger.save(tmp_path / "tagger.npz")
-    assert ChainSVM.load(tmp_path / "tagger.npz").predict(WORDS) == y
-
-
-def test_labels_may_be_arrays():
-    assert ChainSVM().fit(WORDS, [np.array(tags) for tags in TAGS]).predict(WORDS) == TAGS
-    assert ChainSVM().fit(WORDS, [np.arange(len(x)) % 2 for x in WORDS]).predict_one(["the"]) == [0]
 
 
 def test_one_label_is_always_predicted():
@@ -185,15 +161,6 @@ def test_a_function_makes_features(tmp_path):
     assert ChainSVM.load(path, features=columns_of_capitals).predict(WORDS) == tagger.predict(WORDS)
 
 
-def test_other_files_are_refused(tagger, tmp_path):
-    path = tagger.result_.save(tmp_path / "result.npz")
-    with pytest.raises(ParameterError, match=r"path must be a file of ChainSVM\.save, got that of a Result"):
-        ChainSVM.load(path)
-    for other in (tmp_path / "none.npz", __file__):
-        with pytest.raises(ParameterError, match=r"path must be a file of ChainSVM\.save, got '"):
-            ChainSVM.load(other)
-
-
 def test_stored_runs_become_taggers(tmp_path):
     problem = fwexp.chain_problem(matrices(), [["DNV".index(tag) for tag in tags] for tags in TAGS])
     result = fwexp.solve(problem, lam=0.01)
@@ -205,33 +172,6 @@ def test_stored_runs_become_taggers(tmp_path):
     other = store.save(fwexp.solve(fwexp.multiclass_problem(np.eye(2), [0, 1]), lam=1.0), config | {"lam": 1.0}, tmp_path).name
     with pytest.raises(ParameterError, match="the run must be one on chains, got MulticlassProblem"):
         ChainSVM.from_run(other, results_dir=tmp_path)
-
-
-def test_grids_are_searched():
-    search = GridSearchCV(ChainSVM(), {"lam": [0.01, 10.0], "min_count": [1, 2]}, cv=2).fit(WORDS * 2, TAGS * 2)
-    assert search.best_params_ == {"lam": 0.01, "min_count": 1}
-    assert search.predict(WORDS) == TAGS
-    assert cross_val_score(ChainSVM(), WORDS * 2, TAGS * 2, cv=2, n_jobs=2).tolist() == [1.0, 1.0]
-
-
-def test_sample_weights_are_repetitions(monkeypatch):
-    run_in_plain_python(monkeypatch)
-    close = {"iterate": "best", "lam": 0.01, "tol": 1e-5, "max_passes": 500}
-    twice = ChainSVM(**close).fit(WORDS, TAGS, sample_weight=[2, 1, 1, 0])
-    repeated = ChainSVM(**close).fit([WORDS[0], *WORDS[:3]], [TAGS[0], *TAGS[:3]])
-    np.testing.assert_allclose(repeated.result_.primal, twice.result_.primal, atol=1e-5)
-    by_C = ChainSVM(C=25.0).fit(WORDS, TAGS, sample_weight=[2, 1, 1, 0])
-    assert by_C.result_.lam == pytest.approx(1.0 / (25.0 * (2 * len(WORDS[0]) + len(WORDS[1]) + len(WORDS[2]))))
-    assert twice.score(WORDS, [*TAGS[:3], ["V"]], sample_weight=[2, 1, 1, 0]) == 1.0
-
-
-def test_a_warm_start_goes_on_where_the_data_are_the_same(monkeypatch):
-    run_in_plain_python(monkeypatch)
-    tagger = ChainSVM(lam=0.01, iterate="best", tol=1e-5, warm_start=True, max_passes=500).fit(WORDS, TAGS)
-    passes = tagger.n_passes_
-    tagger.fit([list(x) for x in WORDS], TAGS)
-    assert tagger.n_passes_ < passes / 2
-    assert tagger.set_params(lam=0.02).fit(WORDS, TAGS).dual_gap_ <= 1e-5
 
 
 def test_a_warm_start_that_cannot_be_is_warned_of(monkeypatch, tmp_path):
@@ -251,14 +191,7 @@ def test_a_warm_start_that_cannot_be_is_warned_of(monkeypatch, tmp_path):
         tagger.set_params(warm_start=True).fit([np.eye(2)], [["x", "y"]])
 
 
-def test_refitting_forgets_the_old_data():
-    tagger = ChainSVM().fit(WORDS, TAGS)
-    assert tagger.predict(WORDS) == TAGS
-    tagger.fit(matrices()[::-1], [[tag.lower() for tag in tags] for tags in TAGS[::-1]])
-    assert tagger.predict(matrices())[1] == ["d", "n"]
-
-
-def test_labels_have_weights(monkeypatch, tmp_path):
+def test_labels_have_weights(monkeypatch):
     run_in_plain_python(monkeypatch)
     X, y = [["a"]] * 4 + [["b"]], [["N"]] * 4 + [["V"]]
     plain, tagger = (ChainSVM(lam=1e-3, class_weight=weights).fit(X, y) for weights in (None, {"V": 9}))
@@ -266,14 +199,7 @@ def test_labels_have_weights(monkeypatch, tmp_path):
     assert margins == pytest.approx([1.0, 9.0], rel=0.2)  # those that are asked for
     assert tagger.class_weight_.tolist() == [1.0, 9.0]
     assert ChainSVM(class_weight="balanced").fit(X, y).class_weight_.tolist() == [5 / 8, 5 / 2]
-    problem = ChainSVM.load(tagger.save(tmp_path / "tagger.npz")).to_problem([["a"]], [["V"]])
-    assert fwexp.loss(problem, 0, [0]) == 9.0
-
-
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_weights_must_fit(early_stopping):
-    with pytest.raises(ParameterError, match=r"sample_weight must have shape \(4,\), one per example, got \(2,\)"):
-        ChainSVM(early_stopping=early_stopping).fit(WORDS, TAGS, sample_weight=[1, 2])
+    assert fwexp.loss(tagger.to_problem([["a"]], [["V"]]), 0, [0]) == 9.0
 
 
 def test_validation_ends_training():
@@ -281,12 +207,6 @@ def test_validation_ends_training():
     assert early.status_ == "interrupted"
     assert early.n_passes_ < 20
     assert early.trace_["test_error"].notna().all()
-    with pytest.raises(
-        ParameterError, match="early_stopping needs at least one sequence in addition to the 1 set aside, got n = 1"
-    ):
-        early.fit(WORDS[:1], TAGS[:1])
-    with pytest.raises(ParameterError, match="validation_fraction must be a number > 0 and < 1, got 1"):
-        early.set_params(validation_fraction=1).fit(WORDS, TAGS)
 
 
 @pytest.mark.parametrize(
@@ -310,12 +230,6 @@ def test_the_validation_part_has_a_label():
     y[place] = ["?"] * len(WORDS[place])
     with pytest.raises(ParameterError, match=r"^early_stopping must set aside a sequence with a label, got none; raise valid"):
         tagger.fit(WORDS, y)
-
-
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_early_stopping_is_true_or_false(method):
-    with pytest.raises(ParameterError, match="early_stopping must be true or false, got 'False'"):
-        getattr(ChainSVM(early_stopping="False"), method)(WORDS, TAGS)
 
 
 def test_what_did_not_converge_is_warned_of(monkeypatch):
@@ -367,39 +281,7 @@ def test_weights_by_name_are_mappings(tagger):
     assert {feature for feature, _ in numbers.state_features_} <= set(range(numbers.n_features_in_))
 
 
-@pytest.mark.parametrize(
-    ("params", "X", "y", "message"),
-    [
-        ({}, WORDS, TAGS[:3], "X and y must have the same length, got 4 and 3"),
-        ({}, WORDS, [*TAGS[:3], ["N", "N"]], r"X\[3\] and y\[3\] must have the same length, got 1 and 2"),
-        ({}, WORDS, None, "y must be a list of sequences of labels, got None"),
-        ({}, [["a"]], [3], r"y\[0\] must be a sequence of labels, got int 3"),
-        ({}, [["a"]], [[[]]], r"labels in y must be hashable, got list \[\]"),
-        ({}, [["a"]], [[("x", [])]], r"labels in y must be hashable, got tuple \('x', \[\]\)"),
-        ({}, pd.DataFrame({"word": ["a"]}), [["N"]], "X must be a list of sequences: .*, got DataFrame"),
-        ({}, [["a"], []], [["N"], ["N"]], r"X\[1\] and y\[1\] must have the same length, got 0 and 1"),
-        ({"C": -1}, WORDS, TAGS, "C must be a positive finite number, got -1"),
-        ({"lam": 0}, WORDS, TAGS, "lam must be"),
-        ({"tol": -1}, WORDS, TAGS, "^tol must be a finite number >= 0, got -1"),
-        ({"features": 3}, WORDS, TAGS, 'features must be "auto" or a function of a sequence, got 3'),
-        ({"class_weight": {"X": 2}}, WORDS, TAGS, "class_weight must be None, \"balanced\" or a dict of labels in y, got {'X': 2}"),
-        ({"class_weight": {"N": -1}}, WORDS, TAGS, r"class_weight\['N'\] must be a number >= 0, got -1"),
-        ({"costs": "l1"}, WORDS, TAGS, "costs must be None, a .* array or a dict of pairs of labels, got 'l1'"),
-        ({"costs": {("N", "X"): 1}}, WORDS, TAGS, r"costs must be of pairs \(true, predicted\) of labels in y, got \('N', 'X'\)"),
-        ({"costs": {("N", "D"): -1}}, WORDS, TAGS, r"costs\[\('N', 'D'\)\] must be a number >= 0, got -1"),
-        ({"costs": [[0, 1]]}, WORDS, TAGS, r"costs must have shape \(3, 3\), got \(1, 2\)"),
-        ({"min_count": 0}, WORDS, TAGS, "min_count must be an integer >= 1, got 0"),
-        ({"solver": "kernel_bcfw"}, WORDS, TAGS, "solver must be one whose weights are of features, got 'kernel_bcfw'"),
-        ({"solver": "sgd"}, WORDS, TAGS, "unknown solver 'sgd'"),
-    ],
-)
-def test_mistakes_are_one_line(params, X, y, message):
-    with pytest.raises(ParameterError, match=message) as error:
-        ChainSVM(**params).fit(X, y)
-    assert "\n" not in str(error.value)
-
-
-def test_labels_have_costs(monkeypatch, tmp_path):
+def test_labels_have_costs(monkeypatch):
     run_in_plain_python(monkeypatch)
     matrix = np.array([[0.0, 5.0, 1.0], [1.0, 0.0, 1.0], [1.0, 2.0, 0.0]])
     by_pairs = {("D", "N"): 5, ("V", "N"): 2.0}
@@ -408,9 +290,6 @@ def test_labels_have_costs(monkeypatch, tmp_path):
     ]
     costs = [[fwexp.loss(tagger.to_problem([["the", "barks"]], [["D", "V"]]), 0, [1, 1]) for tagger in taggers]]
     assert costs == [[7.0, 11.0, 7.0, 11.0]]
-    again = ChainSVM.load(taggers[2].save(tmp_path / "tagger.npz"))
-    assert again.costs == by_pairs
-    assert again.predict(WORDS) == taggers[2].predict(WORDS)
 
 
 def test_as_many_threads_as_jobs_train(monkeypatch):
@@ -452,10 +331,11 @@ def test_features_by_name_are_looked_up_as_training_reads_them():
 
 
 @pytest.mark.parametrize("Tagger", [ChainSVM, ChainCRF])
-def test_one_long_sequence_trains_well(Tagger):
+def test_one_long_sequence_trains_well(Tagger, monkeypatch):
+    run_in_plain_python(monkeypatch)
     rng = np.random.default_rng(0)
-    labels = np.repeat(rng.integers(3, size=200), 5)
-    X = [np.eye(3)[labels] + 0.8 * rng.normal(size=(1000, 3))]
+    labels = np.repeat(rng.integers(3, size=40), 5)
+    X = [np.eye(3)[labels] + 0.8 * rng.normal(size=(200, 3))]
     tagger = Tagger(lam=1e-3).fit(X, [labels.tolist()])
     result = tagger.result_
     assert result.status == "converged"

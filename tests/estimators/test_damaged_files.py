@@ -6,10 +6,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import fwexp
 from fwexp.errors import OptionError, ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, GraphSVM, MultiLabelSVM, StructuredSVM
-from tests.estimators.cases import EVERY, answers, data_of, new
-from tests.estimators.models import Signs
+from tests.estimators.cases import EVERY, answers, data_of, held, new
 
 pytestmark = [
     pytest.mark.usefixtures("plain_python"),
@@ -60,14 +60,14 @@ def saved(cls, parameters, path):
     X, y = data_of(cls, n=6)
     model = new(cls, **parameters).fit(X, y)
     model.save(path)
-    return X, model._record(), {"model": Signs()} if cls is StructuredSVM else {}
+    return X, model._record(), held(cls)
 
 
 @pytest.mark.parametrize(("cls", "parameters"), KINDS, ids=lambda value: getattr(value, "__name__", None))
 def test_any_damage_is_one_error_of_load(cls, parameters, tmp_path):
     path, rng, rejected = tmp_path / "model.npz", np.random.default_rng(0), 0
     X, record, given = saved(cls, parameters, path)
-    for _ in range(150):
+    for _ in range(60):
         written(path, damaged(record, rng))
         try:
             model = cls.load(path, **given)
@@ -95,8 +95,15 @@ def test_a_long_type_of_text_takes_no_memory(tmp_path):
         tracemalloc.stop()
 
 
-def test_the_class_of_another_file_is_named(tmp_path):
-    path = tmp_path / "model.npz"
+def test_other_files_are_named(tmp_path):
+    path, of_result = tmp_path / "model.npz", tmp_path / "result.npz"
     saved(ChainCRF, {}, path)
-    with pytest.raises(ParameterError, match=r"^path must be a file of ChainSVM.save, got that of 'ChainCRF'; use ChainCRF.load$"):
-        ChainSVM.load(path)
+    fwexp.load(path).save(of_result)
+    for other, got in (
+        (path, "that of 'ChainCRF'; use ChainCRF.load$"),
+        (of_result, "that of a Result$"),
+        (tmp_path / "none.npz", "'"),
+        (__file__, "'"),
+    ):
+        with pytest.raises(ParameterError, match=rf"^path must be a file of ChainSVM\.save, got {got}"):
+            ChainSVM.load(other)

@@ -64,49 +64,9 @@ def test_a_grid_is_the_graph_of_its_neighbours(data, fitted):
     np.testing.assert_array_equal(fitted.predict([(sp.csr_array(graph[0]), *graph[1:])])[0], fitted.predict([x])[0].ravel())
 
 
-def test_more_than_two_labels_are_not_certified(data):
-    X, y = data
-    strips = [np.where(np.arange(6) == 5, 7, labels == "fore").astype(int) for labels in y]
-    inputs = [np.dstack([x, np.arange(6) == 5 * np.ones((5, 1))]) for x in X]
-    with pytest.warns(ConvergenceWarning, match=r"the oracle is not exact .* nothing is certified") as found:
-        model = GraphSVM().fit(inputs, strips)
-    assert len(found) == 1
-    assert model.classes_.tolist() == [0, 1, 7]
-    assert np.isnan(model.dual_gap_)
-    assert model.score(inputs, strips) > 0.8
-
-
 def test_gray_images_of_any_size():
     model = GraphSVM(lam=0.01).fit([[[-1.0, 1.0]], [[1.0], [-1.0]], [[1.0]]], [[[0, 1]], [[1], [0]], [[1]]])
     assert model.predict([[[1.0, -1.0], [1.0, -1.0]]])[0].tolist() == [[1, 0], [1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        ([], [], "X must hold at least one example, got n = 0"),
-        (
-            [np.ones(3)],
-            [[0]],
-            r"X\[0\] must be an image, an array \(H, W, p\) or \(H, W\), or a tuple for a graph, got shape \(3,\)",
-        ),
-        ([np.ones((2, 2))], [[[0, 1]]], r"y\[0\] must have shape \(2, 2\) like X\[0\], got \(1, 2\)"),
-        ([np.ones((2, 2))], [], "X and y must have the same length, got 1 and 0"),
-        ([np.ones((2, 2))], [np.ones((2, 2))], r"y must hold at least two labels, got \[1.0\]"),
-        ([(np.ones((2, 1)),)], [[0, 1]], r"a graph in X must be \(features, edges\) or .*, got 1 parts"),
-        ([(np.ones((2, 1)), sp.eye_array(2))], [[0, 1]], r"X\[0\]\[1\] must be an int array of edges, shape \(E, 2\), got .*array"),
-        (
-            [(np.ones((2, 1)), [(0, 1)], [[-2.0]])],
-            [[0, 1]],
-            r'edge features in X\[0\] must be >= 0 unless pairwise="full", got -2',
-        ),
-        ([(np.ones((2, 1)), [(0, 2)])], [[0, 1]], r"edges\[0\] must join nodes 0 .. 1, got the edge \(0, 2\) to nowhere"),
-    ],
-)
-def test_mistakes_are_one_line(X, y, message):
-    with pytest.raises(ParameterError, match=message) as error:
-        GraphSVM().fit(X, y)
-    assert "\n" not in str(error.value)
 
 
 def test_graphs_without_edges_need_no_features_of_them():
@@ -125,7 +85,7 @@ def test_graphs_without_edges_need_no_features_of_them():
 @pytest.mark.filterwarnings("ignore:the oracle is not exact")
 @pytest.mark.parametrize("pairwise", ["potts", "full"])
 @pytest.mark.parametrize("names", [("a", "b"), ("a", "b", "c")])
-def test_labels_have_weights(pairwise, names, tmp_path):
+def test_labels_have_weights(pairwise, names):
     """A rare label that is not to be missed is found more often; losses and the objective are those of a sum over labelings."""
     rng, K = np.random.default_rng(0), len(names)
     edges, truths = [(0, 1), (1, 2)], rng.choice(K, (30, 3), p=[0.8, *[0.2 / (K - 1)] * (K - 1)])
@@ -136,8 +96,7 @@ def test_labels_have_weights(pairwise, names, tmp_path):
         model = GraphSVM(pairwise=pairwise, lam=0.005, iterate="best", class_weight=class_weight).fit(X, y)
         found.append(np.concatenate(model.predict(X)))
     assert np.mean(found[1] == "a") < np.mean(found[0] == "a")
-    again = GraphSVM.load(model.save(tmp_path / "model.npz"))
-    problem, all_labelings = again.to_problem(X, y), np.array(list(itertools.product(range(K), repeat=3)))
+    problem, all_labelings = model.to_problem(X, y), np.array(list(itertools.product(range(K), repeat=3)))
     losses = [np.sum((all_labelings != truth) * costs[truth], axis=1) for truth in truths]
     of_three = [fwexp.loss(problem, i, labeling) for i in range(3) for labeling in all_labelings]
     assert of_three == pytest.approx(np.concatenate(losses[:3]))
@@ -148,8 +107,6 @@ def test_labels_have_weights(pairwise, names, tmp_path):
     assert model.result_.primal == pytest.approx(0.0025 * w @ w + np.mean(bounds) / 3)
     balanced = GraphSVM(pairwise=pairwise, class_weight="balanced", lam=1.0).fit(X, y).class_weight_
     np.testing.assert_allclose(balanced * np.bincount(np.ravel(truths)), 90 / K)
-    with pytest.raises(ParameterError, match='class_weight must be None, "balanced" or a dict of labels in y, got'):
-        GraphSVM(pairwise=pairwise, class_weight={"z": 2.0}).fit(X, y)
 
 
 def test_labels_that_are_not_known_are_refused(data, fitted):
@@ -157,7 +114,7 @@ def test_labels_that_are_not_known_are_refused(data, fitted):
         fitted.to_problem(data[0][:1], [np.full((5, 6), "sky")])
 
 
-def test_pairs_of_labels_have_weights_of_any_sign(tmp_path):
+def test_pairs_of_labels_have_weights_of_any_sign():
     """Stripes: neighbours side by side never have the same label, those above each other always do."""
     rng = np.random.default_rng(0)
     labels = [(np.arange(6) + k) % 3 for k in range(3)]
@@ -189,19 +146,14 @@ def test_pairs_of_labels_have_weights_of_any_sign(tmp_path):
     assert score == pytest.approx(
         nodes + sum(z @ model.edge_weights_[:, numbers[a], numbers[b]] for (a, b), z in zip(edges, X[0][2]))
     )
-    again = GraphSVM.load(model.save(tmp_path / "model.npz"))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
     with pytest.warns(ConvergenceWarning, match="nothing is certified"):
         of_images = GraphSVM(pairwise="full", lam=5e-4, max_passes=30).fit(images, grids, sample_weight=[1, 1, 2])
     np.testing.assert_array_equal(of_images.edge_weights_, model.edge_weights_)
     np.testing.assert_array_equal(np.reshape(of_images.predict(images), (3, 24)), model.predict(X))
     with pytest.raises(ParameterError, match=r"Z\[1\] must have shape \(38, 2\), got \(38, 1\)"):
         model.fit([X[0], (*X[1][:2], np.ones((38, 1)))], y[:2])
-    with pytest.raises(ParameterError, match="unknown pairwise 'some'"):
-        GraphSVM(pairwise="some").fit(X, y)
 
 
-@pytest.mark.usefixtures("plain_python")
 def test_graphs_may_be_lists():
     features, edges = np.eye(3), [[0, 1], [1, 2]]
     wanted = GraphSVM().fit([(features, edges)], [[0, 1, 1]])
@@ -209,8 +161,6 @@ def test_graphs_may_be_lists():
         model = GraphSVM().fit([graph], [[0, 1, 1]])
         np.testing.assert_array_equal(model.result_.w, wanted.result_.w)
         assert model.predict([graph])[0].shape == (3,)
-    with pytest.raises(ParameterError, match=r"^X\[0\] must be an array for an image, or a tuple for a graph, got a list"):
-        GraphSVM().fit([[np.ones((3, 2)), [[0, 1], [1, 2], [2, 0]]]], [[0, 1, 1]])
     assert GraphSVM().fit([[[[1.0], [-1.0]], [[-1.0], [1.0]]]], [[[1, 0], [0, 1]]]).coef_.shape == (2, 1)  # an image
 
 
@@ -259,38 +209,10 @@ def test_contrast_is_a_second_feature_of_edges():
     assert none.shape == (0, 2)
 
 
-def test_edges_at_corners_and_contrasts_are_trained_and_saved(tmp_path):
-    rng = np.random.default_rng(0)
-    labels = np.where(np.add.outer(np.arange(6), np.arange(6)) < 6, "in", "out")
-    image = (labels == "in") + rng.normal(0, 0.6, labels.shape)
-    model = GraphSVM(lam=0.01, connectivity=8, contrast=True, tol=0.05).fit([image], [labels])
-    assert model.edge_weights_.shape == (2,)
-    again = GraphSVM.load(model.save(tmp_path / "model.npz"))
-    assert (again.predict([image])[0] == model.predict([image])[0]).all()
-    with pytest.raises(ParameterError, match="connectivity must be 4 or 8, got 6"):
-        GraphSVM(connectivity=6).fit([image], [labels])
-    with pytest.raises(ParameterError, match="contrast must be"):
-        GraphSVM(contrast="yes").fit([image], [labels])
-
-
 def test_small_graphs_with_cycles_are_certified():
     image, labels = np.array([[1.0, -1.0], [-0.8, 1.2]]), np.array([["a", "b"], ["b", "a"]])
     model = GraphSVM(lam=0.01, pairwise="full", tol=0.05, max_passes=200).fit([image], [labels])
     assert 0.0 <= model.dual_gap_ <= 0.05
-
-
-@pytest.mark.parametrize("pairwise", ["potts", "full"])
-def test_pairwise_is_about_the_next_training(pairwise, tmp_path):
-    X, y = [np.array([[1.0, -1.0], [-0.8, 1.2]])], [np.array([["a", "b"], ["b", "a"]])]
-    model = GraphSVM(lam=0.1, pairwise=pairwise, tol=0.05, max_passes=200).fit(X, y)
-    found, of_edges, d = model.predict(X), model.edge_weights_, model.to_problem(X, y).d
-    other = "full" if pairwise == "potts" else "potts"
-    loaded = GraphSVM.load(model.save(tmp_path / "model.npz"), pairwise=other)
-    for one in (model.set_params(pairwise=other), loaded):
-        np.testing.assert_array_equal(one.predict(X), found)
-        np.testing.assert_array_equal(one.edge_weights_, of_edges)
-        assert one.to_problem(X, y).d == d
-    assert model.fit(X, y).edge_weights_.ndim != of_edges.ndim
 
 
 @pytest.mark.parametrize("pairwise", ["potts", "full"])
@@ -304,10 +226,6 @@ def test_nodes_without_labels_are_left_out(pairwise):
     np.testing.assert_array_equal(model.result_.w, other.result_.w)
     found = [(a, b) for labels, of in zip(y, model.predict(list(zip(features, edges)))) for a, b in zip(labels, of) if a != 255]
     assert model.score(list(zip(features, edges)), y) == pytest.approx(np.mean([a == b for a, b in found]))
-    with pytest.raises(ParameterError, match=r"y\[1\] must have a label, got ignore_label everywhere; leave this example out"):
-        GraphSVM(ignore_label=255).fit(list(zip(features, edges)), [y[0], np.full(4, 255)])
-    with pytest.raises(ParameterError, match=r"edges must join nodes 0 \.\. 4"):
-        GraphSVM(ignore_label=255).fit([(features[0], [(0, 9)])], y[:1])
 
 
 @pytest.mark.parametrize("pairwise", ["potts", "full"])
@@ -327,11 +245,5 @@ def test_errors_cost_more_at_nodes_that_weigh_more(pairwise):
     assert model.score(X, y, sample_weight=weights) == pytest.approx(np.average(right, weights=counted))
     assert model.score(X, y, sample_weight=[2.0, 0.0]) == np.mean(right[:6])
     assert model.to_problem(X, y, [2.0, 0.0]).c.tolist() == [2.0, 0.0]
-    for bad, message in (([np.ones(5), np.ones(3)], "an array like y"), ([-np.ones(6), np.ones(3)], "must be >= 0, got -1")):
-        match = f"sample_weight must .*{message}|sample_weight {message}"
-        with pytest.raises(ParameterError, match=match):
-            GraphSVM(**options).fit(X, y, sample_weight=bad)
-        with pytest.raises(ParameterError, match=match):
-            model.score(X, y, sample_weight=bad)
     twice = GraphSVM(**options).fit(X, y, sample_weight=[2.0, 1.0])
     assert twice.dual_gap_ <= 0.05

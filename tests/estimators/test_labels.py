@@ -96,6 +96,9 @@ DAYS = [np.datetime64("2020-01-01"), np.datetime64("2020-01-02")]
         [False, True],
         [np.int8(3), np.int8(5)],
         ["b", ("a", 1)],
+        [(0, "n"), (1,)],
+        [True, "V"],
+        [("x",), 3.5],
     ],
     ids=repr,
 )
@@ -103,7 +106,7 @@ def test_labels_come_back_as_they_were(labels, tmp_path):
     tagger = ChainSVM(lam=0.1, class_weight={labels[0]: 2.0}).fit(X, [labels] * 3)
     assert tagger.predict(X) == [labels] * 3
     assert tagger.score(X, [labels] * 3) == 1.0
-    if not isinstance(labels[1], tuple):
+    if len({*map(type, labels)}) == 1 and not isinstance(labels[0], tuple):
         model = MulticlassSVM(lam=0.1).fit(np.eye(2), labels)
         assert model.predict(np.eye(2)).tolist() == model.classes_.tolist()
         assert [*model.predict(np.eye(2))] == labels
@@ -116,9 +119,3 @@ def test_labels_come_back_as_they_were(labels, tmp_path):
         again = ChainSVM.load(path, class_weight=None).predict(X)
         assert again == [labels] * 3
         assert [*map(type, again[0])] == [*map(type, tagger.predict(X)[0])]
-
-
-@pytest.mark.parametrize("labels", [["a", 1, "b"], [1, "a", 2]])
-def test_classes_of_several_kinds_are_rejected_in_one_line(labels):
-    with pytest.raises(ParameterError, match=r"^labels in y must be all numbers or all texts, got int and str$"):
-        MulticlassSVM().fit(np.eye(3), labels)

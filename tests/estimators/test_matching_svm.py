@@ -50,19 +50,6 @@ def test_the_score_is_one_minus_the_mean_loss(data, fitted):
     assert MatchingSVM(nonnegative=[1]).fit(*data).coef_[1] >= 0
 
 
-@pytest.mark.parametrize(
-    ("params", "y", "message"),
-    [
-        ({}, [[(0, 0)]], "X and y must have the same length n >= 1, got 10 and 1"),
-        ({}, [[(0, 0), (0, 1)]] * 10, r"y\[0\] must be a matching, got 2 links of row 0"),
-        ({"precision_cost": 0}, [[]] * 10, "precision_cost must be a positive finite number, got 0"),
-    ],
-)
-def test_mistakes_are_one_line(data, params, y, message):
-    with pytest.raises(ParameterError, match=message):
-        MatchingSVM(**params).fit(data[0], y)
-
-
 def test_a_matrix_is_not_taken_for_links():
     """The identity of 2 x 2 would be read as links of the other matching; sorted links read alike both ways."""
     X = [np.random.default_rng(0).random((2, 2, 3))]

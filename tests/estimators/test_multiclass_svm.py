@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
@@ -9,17 +7,18 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import fwexp
-from fwexp.errors import ParameterError
 from fwexp.estimators import MulticlassSVM
-from tests.small_problems import run_in_plain_python
 
-# They compare weights, which are the same at the optimum alone; `test_sample_weights_are_repetitions` compares optima.
+# They compare weights, which are the same at the optimum alone; tests/estimators/test_sample_weights.py compares optima.
 STOPS_AT_A_GAP = {
     "check_sample_weight_equivalence_on_dense_data": "training stops at a certified gap, not at the optimum",
     "check_sample_weight_equivalence_on_sparse_data": "training stops at a certified gap, not at the optimum",
 }
 DICTS = [{"colour": "red", "size": 2}, {"colour": "red", "size": 3}, {"colour": "green", "size": 2}, {"colour": "green"}]
 FRUIT = ["apple", "apple", "lime", "lime"]
+
+
+pytestmark = pytest.mark.usefixtures("plain_python")
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +67,7 @@ def test_two_classes_have_one_row_of_weights(data):
     assert model.predict(X).tolist() == model.classes_[model.result_.predict(problem)].tolist()
 
 
-def test_features_may_have_names(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_features_may_have_names():
     model = MulticlassSVM().fit(DICTS, FRUIT)
     assert model.feature_names_in_.tolist() == ["colour=red", "size", "colour=green"]
     assert model.predict([{"colour": "green", "shape": "round"}, {"colour": "red"}]).tolist() == ["lime", "apple"]
@@ -82,49 +80,3 @@ def test_it_is_part_of_grids_and_pipelines(data):
     pipeline = make_pipeline(StandardScaler(), MulticlassSVM())
     search = GridSearchCV(pipeline, {"multiclasssvm__lam": [0.01, 100.0]}, cv=3).fit(*data)
     assert search.best_params_ == {"multiclasssvm__lam": 0.01}
-
-
-def test_sample_weights_are_repetitions(data, monkeypatch):
-    run_in_plain_python(monkeypatch)
-    X, y = data
-    counts = np.arange(60) % 3
-    weighted = MulticlassSVM(C=0.1, tol=1e-5, max_passes=2000).fit(X, y, sample_weight=counts)
-    repeated = MulticlassSVM(C=0.1, tol=1e-5, max_passes=2000).fit(X.repeat(counts, axis=0), y.repeat(counts))
-    np.testing.assert_allclose(weighted.result_.primal, repeated.result_.primal, atol=1e-5)
-    by_class = MulticlassSVM(class_weight={"a": 2, "b": 1, "c": 0}).fit(X, y)
-    assert set(by_class.predict(X)) == {"a", "b"}
-    digits = np.searchsorted(["a", "b", "c"], y).astype(str)
-    by_digit = MulticlassSVM(class_weight={"0": 2, "1": 1, "2": 0}).fit(X, digits)
-    assert set(by_digit.predict(X)) == {"0", "1"}
-
-
-@pytest.mark.parametrize("constant", [True, False])
-def test_fit_intercept_is_about_the_next_training(data, constant, tmp_path, monkeypatch):
-    run_in_plain_python(monkeypatch)
-    X, y = data
-    model = MulticlassSVM(fit_intercept=constant).fit(X, y)
-    scores, weights = model.decision_function(X), model.intercept_
-    model.set_params(fit_intercept=not constant)
-    for same in (model, pickle.loads(pickle.dumps(model)), MulticlassSVM.load(model.save(tmp_path / "model.npz"))):
-        np.testing.assert_array_equal(same.decision_function(X), scores)
-        np.testing.assert_array_equal(same.intercept_, weights)
-    assert model.fit(X, y).intercept_.any() == (not constant)
-
-
-@pytest.mark.parametrize(
-    ("params", "y", "message"),
-    [
-        ({}, ["a"] * 60, "y must hold at least two classes, got one class: 'a'"),
-        ({"costs": np.ones((3, 3))}, None, "costs must be finite and >= 0 with zeros on the diagonal"),
-        ({"rescaling": "both"}, None, "unknown rescaling 'both'"),
-        ({"class_weight": {"d": 2.0}}, None, 'class_weight must be None, "balanced" or a dict of labels in y, got'),
-        ({"random_state": "abc"}, None, "random_state must be an integer >= 0, a RandomState or None, got 'abc'"),
-        ({"random_state": 0.5}, None, "random_state must be an integer >= 0, a RandomState or None, got 0.5"),
-        ({"random_state": -1}, None, "random_state must be an integer >= 0, a RandomState or None, got -1"),
-        ({"verbose": "False"}, None, "verbose must be an integer, true or false, got 'False'"),
-    ],
-)
-def test_mistakes_are_one_line(data, params, y, message):
-    with pytest.raises(ParameterError, match=message) as error:
-        MulticlassSVM(**params).fit(data[0], data[1] if y is None else y)
-    assert "\n" not in str(error.value)

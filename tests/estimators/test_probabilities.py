@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from fwexp.errors import ParameterError, UserError
+from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, MulticlassLogistic
 
 WORDS = [["the", "dog", "barks"], ["a", "cat"], ["the", "cat", "sees", "a", "dog"], ["dog"]]
@@ -120,20 +120,6 @@ def test_masked_labels_weights_and_validation():
     assert weighted.predict_proba(WORDS)[0].shape == twice.predict_proba(WORDS)[0].shape
     stopped = ChainCRF(early_stopping=True, validation_fraction=0.25).fit(WORDS, TAGS)
     assert stopped.status_ in ("converged", "interrupted", "max_passes")
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"objective": "hinge"}, "unknown objective .hinge.; accepted: log, softmax_margin"),
-        ({"solver": "bcfw"}, "log"),
-        ({"lam": 0}, "lam must be"),
-    ],
-)
-def test_bad_parameters_are_one_line(params, message):
-    with pytest.raises(UserError, match=message) as error:
-        ChainCRF(**params).fit(WORDS, TAGS)
-    assert "\n" not in str(error.value)
 
 
 def test_only_probabilistic_taggers_have_probabilities():

@@ -12,8 +12,7 @@ from sklearn.model_selection import cross_val_score
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM, StructuredSVM
-from tests.estimators.cases import CHAINS, CLASSES, EVERY, answers, data_of, new
-from tests.estimators.models import Signs
+from tests.estimators.cases import CHAINS, CLASSES, EVERY, answers, data_of, held, learned, new
 
 pytestmark = [
     pytest.mark.usefixtures("plain_python"),
@@ -39,20 +38,10 @@ LEARNED = {
 }
 
 
-def held(cls) -> dict:
-    """Return the parameters that files of an estimator do not hold."""
-    return {"model": Signs()} if cls is StructuredSVM else {}
-
-
 def known(model, X) -> str:
     """Return all that an estimator shows, but the log of training."""
-    names = [name for name in dir(model) if name.endswith("_") and name[0] != "_" and hasattr(model, name)]
-    attributes = {name: getattr(model, name) for name in names if name not in ("encoding_", "result_", "trace_")}
-    for name, value in attributes.items():
-        if hasattr(value, "num_features"):
-            attributes[name] = value.names, value.num_features
     shown = {name: value for name, value in model.get_params().items() if name != "model"}
-    return repr((shown, attributes, model._record(), answers(model, X)))
+    return repr((shown, learned(model), model._record(), answers(model, X)))
 
 
 @pytest.mark.parametrize(("cls", "given"), KINDS, ids=lambda value: getattr(value, "__name__", None))

@@ -69,26 +69,6 @@ def test_files_do_not_hold_the_model(data, fitted, tmp_path):
     assert search.predict([-5.0, 5.0]) == [-1, 1]
 
 
-class Lying(Signs):
-    size_joint_feature = 7
-
-
-@pytest.mark.parametrize(
-    ("model", "X", "y", "message"),
-    [
-        (object(), [1.0], [1], "model must have the methods joint_feature, .*, got one without joint_feature"),
-        (Signs, [1.0], [1], "model must be an object, got the class Signs: call it"),
-        (Signs(), [1.0], [1, -1], "X and y must have the same length, got 1 and 2"),
-        (Signs(), [], [], "y must hold at least one labeling, got n = 0"),
-        (Lying(), [1.0], [1], "joint_feature of the model must have length size_joint_feature = 7, got 2"),
-    ],
-)
-def test_mistakes_are_one_line(model, X, y, message):
-    with pytest.raises(ParameterError, match=message) as error:
-        StructuredSVM(model).fit(X, y)
-    assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize(
     ("method", "answer", "message"),
     [

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from fwexp.data import Template
-from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV
 from tests.small_problems import run_in_plain_python
 
@@ -151,21 +150,3 @@ def test_names_choose_features_also_in_arrays_and_series(make):
     model, wanted = (ChainSVM(**parameters).fit(form, TAGS) for form in (X, DICTS))
     assert dict(model.feature_transitions_) == dict(wanted.feature_transitions_)
     assert model.predict(X) == wanted.predict(DICTS)
-
-
-@pytest.mark.parametrize(
-    ("X", "given", "message"),
-    [
-        (DICTS, "word", "transition_features must be None, a list of names of features in X, or a function .*, got 'word'"),
-        (DICTS, [], r"transition_features must be .*, got \[\]"),
-        (DICTS, 3, "transition_features must be .*, got 3"),
-        (DICTS, ["wrod"], "transition_features must have a feature at some position, got none; check the names"),
-        (COLUMNS, [3], r"transition_features must be columns of X, 0 .. 2, got \[3\]"),
-        (COLUMNS, ["word"], "transition_features must be columns of X, 0 .. 2"),
-        (DICTS, lambda x: x[1:], r"transition_features must return features for all 3 positions of X\[0\], got 2"),
-        (DICTS, lambda x: None, r"transition_features must return features for all 3 positions of X\[0\], got NoneType"),
-    ],
-)
-def test_mistakes_are_one_line(X, given, message):
-    with pytest.raises(ParameterError, match=message):
-        ChainSVM(transition_features=given).fit(X, TAGS)

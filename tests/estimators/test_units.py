@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold
 
 import fwexp
-from fwexp.errors import ParameterError
-from fwexp.estimators import ChainSVM, ChainSVMCV, GraphSVM, MulticlassSVM, MultiLabelSVM
+from fwexp.estimators import ChainSVM, GraphSVM, MulticlassSVM, MultiLabelSVM
 from fwexp.estimators.certified_fit import chosen_iterate, solve
 from fwexp.estimators.chain_encoding import ChainEncoding
 
@@ -132,14 +130,6 @@ def test_progress_is_in_the_same_units(capsys):
     assert lines[-1].startswith(f"auto lam=0.05: stopped at 2 passes, gap {model.dual_gap_:.3g}")
 
 
-@pytest.mark.parametrize("cls", [ChainSVM, GraphSVM, MultiLabelSVM])
-def test_other_losses_are_refused(cls):
-    _, X, y, _ = next(case for case in DATA.values() if case[0] is cls)
-    accepted = "balanced, errors, share" if cls is GraphSVM else "errors, share"
-    with pytest.raises(ParameterError, match=f"^unknown loss 'hamming'; accepted: {accepted}$"):
-        cls(loss="hamming").fit(X, y)
-
-
 @pytest.mark.parametrize("iterate", ["best", "last", "wavg", "tavg"])
 def test_iterates_have_certificates_of_their_own(case, iterate):
     cls, X, y, sizes = case
@@ -179,22 +169,6 @@ def test_three_labels_are_warned_of_once():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GraphSVM(lam=0.05, tol=0.5).fit([(rows, np.empty((0, 2), dtype=int)) for rows in ROWS], LABELS)
-
-
-def test_folds_are_trainings_of_their_own_with_the_same_bounds():
-    rng = np.random.default_rng(0)
-    X, y = [rng.normal(size=(5, 2)) for _ in range(6)], rng.integers(2, size=(6, 5)).tolist()
-    settings = {"max_passes": 4, "tol": 1e-4}
-    with pytest.warns(ConvergenceWarning) as found:
-        chosen = ChainSVMCV(lams=[0.1, 1e-4], cv=KFold(2), **settings).fit(X, y)
-    assert sum("in the folds stopped after max_passes=4" in str(one.message) for one in found) == 1
-    for k, (fit, test) in enumerate(KFold(2).split(X)):
-        for lam, score in zip((0.1, 1e-4), chosen.cv_results_[f"split{k}_test_score"]):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                alone = ChainSVM(lam=lam, **settings).fit([X[i] for i in fit], [y[i] for i in fit])
-            assert score == alone.score([X[i] for i in test], [y[i] for i in test])
-            assert alone.dual_gap_ <= chosen.cv_results_["gap"][[0.1, 1e-4].index(lam)]
 
 
 @pytest.mark.parametrize("K", [2, 3])
