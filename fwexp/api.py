@@ -174,33 +174,7 @@ def solve(
     >>> result
     Result(auto, lam=0.01: primal=0.012..., dual=0.011..., gap=0.000..., converged after ... passes in ... s)
     """
-    settings = Settings(
-        problem=problem,
-        solver=solver,
-        lam=lam,
-        max_passes=max_passes,
-        gap_tol=gap_tol,
-        time_limit=time_limit,
-        seed=seed,
-        test=test,
-        validation=validation,
-        metrics=metrics,
-        iterates=iterates,
-        iterate=iterate,
-        schedule=schedule,
-        train_error=train_error,
-        check=check,
-        objective=objective,
-        temperature=temperature,
-        order=order,
-        warm_start=warm_start,
-        callback=callback,
-        verbose=verbose,
-        checkpoint=checkpoint,
-        n_jobs=n_jobs,
-        options=options,
-    )
-    return train(settings)
+    return train(Settings(**locals()))
 
 
 def with_weights(problem, w) -> tuple[Any, np.ndarray]:

@@ -4,30 +4,25 @@ import inspect
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_flag, check_names, check_positive, check_positive_scale, choice, option
-from fwexp.problems.loss_terms import HINGE, make_objective
-from fwexp.solvers import get_solver
-from fwexp.solvers.base import check_objective
+from fwexp.problems.loss_terms import make_objective
 from fwexp.tasks.lam_sequence import (
+    MOST_PASSES,
     OPTIONS,
     GridSequence,
+    SequenceTask,
     as_frame,
-    check_sequence,
     run_sequence,
-    sequence_result,
     sequence_settings,
-    split_objective,
 )
-from fwexp.tasks.task import Task
 from fwexp.types import ObjectiveName, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_PASSES = 100_000
 GRID = tuple(2.0**exponent for exponent in range(15, -16, -1))
 
 
@@ -99,13 +94,11 @@ def _check_lams(lams) -> list[float]:
     return [check_positive_scale(f"lams[{k}]", lam) for k, lam in enumerate(values)]
 
 
-class Grid(Task):
+class Grid(SequenceTask):
     """The powers of two between two lam, as `fwexp.grid_search` goes through them."""
 
     name = "grid"
     title = "training at the powers of two from lam_max down to lam_min"
-    reads: ClassVar = {"seed": 0, "max_passes": float(MOST_PASSES), "time_limit": None, "objective": "hinge", "temperature": 1.0}
-    added_later = ("objective", "temperature")
 
     @dataclass(frozen=True)
     class Options:
@@ -137,14 +130,9 @@ class Grid(Task):
             first, last = math.floor(math.log2(self.lam_max)), math.ceil(math.log2(self.lam_min))
             return [2.0**exponent for exponent in range(first, last - 1, -1)]
 
-    @classmethod
-    def check_problem(cls, problem, solver, options, objective=HINGE):
-        check_objective(get_solver(solver), problem, solver, objective)
-        check_sequence(problem, options, objective)
+    @property
+    def last_lam(self):
+        return self.options.lams[-1]
 
-    def run(self, problem, solver, options, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None):
-        given, term = split_objective(self.given)
-        settings = sequence_settings(**given, verbose=verbose, checkpoint=checkpoint)
-        grid = self.options.eps, self.options.lams, self.options.warm
-        sequence = GridSequence(problem, dict(options), settings.seed, *grid, term)
-        return sequence_result(sequence, solver, settings, f"grid to lam={self.options.lams[-1]:.3g}")
+    def sequence(self, problem, options, seed, objective):
+        return GridSequence(problem, options, seed, self.options.eps, self.options.lams, self.options.warm, objective)

@@ -143,50 +143,16 @@ class BlockGaps(Objective):
 
 
 def one_hard_example(n: int, outputs: int) -> EnumeratedProblem:
-    r"""Build a problem on which gap sampling is n times faster than Lipschitz and uniform sampling.
+    """Build a problem on which gap sampling is up to n times faster than Lipschitz and uniform sampling.
 
-    Example 0 has a true output and m = ``outputs`` wrong ones with orthonormal psi; each of the other n - 1 examples has one
-    wrong output, with a unit vector of its own for psi. All wrong outputs have loss 1. So R_i = 1 for all i, and Lipschitz
-    sampling is uniform sampling.
+    Example 0 has ``outputs`` = m wrong outputs with orthonormal psi; each of the other n - 1 examples has one wrong output, with a
+    unit vector of its own for psi. All wrong outputs have loss 1, so R_i = 1 for all i, and Lipschitz sampling is uniform.
 
-    Parameters
-    ----------
-    n : int
-        Number of examples.
-    outputs : int
-        Wrong outputs m of example 0.
-
-    Returns
-    -------
-    EnumeratedProblem
-
-    Notes
-    -----
-    Let lam n > 1. The dual separates, for no two examples share a coordinate of w:
-
-        n D(a) = sum_{i>0} [s_i - s_i^2/(2 lam n)]  +  sum_y a_y - sum_y a_y^2/(2 lam n),
-
-    s_i being the weight of the wrong output of example i > 0, and a the weights of the wrong outputs of example 0.
-
-    *Example i > 0* is solved by its first visit: its derivative 1 - s_i/(lam n) is positive on [0, 1], so the line search
-    goes to s_i = 1, exactly, and gap_i = 0 from then on.
-
-    *Example 0* is a minimisation of ||a||^2 over the simplex. The first visit puts all weight on one output, as above. If
-    k outputs have weight 1/k each, the oracle finds one of weight 0, if there is any, and the line search minimises
-    (1 - gamma)^2/k + gamma^2 at gamma = 1/(k + 1): now k + 1 outputs have weight 1/(k + 1) each. After k <= m visits
-
-        D* - D(a) = (1/k - 1/m)/(2 lam n^2),
-
-    and no method does better that gets one output of an example from each oracle call, for ||a||^2 >= 1/k where only k
-    weights are not 0. So D* - D falls to a given value exactly at the k-th visit to example 0, k the same for all rules.
-
-    *Uniform and Lipschitz sampling* visit example 0 with probability 1/n at every step: k n steps in expectation.
-
-    *Gap sampling* knows a gap_i > 0 of an example i > 0 (that before the step) after its first visit, and finds 0 at the
-    second, after which it is never drawn again. It takes at most k + 2 (n - 1) steps.
-
-    The ratio is at least k n/(k + 2 (n - 1)) and tends to n as k grows (m >= k). More cannot be gained where the dual
-    separates: if some rule takes K steps, then n K uniform ones visit every example K times on average.
+    Let lam n > 1. The dual separates, for no two examples share a coordinate of w. An example i > 0 is solved by its first visit:
+    there the line search goes to the end, and gap_i = 0 from then on. Example 0 is a minimisation of ||a||^2 over the simplex:
+    after k <= m visits k outputs have weight 1/k each, and D* - D = (1/k - 1/m)/(2 lam n^2). Uniform sampling needs k n steps for
+    this in expectation; gap sampling visits the others twice at most, once to see gap_i > 0 and once to find 0, so it needs at
+    most k + 2 (n - 1). The ratio tends to n as k grows.
     """
     for name, value, least in (("n", n, 1), ("outputs", outputs, 1)):
         check_integer(name, value, least)

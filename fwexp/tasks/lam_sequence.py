@@ -19,20 +19,20 @@ from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.loss_terms import HINGE, Hinge, Softmax, make_objective
 from fwexp.problems.protocol import costly_oracle, exact_oracle, original, to_public
 from fwexp.problems.signature import check_problem_type, signature
-from fwexp.solvers import check_needs, check_options
+from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.solvers.auto import block_method, choose
-from fwexp.solvers.base import check_probabilities
+from fwexp.solvers.base import check_objective, check_probabilities
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.lbfgs import LBFGS
 from fwexp.tasks.objective import is_plausible
-from fwexp.tasks.result import Result
-from fwexp.tasks.task import result_of_rows
+from fwexp.tasks.task import Task, result_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("lam", "step", "oracle_calls", "passes", "time", "primal", "dual", "gap", "certified")
 OPTIONS = [field.name for field in fields(BCFW.Options)]
+MOST_PASSES = 1e5
 CHECKS_PER_PASS = 10  # of the known gap
 START_PASSES = 3  # oracle calls / n that a path needs before its first break point
 
@@ -55,15 +55,8 @@ def check_sequence(problem, options: Mapping, objective=HINGE) -> tuple[type[BCF
 class LamSequence(Iteration):
     """A solver on its way from a large lam to small ones, with rows at some of them."""
 
-    changes: ClassVar[tuple[str, ...]] = (
-        "weights",
-        "gap",
-        "at_row",
-        "finished",
-        "_before",
-        "_target",
-        "_next_check",
-    )  # in addition to the solver
+    # in addition to the solver
+    changes: ClassVar[tuple[str, ...]] = ("weights", "gap", "at_row", "finished", "_before", "_target", "_next_check")
 
     def __init__(self, problem, options: dict, seed: int, exact: bool, objective=HINGE) -> None:
         check_problem_type(problem)
@@ -292,12 +285,6 @@ def sequence_settings(**given) -> RunSettings:
     return RunSettings(gap_tol=0.0, schedule=(), **given)
 
 
-def split_objective(given: Mapping) -> tuple[dict, Hinge | Softmax]:
-    """Return settings without objective and temperature, and the loss term of these."""
-    rest = dict(given)
-    return rest, make_objective(rest.pop("objective", "hinge"), rest.pop("temperature", 1.0))
-
-
 def as_frame(rows: list[dict]) -> "pd.DataFrame":
     """Return the rows of a sequence."""
     import pandas as pd
@@ -305,16 +292,39 @@ def as_frame(rows: list[dict]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def sequence_result(sequence: LamSequence, solver: str, settings: RunSettings, label: str) -> Result:
-    """Run a sequence and return its rows, and the last weights with their lam."""
-    status, rows = run_sequence(sequence, settings, label)
-    lam = rows[-1]["lam"] if rows else math.nan
-    for row in rows:
-        row["at_lam"] = row.pop("lam")
-        if not row.pop("certified"):  # A heuristic path has estimates only.
-            row |= {"gap_estimate": row["gap"], "gap": math.nan, "primal": math.nan}
-    w = sequence.weights[-1] if rows else np.zeros(sequence.problem.d)
-    result = result_of_rows(rows, w, status, lam, solver, vars(sequence.options), settings.seed)
-    result.structure = signature(sequence.problem)
-    result.objective, result.temperature = sequence.objective.name, sequence.objective.temperature or 1.0
-    return result
+class SequenceTask(Task):
+    """Training at several lam; its result has the rows of the sequence, and the last weights with their lam."""
+
+    reads: ClassVar = {"seed": 0, "max_passes": MOST_PASSES, "time_limit": None, "objective": "hinge", "temperature": 1.0}
+    added_later = ("objective", "temperature")
+
+    @classmethod
+    def check_problem(cls, problem, solver, options, objective=HINGE):
+        check_objective(get_solver(solver), problem, solver, objective)
+        check_sequence(problem, options, objective)
+
+    @abstractmethod
+    def sequence(self, problem, options: dict, seed: int, objective: Hinge | Softmax) -> LamSequence:
+        """Return the sequence at its start."""
+
+    @property
+    @abstractmethod
+    def last_lam(self) -> float:
+        """The lam to which the sequence goes."""
+
+    def run(self, problem, solver, options, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None):
+        given = {"objective": "hinge", "temperature": 1.0} | self.given
+        term = make_objective(given.pop("objective"), given.pop("temperature"))
+        settings = sequence_settings(**given, verbose=verbose, checkpoint=checkpoint)
+        sequence = self.sequence(problem, dict(options), settings.seed, term)
+        status, rows = run_sequence(sequence, settings, f"{self.name} to lam={self.last_lam:.3g}")
+        lam = rows[-1]["lam"] if rows else math.nan
+        for row in rows:
+            row["at_lam"] = row.pop("lam")
+            if not row.pop("certified"):  # A heuristic path has estimates only.
+                row |= {"gap_estimate": row["gap"], "gap": math.nan, "primal": math.nan}
+        w = sequence.weights[-1] if rows else np.zeros(problem.d)
+        result = result_of_rows(rows, w, status, lam, solver, vars(sequence.options), settings.seed)
+        result.structure = signature(problem)
+        result.objective, result.temperature = term.name, term.temperature or 1.0
+        return result

@@ -17,27 +17,23 @@ A a (acceleration), with the gap P(w) - D(a) and Delta = D(a) - lam/2 ||w||^2.
 import inspect
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fwexp.driver.trace import ending
 from fwexp.errors import ParameterError
 from fwexp.options import check_flag, check_integer, check_names, check_number, check_positive, check_positive_scale, choice, option
-from fwexp.problems.loss_terms import HINGE, make_objective
-from fwexp.solvers import get_solver
-from fwexp.solvers.base import check_objective
+from fwexp.problems.loss_terms import make_objective
 from fwexp.tasks.lam_sequence import (
+    MOST_PASSES,
     OPTIONS,
     PathSequence,
+    SequenceTask,
     as_frame,
-    check_sequence,
     run_sequence,
-    sequence_result,
     sequence_settings,
-    split_objective,
 )
-from fwexp.tasks.task import Task
 from fwexp.types import ObjectiveName, Problem
 
 if TYPE_CHECKING:
@@ -116,7 +112,7 @@ def regularization_path(
     lam_min: float,
     exact: bool = True,
     kappa: float | None = None,
-    max_passes: float = 100_000,
+    max_passes: float = MOST_PASSES,
     time_limit: float | None = None,
     seed: int = 0,
     verbose: bool = False,
@@ -207,13 +203,11 @@ def largest_lam(problem, eps: float, seed: int, lam_min: float) -> float:
     return sequence.solver.lam
 
 
-class Path(Task):
+class Path(SequenceTask):
     """The regularisation path, as by `fwexp.regularization_path`."""
 
     name = "path"
     title = "weights for every lam down to lam_min"
-    reads: ClassVar = {"seed": 0, "max_passes": 1e5, "time_limit": None, "objective": "hinge", "temperature": 1.0}
-    added_later = ("objective", "temperature")
 
     @dataclass(frozen=True)
     class Options:
@@ -242,16 +236,12 @@ class Path(Task):
             if self.kappa is None:
                 vars(self)["kappa"] = DEFAULT_KAPPA[self.exact]
 
-    @classmethod
-    def check_problem(cls, problem, solver, options, objective=HINGE):
-        check_objective(get_solver(solver), problem, solver, objective)
-        check_sequence(problem, options, objective)
+    @property
+    def last_lam(self):
+        return self.options.lam_min
 
-    def run(self, problem, solver, options, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None):
+    def sequence(self, problem, options, seed, objective):
         eps, lam_min, exact, kappa = vars(self.options).values()
         if not exact and options.get("refresh") is None:
-            options = {**options, "refresh": 0}
-        given, term = split_objective(self.given)
-        settings = sequence_settings(**given, verbose=verbose, checkpoint=checkpoint)
-        sequence = PathSequence(problem, dict(options), settings.seed, exact, eps, lam_min, kappa, term)
-        return sequence_result(sequence, solver, settings, f"path to lam={lam_min:.3g}")
+            options["refresh"] = 0
+        return PathSequence(problem, options, seed, exact, eps, lam_min, kappa, objective)
