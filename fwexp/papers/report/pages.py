@@ -14,8 +14,8 @@ from fwexp.papers.claims.verdict import FAILS, HOLDS, IN_PART, NOT_REACHED, OPEN
 from fwexp.papers.declarations import PAPERS, Figure, Kind, is_ours, papers_by_id
 from fwexp.papers.figure_files import PICTURE
 from fwexp.papers.origin import OF_CODE
+from fwexp.papers.report import run_pages
 from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn
-from fwexp.papers.report.run_pages import environment_of
 
 TITLES = {
     "index": "Overview",
@@ -91,7 +91,7 @@ def index(papers: Mapping[str, Mapping], runs: Sequence[Mapping]) -> dict:
         "runs": len(runs),
         "contradicted": [record for record in claims if record["verdict"] == FAILS],
         "in_part": [record for record in claims if record["verdict"] == IN_PART],
-        "environment": environment_of({"provenance": provenance()}),
+        "environment": run_pages.environment({"provenance": provenance()}),
     }
 
 

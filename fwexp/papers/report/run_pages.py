@@ -90,7 +90,7 @@ def _facts(run) -> dict[str, object]:
         "lam": number(record.get("lam"), 8),
         "oracle calls": record.get("oracle_calls"),
         "made": record.get("created"),
-        "with": environment_of(record),
+        "with": environment(record),
         "code": "other than the code that wrote this report" if run.stale else "as it is here",
         "data": run.data,
         "lost with workers": run.lost,
@@ -156,7 +156,7 @@ def _yaml(config) -> str:
     return yaml.dump(config, Dumper=dumper, sort_keys=False, allow_unicode=True) if config else ""
 
 
-def environment_of(record: Mapping) -> str:
+def environment(record: Mapping) -> str:
     """Return the commit, the versions and the machine of a run in one line."""
     made = record.get("provenance") or {}
     versions = {"Python": made.get("python"), **(made.get("versions") or {})}
