@@ -1,4 +1,4 @@
-"""The reference of the block solver: each order, step, cache and acceleration by its definition, and the optimum."""
+"""The reference of the block solver: orders, away steps and the cache by their definitions."""
 
 import numpy as np
 import pytest
@@ -20,27 +20,6 @@ def test_the_block_solver_in_its_plain_setting_is_bcfw():
     np.testing.assert_allclose(ours.run.last.w, plain.last.w, atol=1e-12)
     np.testing.assert_allclose(ours.run.gaps, plain.gaps, atol=1e-12)
     np.testing.assert_array_equal(ours.calls[::15], [1, 16 + tp.n, 31 + 2 * tp.n])
-
-
-def test_a_pairwise_step_is_the_best_one_on_its_segment():
-    tp, lam = chain(3), 0.1
-    state = ref.State(tp, lam)
-    for i in order_of(tp, 4):
-        j = tp.argmax(i, state.w)
-        state.store(i, j)
-        before = state.alpha()
-        away = state.worst(i, state.active(i))
-        assert tp.scores(i, state.w)[away] == min(tp.scores(i, state.w)[state.active(i)])
-        ref.STEP_FUNCTIONS["pairwise"](state, i, j)
-
-        def objective(gamma, i=i, j=j, before=before, away=away):
-            alpha = [a.copy() for a in before]
-            alpha[i][away] -= gamma
-            alpha[i][j] += gamma
-            return ref.dual(tp, alpha, lam)
-
-        grid = [objective(gamma) for gamma in np.linspace(0, before[i][away], 201)]
-        assert ref.dual(tp, state.alpha(), lam) >= max(grid) - 1e-12
 
 
 def test_an_away_step_takes_the_larger_gap_and_stays_feasible():
@@ -65,25 +44,6 @@ def test_an_away_step_takes_the_larger_gap_and_stays_feasible():
             assert after[j] >= before[j]
         assert worst in active
     assert set(kinds) == {"away", "fw"}
-
-
-def test_corrective_steps_optimise_over_the_stored_labelings():
-    tp, lam = chain(3, lengths=(3,)), 0.1
-    state = ref.State(tp, lam)
-    for i in order_of(tp, 6):
-        j = tp.argmax(i, state.w)
-        state.store(i, j)
-        A, b, blocks = ref.dual_matrices(tp, lam)
-        columns, rest = blocks[i][list(state.stored[i])], state.w - state.w_i[i]
-        best = ref.simplex_qp(A[:, columns], b[columns] - lam * A[:, columns].T @ rest, [np.arange(len(columns))], lam)
-        ref.STEP_FUNCTIONS["corrective"](state, i, j, corrections=500)
-        np.testing.assert_allclose(state.w, rest + A[:, columns] @ best, atol=1e-5)
-    few, one = ref.State(tp, lam), ref.State(tp, lam)
-    for i in order_of(tp, 6):
-        j = tp.argmax(i, few.w)
-        few.store(i, j), one.store(i, j)
-        ref.STEP_FUNCTIONS["corrective"](few, i, j, corrections=1), ref.STEP_FUNCTIONS["pairwise"](one, i, j)
-        np.testing.assert_array_equal(few.w, one.w)
 
 
 def test_gap_sampling_visits_all_first_and_then_follows_the_estimates():
@@ -163,28 +123,3 @@ def test_a_full_store_drops_the_worst_inactive_labeling_first():
     free.stored[0] = dict.fromkeys([tp.truth[0], better, others[2]], 1 / 3)
     free.store(0, worst)  # ... except for Frank-Wolfe steps
     assert len(free.stored[0]) == 3
-
-
-# Acceleration ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("step", ["pairwise", "corrective"])
-def test_the_certificate_of_the_accelerated_method(step):
-    tp, lam, kap, period = chain(1), 0.05, 3.0, 2
-    order = order_of(tp, 12)
-    result = ref.block_fw(tp, lam, len(order), "order", order, step, accelerate=(kap, period))
-    z, w_old, root = np.zeros(tp.d), np.zeros(tp.d), np.sqrt(1 / (1 + kap))
-    for k in range(1, len(order) + 1):
-        w, point, ell = result.run.last.w[k], result.point[k], result.run.last.ell[k]
-        if k % (period * tp.n) == 0:
-            before = point / (1 + kap) + kap / (1 + kap) * z
-            z, w_old = before + (1 - root) / (1 + root) * (before - w_old), before
-        np.testing.assert_allclose(w, point / (1 + kap) + kap / (1 + kap) * z, atol=1e-12)
-    gaps = ref.block_gaps(tp, result.alpha, lam, w)
-    gap = ref.primal(tp, w, lam) - ref.dual_value(point, ell, lam)
-    assert gap == pytest.approx(gaps.sum() + lam / 2 * (w - point) @ (w - point), abs=1e-12)
-    # the block gaps under w are the gap of the centred problem
-    v, prox = point / (1 + kap), kap * lam / 2
-    shifted = ell - lam * (1 + kap) / 2 * v @ v - lam * kap * v @ z + lam * kap / (2 * (1 + kap)) * z @ z
-    centred = ref.primal(tp, w, lam) + prox * (w - z) @ (w - z) - shifted
-    assert centred == pytest.approx(gaps.sum(), abs=1e-11)

@@ -1,5 +1,8 @@
 """The checks for people who add their own: they accept what is right and reject what is broken, each for its reason."""
 
+from functools import partial
+from inspect import isfunction
+
 import numpy as np
 import pytest
 
@@ -10,7 +13,6 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import protocol
 from fwexp.problems.enumerated import EnumeratedProblem
 from fwexp.solvers import SOLVERS
-from fwexp.solvers.base import Point
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.fw import FW
 from fwexp.solvers.ssg import SSG
@@ -249,252 +251,177 @@ def test_compiled_code_that_differs_from_python_is_rejected(monkeypatch):
 # --- broken solvers -------------------------------------------------------------------------------------------------
 
 
-class Optimist(BCFW):
-    """Claims a dual value that is too high."""
+def altered(base, changes):
+    """Return a solver class with other attributes; functions get the usual method first, then its arguments."""
 
-    def point(self, iterate):
-        w, dual, *rest = super().point(iterate)
-        return Point(w, dual + 0.2 * (self.step > 0), *rest)
+    def method(name, change):
+        return lambda self, *args: change(partial(getattr(base, name), self), self, *args)
 
-    def exact_dual(self):
-        return super().exact_dual() + 0.2 * (self.step > 0)
+    return type("Altered", (base,), {name: method(name, one) if isfunction(one) else one for name, one in changes.items()})
 
 
-class Forgets(BCFW):
-    """Its dual from scratch is another one."""
+def after(change):
+    """Return a method that does what is usual, and then a change of the solver."""
 
-    def exact_dual(self):
-        return super().exact_dual() - 1.0
+    def method(usual, self, *args):
+        result = usual(*args)
+        change(self)
+        return result
 
+    return method
 
-class Lazy(FW):
-    """Counts steps and takes none."""
 
-    def advance(self, budget):
-        while self.oracle_calls + self.problem.n <= budget.calls and self.step < budget.steps:
-            self.state.step += 1
-            self.state.oracle_calls += self.problem.n
-        return Stop(calls_needed=self.problem.n)
+def point(change):
+    """Return a method ``point`` whose w and dual are altered."""
+    return lambda usual, self, iterate: usual(iterate)._replace(
+        **dict(zip(("w", "dual"), change(self, *usual(iterate)[:2]), strict=True))
+    )
 
 
-class Backwards(FW):
-    """Moves away from the corners."""
+def takes_no_steps(usual, self, budget):
+    while self.oracle_calls + self.problem.n <= budget.calls and self.step < budget.steps:
+        self.state.step += 1
+        self.state.oracle_calls += self.problem.n
+    return Stop(calls_needed=self.problem.n)
 
-    def advance(self, budget):
-        stop = super().advance(budget)
-        self.state.w = self.state.w if self.step == 0 else -np.abs(self.state.w)
-        return stop
 
+def is_changed_by_looks(usual, self, iterate):
+    self.state.iterate.psi_sum[0] += 1e-9 * (self.step > 0)
+    return usual(iterate)
 
-class Greedy(SSG):
-    """Takes as many steps as it likes."""
 
-    def advance(self, budget):
-        return super().advance(Budget(budget.calls + 1, budget.steps + 1) if budget.calls else budget)
+def takes_w_over_as_it_is(usual, self, seed, iterates, order, warm_start):
+    usual(seed, iterates, order, warm_start)
+    if warm_start is not None:
+        self.state.w = warm_start.state.w.copy()
 
 
-class Stuck(SSG):
-    """Does nothing for short portions."""
+def shares_arrays(usual, self, seed, iterates, order, warm_start):
+    usual(seed, iterates, order, warm_start)
+    if warm_start is not None:
+        shared = warm_start.state.iterate
+        self.state.iterate = self.state.iterate._replace(losses=shared.losses, dual=shared.dual)
 
-    def advance(self, budget):
-        return super().advance(budget) if budget.calls - self.oracle_calls > 3 else Stop()
 
+def moves(change):
+    """Return a method ``advance`` after which w is another one, but for the start."""
+    return after(lambda self: setattr(self.state, "w", change(self.state.w) if self.step else self.state.w))
 
-class Portions(SSG):
-    """Looking at it changes it."""
 
-    def point(self, iterate):
-        self.state.iterate.psi_sum[0] += 1e-9 * (self.step > 0)
-        return super().point(iterate)
+def averages(change):
+    return after(lambda self: self.state.averages.update(change(self.state.averages)))
 
 
-class Compiles(SSG):
-    """Takes a step while it should only compile."""
+def counts_outside_its_state(usual, self, budget):
+    before = self.step
+    stop = usual(budget)
+    self.taken = vars(self).get("taken", 0) + self.step - before
+    return stop
 
-    def compile(self):
-        self.advance(Budget(1, 1))
 
+def noisy(w):
+    return w + 1e-12 * np.random.default_rng().normal(size=len(w))
 
-class Deaf(BCFW):
-    """Ignores its seed, but says that it matters."""
 
-    def start(self, seed, iterates, order, warm_start):
-        super().start(0, iterates, order, warm_start)
-
-
-class Secretive(BCFW):
-    """Says that its seed does not matter."""
-
-    stochastic = False
-
-
-class Random(FW):
-    """Uses random numbers of its own."""
-
-    def advance(self, budget):
-        stop = super().advance(budget)
-        self.state.w = self.state.w + 1e-12 * (self.step > 0) * np.random.default_rng().normal(size=len(self.state.w))
-        return stop
-
-
-class Disobedient(BCFW):
-    """Ignores a given order."""
-
-    def start(self, seed, iterates, order, warm_start):
-        super().start(seed, iterates, None, warm_start)
-
-
-class Reversed(BCFW):
-    """Takes a given order from its end."""
-
-    def start(self, seed, iterates, order, warm_start):
-        super().start(seed, iterates, None if order is None else self.problem.n - 1 - order, warm_start)
-
-
-class Uneven(FW):
-    """Its weighted average is the uniform one."""
-
-    def _average(self):
-        super()._average()
-        self.state.averages["wavg"] = self.state.averages["avg"]
-
-
-class Halved(FW):
-    """The b'a of its averages is wrong."""
-
-    def _average(self):
-        super()._average()
-        w, ell = self.state.averages["tavg"]
-        self.state.averages["tavg"] = (w, 0.5 * ell)
-
-
-class Vandal(FW):
-    """Writes into the problem."""
-
-    def advance(self, budget):
-        stop = super().advance(budget)
-        self.problem.gram[0] += 1.0
-        return stop
-
-
-class Amnesia(FW):
-    """Starts anew instead of from the result it is given."""
-
-    def start(self, seed, iterates, order, warm_start):
-        super().start(seed, iterates, order, None)
-
-
-class Unscaled(FW):
-    """Takes w over to another lam as it is."""
-
-    def start(self, seed, iterates, order, warm_start):
-        super().start(seed, iterates, order, warm_start)
-        if warm_start is not None:
-            self.state.w = warm_start.state.w.copy()
-
-
-class Careless(BCFW):
-    """A warm start shares its arrays with the run that it comes from."""
-
-    def start(self, seed, iterates, order, warm_start):
-        super().start(seed, iterates, order, warm_start)
-        if warm_start is not None:
-            shared = warm_start.state.iterate
-            self.state.iterate = self.state.iterate._replace(losses=shared.losses, dual=shared.dual)
-
-
-class Hides(FW):
-    """Keeps what it changes outside its state."""
-
-    def prepare(self):
-        super().prepare()
-        self.taken = 0
-
-    def advance(self, budget):
-        before = self.step
-        stop = super().advance(budget)
-        self.taken += self.step - before
-        return stop
-
-    def point(self, iterate):
-        w, *rest = super().point(iterate)
-        return Point(w * (1.0 + 1e-12 * self.taken), *rest)
-
-
-class Nameless(FW):
-    """Has no name for the command line."""
-
-    name = "no name"
-
-
-class Unknown(FW):
-    """Has an unknown iterate."""
-
-    iterates = ("last", "best_of_all")
-
-
-class Greedy2(FW):
-    """Needs a tier that the protocol does not have."""
-
-    @classmethod
-    def needs(cls, options):
-        return ("sets", "teleportation")
-
-
-class Tuple(FW):
-    """Declares its needs as they were before there were tiers."""
-
-    needs = ("max_oracle",)
-
-
-class DualLess(SSG):
-    """Says that it has a dual."""
-
-    has_dual = True
-
-
-class Compiled(SSG):
-    """Takes other steps on compiled problems."""
-
-    def point(self, iterate):
-        w, *rest = super().point(iterate)
-        return Point(w * (1.001 if isinstance(self.problem, tuple) else 1.0), *rest)
-
-
+TOO_HIGH = lambda self, w, dual: (w, dual + 0.2 * (self.step > 0))  # noqa: E731
 BROKEN_SOLVERS = {
-    Optimist: "dual_points_are_lower_bounds",
-    Forgets: "dual_points_are_lower_bounds: exact_dual",
-    Lazy: "comes_near_the_optimum: P",
-    Backwards: "portions_do_not_matter",
-    Greedy: "keeps_its_bounds",
-    Stuck: "keeps_its_bounds: advance must move",
-    Portions: "portions_do_not_matter",
-    Compiles: "starts_at_step_0",
-    Deaf: "the_seed_decides: the seed must matter",
-    Secretive: "the_seed_decides: the seed must not matter",
-    Random: "portions_do_not_matter",
-    Disobedient: "follows_the_order",
-    Reversed: "follows_the_order: the first step",
-    Uneven: "averages_are_averages: wavg",
-    Halved: "averages_are_averages: b'a of tavg",
-    Vandal: "leaves_the_problem_alone",
-    Amnesia: "starts_from_a_result",
-    Unscaled: "starts_from_a_result",
-    Hides: "continues_from_its_state",
-    Careless: "starts_from_a_result: a warm start must not change",
-    Nameless: "declares_what_it_is: name must be an identifier, got 'no name'",
-    Unknown: "declares_what_it_is: iterates must be among last, wavg, tavg, avg",
-    Greedy2: "declares_what_it_is: needs must return tiers, accepted: sets, .*; got 'teleportation'",
-    Tuple: r"declares_what_it_is: needs must be a function of the options that returns names of tiers, got \('max_oracle',\)",
-    DualLess: "dual_points_are_lower_bounds",
-    Compiled: "runs_in_plain_python",
+    "too high duals": (
+        BCFW,
+        {"point": point(TOO_HIGH), "exact_dual": lambda usual, self: usual() + 0.2 * (self.step > 0)},
+        "dual_points_are_lower_bounds",
+    ),
+    "another dual from scratch": (
+        BCFW,
+        {"exact_dual": lambda usual, self: usual() - 1.0},
+        "dual_points_are_lower_bounds: exact_dual",
+    ),
+    "no steps, but counts": (FW, {"advance": takes_no_steps}, "comes_near_the_optimum: P"),
+    "away from corners": (FW, {"advance": moves(lambda w: -np.abs(w))}, "portions_do_not_matter"),
+    "as many steps as it likes": (
+        SSG,
+        {"advance": lambda usual, self, budget: usual(Budget(budget.calls + 1, budget.steps + 1) if budget.calls else budget)},
+        "keeps_its_bounds",
+    ),
+    "nothing in short portions": (
+        SSG,
+        {"advance": lambda usual, self, budget: usual(budget) if budget.calls - self.oracle_calls > 3 else Stop()},
+        "keeps_its_bounds: advance must move",
+    ),
+    "changed by looks": (SSG, {"point": is_changed_by_looks}, "portions_do_not_matter"),
+    "a step to compile": (SSG, {"compile": lambda usual, self: self.advance(Budget(1, 1))}, "starts_at_step_0"),
+    "seed ignored": (
+        BCFW,
+        {"start": lambda usual, self, seed, *others: usual(0, *others)},
+        "the_seed_decides: the seed must matter",
+    ),
+    "secret seed": (BCFW, {"stochastic": False}, "the_seed_decides: the seed must not matter"),
+    "random numbers of its own": (FW, {"advance": moves(noisy)}, "portions_do_not_matter"),
+    "order ignored": (
+        BCFW,
+        {"start": lambda usual, self, seed, iterates, order, first: usual(seed, iterates, None, first)},
+        "follows_the_order",
+    ),
+    "order from its end": (
+        BCFW,
+        {
+            "start": lambda usual, self, seed, iterates, order, first: usual(
+                seed, iterates, None if order is None else self.problem.n - 1 - order, first
+            )
+        },
+        "follows_the_order: the first step",
+    ),
+    "wavg is avg": (FW, {"_average": averages(lambda of: {"wavg": of["avg"]})}, "averages_are_averages: wavg"),
+    "b'a of tavg": (
+        FW,
+        {"_average": averages(lambda of: {"tavg": (of["tavg"][0], 0.5 * of["tavg"][1])})},
+        "averages_are_averages: b'a of tavg",
+    ),
+    "writes into the problem": (
+        FW,
+        {"advance": after(lambda self: np.add.at(self.problem.gram, 0, 1.0))},
+        "leaves_the_problem_alone",
+    ),
+    "warm start ignored": (FW, {"start": lambda usual, self, *given: usual(*given[:3], None)}, "starts_from_a_result"),
+    "w as it is at another lam": (FW, {"start": takes_w_over_as_it_is}, "starts_from_a_result"),
+    "more than its state": (
+        FW,
+        {
+            "advance": counts_outside_its_state,
+            "point": point(lambda self, w, dual: (w * (1.0 + 1e-12 * vars(self).get("taken", 0)), dual)),
+        },
+        "continues_from_its_state",
+    ),
+    "shared arrays": (BCFW, {"start": shares_arrays}, "starts_from_a_result: a warm start must not change"),
+    "no name": (FW, {"name": "no name"}, "declares_what_it_is: name must be an identifier, got 'no name'"),
+    "unknown iterate": (
+        FW,
+        {"iterates": ("last", "best")},
+        "declares_what_it_is: iterates must be among last, wavg, tavg, avg",
+    ),
+    "unknown tier": (
+        FW,
+        {"needs": classmethod(lambda cls, options: ("sets", "teleportation"))},
+        "declares_what_it_is: needs must return tiers, accepted: sets, .*; got 'teleportation'",
+    ),
+    "needs as they were before there were tiers": (
+        FW,
+        {"needs": ("max_oracle",)},
+        r"declares_what_it_is: needs must be a function of the options that returns names of tiers, got \('max_oracle',\)",
+    ),
+    "no dual": (SSG, {"has_dual": True}, "dual_points_are_lower_bounds"),
+    "other steps on compiled problems": (
+        SSG,
+        {"point": point(lambda self, w, dual: (w * (1.001 if isinstance(self.problem, tuple) else 1.0), dual))},
+        "runs_in_plain_python",
+    ),
 }
 
 
-@pytest.mark.parametrize("cls", BROKEN_SOLVERS, ids=lambda cls: cls.__name__)
-def test_broken_solvers_are_rejected(cls):
-    with pytest.raises(CheckFailed, match=BROKEN_SOLVERS[cls]) as error:
-        check_solver(cls, small_chains(seed=1))
+@pytest.mark.parametrize("name", BROKEN_SOLVERS)
+def test_broken_solvers_are_rejected(name):
+    base, changes, reason = BROKEN_SOLVERS[name]
+    with pytest.raises(CheckFailed, match=reason) as error:
+        check_solver(altered(base, changes), small_chains(seed=1))
     assert "\n" not in str(error.value)
 
 

@@ -1,8 +1,8 @@
 """Events: changes of a run between two series of steps.
 
 A run, such as one of `fwexp.solvers.bcfw`, calls its scheduled events one by one when they are due: `GapRefresh`, and those of
-`acceleration`. Tasks apply the others when they need them: the step to the first corners, and a smaller lam with the same w. An
-event finds what it changes in ``run.state``.
+`acceleration`. Tasks make other changes when they need them: the step to the first corners, and a smaller lam with the same w.
+All find what they change in ``run.state``.
 """
 
 from abc import ABC, abstractmethod
@@ -133,41 +133,34 @@ def move_towards_truth(run, gamma: float) -> None:
     iterate.ell[0] = iterate.losses.mean()
 
 
-class FullStep(Event):
-    """The step of all blocks to the corners that the oracle finds at the present w; without acceleration only."""
-
-    def apply(self, run):
-        problem, done = run.problem, 0
-        kernel = specialise(move_to_corners, problem, run.state.iterate.dual)
-        while (done := kernel(problem, done, run.state.iterate, run.work)) < problem.n:
-            run.grow_blocks()
-        iterate = run.state.iterate
-        iterate.ell[0] = iterate.losses.mean()
-        v, _ = from_scratch(iterate.dual, problem, iterate.losses, 1.0 / (run.lam * problem.n))
-        projections.set_weights(iterate.constraint, v, iterate.w)
-        iterate.counts[ORACLE_CALLS] += problem.n
+def full_step(run) -> None:
+    """Move all blocks to the corners that the oracle finds at the present w; without acceleration only."""
+    problem, done = run.problem, 0
+    kernel = specialise(move_to_corners, problem, run.state.iterate.dual)
+    while (done := kernel(problem, done, run.state.iterate, run.work)) < problem.n:
+        run.grow_blocks()
+    iterate = run.state.iterate
+    iterate.ell[0] = iterate.losses.mean()
+    v, _ = from_scratch(iterate.dual, problem, iterate.losses, 1.0 / (run.lam * problem.n))
+    projections.set_weights(iterate.constraint, v, iterate.w)
+    iterate.counts[ORACLE_CALLS] += problem.n
 
 
-class LamChange(Event):
-    """The change to a smaller lam, with the same w (Osokin et al., ICML 2016, Proposition 1).
+def change_lam(run, lam: float) -> None:
+    """Change to a smaller lam, with the same w (Osokin et al., ICML 2016, Proposition 1).
 
     With rho = lam'/lam, a step of size 1 - rho towards the true labelings (psi = 0, L = 0) multiplies the contributions of all
     other labelings to w and ell by rho, and A' = A/rho. So w = A' a' is unchanged, ell' = rho ell, and
     gap_i' = gap_i + (1 - rho)(ell_i - lam <w_i, w>).
     """
-
-    def __init__(self, lam: float) -> None:
-        self.lam = lam
-
-    def apply(self, run):
-        gamma = 1.0 - self.lam / run.lam
-        if not 0.0 <= gamma < 1.0:
-            raise ParameterError(f"lam can be changed to positive values up to {run.lam!r} only, got {self.lam!r}")
-        state, iterate = run.state, run.state.iterate
-        move_towards_truth(run, gamma)
-        if np.isfinite(iterate.gaps).all():
-            note_exact_gaps(state)
-        run.lam = state.lam = self.lam
-        if state.centre is not None:
-            state.centre.change_lam(self.lam)
-        run.acceleration.schedule(run)
+    gamma = 1.0 - lam / run.lam
+    if not 0.0 <= gamma < 1.0:
+        raise ParameterError(f"lam can be changed to positive values up to {run.lam!r} only, got {lam!r}")
+    state, iterate = run.state, run.state.iterate
+    move_towards_truth(run, gamma)
+    if np.isfinite(iterate.gaps).all():
+        note_exact_gaps(state)
+    run.lam = state.lam = lam
+    if state.centre is not None:
+        state.centre.change_lam(lam)
+    run.acceleration.schedule(run)

@@ -27,13 +27,13 @@ from fwexp.distributed import worker
 from fwexp.distributed.schemes import Scheme
 from fwexp.problems.protocol import radii_sq
 from fwexp.problems.sparse_vector import add_to
-from fwexp.solvers.base import Stop
+from fwexp.solvers.base import Counted, Stop
 
 FAN_IN = 8  # changes that are summed at one place
 
 
 @dataclass
-class LocalState:
+class LocalState(Counted):
     """The state of a run; it has copies of the dual blocks."""
 
     lam: float

@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -11,13 +12,33 @@ import numpy as np
 
 from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Point, Reason, Stop, Terms
 from fwexp.errors import OptionError, ParameterError, WarmStartError, listed
-from fwexp.options import NoOptions, make_options
+from fwexp.options import NoOptions, choice, make_options
 from fwexp.plugins import STRUCTURED
 from fwexp.problems import tiers
 from fwexp.problems.loss_terms import HINGE, ROUNDING
 from fwexp.problems.protocol import costly_oracle, exact_oracle, forget, original, radii_sq
 
 __all__ = ["NO_BUDGET", "Budget", "Choice", "Point", "Reason", "Solver", "Stop", "Terms", "check_needs", "check_options", "start"]
+
+
+@dataclass(frozen=True)
+class PlainOrder:
+    """Options of methods that go through the examples in a plain order.
+
+    Attributes
+    ----------
+    sampling : str
+        The order of the examples: drawn ``uniform`` at random, a random permutation (``perm``) in every pass, or ``cyclic``.
+    """
+
+    sampling: str = choice("uniform", "perm", "cyclic")
+
+
+class Counted:
+    """Base class of states whose ``iterate`` counts: steps first, and then oracle calls."""
+
+    step = property(lambda self: int(self.iterate.counts[0]))
+    oracle_calls = property(lambda self: int(self.iterate.counts[1]))
 
 
 class Solver(Iteration):
@@ -129,6 +150,12 @@ class Solver(Iteration):
         if type(other) is not type(self):
             raise WarmStartError(f"solver {self.name} cannot start from the dual variables of {other.name}; accepted: {self.name}")
 
+    def check_same_objective(self, other: "Solver") -> None:
+        """Raise a `WarmStartError` if the dual variables of the solver ``other`` are those of another objective."""
+        if other.objective != self.objective:
+            wanted, got = (f"{one.name} at temperature {one.temperature:g}" for one in (self.objective, other.objective))
+            raise WarmStartError(f"warm_start must have the objective {wanted}, got {got}")
+
     def dual_value(self, ell: float, norm_sq: float) -> float:
         """Return D = ell - lam/2 ||A a||^2 (``norm_sq``), rounded down if the objective has an entropy, which ``ell`` has in it."""
         return ell - 0.5 * self.lam * norm_sq - (self.rounding(ell, norm_sq) if self.objective != HINGE else 0.0)
@@ -173,25 +200,13 @@ class Solver(Iteration):
 
 
 class Choice(Solver):
-    """Name of a solver whose ``choose`` returns the solver that runs."""
+    """Name of a solver whose ``choose`` returns the solver that runs; it takes no steps itself."""
 
     chooses = True
 
     @classmethod
     def block_method(cls, problem, lam, iterates, objective) -> tuple[type[Solver], Any]:
         """Return the best block method for an objective, and its options: such methods can start from any weights."""
-        raise NotImplementedError
-
-    def start(self, seed, iterates, order, warm_start):
-        """Raise an error, because a run starts with `start` of this module."""
-        raise NotImplementedError(f"{self.name} takes no steps itself; start a run with fwexp.solve")
-
-    def advance(self, budget):
-        """Raise an error."""
-        raise NotImplementedError
-
-    def point(self, iterate):
-        """Raise an error."""
         raise NotImplementedError
 
 

@@ -43,13 +43,13 @@ from fwexp.blocks.block_loop import (
 from fwexp.blocks.block_steps import KINDS, ExactStep, LabelingFrankWolfe, LabelingStep, NoCorner
 from fwexp.blocks.centres import ProximalCentre
 from fwexp.blocks.corners import StoringOracle
-from fwexp.blocks.events import FullStep, GapRefresh, LamChange, exact_gaps, move_towards_truth
+from fwexp.blocks.events import GapRefresh, change_lam, exact_gaps, full_step, move_towards_truth
 from fwexp.blocks.orders import Order, new_order
 from fwexp.errors import OptionError, WarmStartError
 from fwexp.jit.compilation import specialise
 from fwexp.problems.loss_terms import HINGE
 from fwexp.problems.protocol import has_best_block, inner, original, product, workspace
-from fwexp.solvers.base import NO_BUDGET, Budget, Point, Reason, Solver, Stop
+from fwexp.solvers.base import NO_BUDGET, Budget, Counted, Point, Reason, Solver, Stop
 from fwexp.solvers.bcfw_options import CONSTRAINED_SEARCHES, OF_PARTS, STEPS, CacheOptions, Options
 
 FIRST_ROOM = 8  # labelings that an active set has room for at first
@@ -58,7 +58,7 @@ NO_CACHE = CacheOptions()  # criteria that are not used
 
 
 @dataclass
-class State:
+class State(Counted):
     """All that changes during a run."""
 
     lam: float
@@ -323,22 +323,14 @@ class BCFW(Solver):
 
     def full_step(self) -> np.ndarray:
         """Move all blocks to the corners of the oracle at w; return the new w."""
-        FullStep().apply(self)
+        full_step(self)
         return self.point("last").w
 
     def change_lam(self, lam: float) -> None:
         """Change lam to a smaller value, with w as it is."""
-        LamChange(lam).apply(self)
+        change_lam(self, lam)
 
     # --- for the driver ---
-
-    @property
-    def step(self):
-        return int(self.state.iterate.counts[STEPS_TAKEN])
-
-    @property
-    def oracle_calls(self):
-        return int(self.state.iterate.counts[ORACLE_CALLS])
 
     @cached_property
     def terms(self):

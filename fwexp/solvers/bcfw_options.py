@@ -7,6 +7,7 @@ from fwexp.blocks.acceleration import AccelerateOptions, check_effects
 from fwexp.blocks.orders import BY_GAPS, SAMPLING
 from fwexp.errors import OptionError
 from fwexp.options import check_integer, check_number, check_switch, choice, option
+from fwexp.solvers.base import PlainOrder
 
 
 @dataclass(frozen=True)
@@ -126,18 +127,15 @@ def switched(given, options: type):
 
 
 @dataclass(frozen=True)
-class PlainOptions:
+class PlainOptions(PlainOrder):
     """Options of methods that take Frank-Wolfe steps in a plain order, and no other choice of ``bcfw``.
 
     Attributes
     ----------
-    sampling : str
-        The order of the examples: drawn ``uniform`` at random, a random permutation (``perm``) in every pass, or ``cyclic``.
     line_search : bool
         Whether steps are as long as is best; else predefined ones.
     """
 
-    sampling: str = choice("uniform", "perm", "cyclic")
     line_search: bool = choice(True, False)
 
     def setting(self) -> Setting:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 from fwexp.blocks.acceleration import AccelerateOptions, check_effects
 from fwexp.blocks.duals import MarginalStep, Scores, new_distributions
-from fwexp.errors import WarmStartError
 from fwexp.options import check_number, check_switch, choice, option
 from fwexp.problems.loss_terms import soft_workspace
 from fwexp.solvers.base import Solver
@@ -80,9 +79,7 @@ class BlockEntropic(BCFW):
 
     def check_warm_start(self, other):
         Solver.check_warm_start(self, other)
-        if other.state.iterate.dual.objective != self.objective:
-            wanted, got = (f"{one.name} at temperature {one.temperature:g}" for one in (self.objective, other.objective))
-            raise WarmStartError(f"warm_start must have the objective {wanted}, got {got}")
+        self.check_same_objective(other)
 
     def corner(self):
         return Scores()

@@ -114,7 +114,7 @@ class FW(Solver):
             difference = state.w - w_s
             if self.options.line_search:
                 gap = self.lam * product(difference, w) - state.ell + ell_s
-                gamma = self._line_search(gap, difference)
+                gamma = projections.line_search(self.index, gap, state.w, -difference, self.lam)
             else:
                 gamma = 2.0 / (state.step + 2.0)
             # 5: update
@@ -124,10 +124,6 @@ class FW(Solver):
             state.oracle_calls += n
             self._average()
         return Stop(calls_needed=n)
-
-    def _line_search(self, gap: float, difference: np.ndarray) -> float:
-        """Return the step from A a along -``difference`` that maximises the dual, at most 1."""
-        return projections.line_search(self.index, gap, self.state.w, -difference, self.lam)
 
     def _average(self) -> None:
         state, k = self.state, self.step

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.blocks import projections
-from fwexp.errors import ParameterError, WarmStartError
+from fwexp.errors import ParameterError
 from fwexp.options import check_integer, option
 from fwexp.problems.protocol import new_weights, product
 from fwexp.solvers.base import Point, Reason, Solver, Stop
@@ -97,9 +97,7 @@ class LBFGS(Solver):
 
     def check_warm_start(self, other):
         super().check_warm_start(other)
-        if other.objective != self.objective:
-            wanted, got = (f"{one.name} at temperature {one.temperature:g}" for one in (self.objective, other.objective))
-            raise WarmStartError(f"warm_start must have the objective {wanted}, got {got}")
+        self.check_same_objective(other)
 
     def start_near(self, w):
         self.state.w = w
@@ -189,7 +187,7 @@ class LBFGS(Solver):
         return projections.clip(self.index, point.image)
 
     def change_lam(self, lam: float) -> None:
-        """Change lam to a smaller value, with w and A a as they are: as `fwexp.blocks.events.LamChange` for blocks."""
+        """Change lam to a smaller value, with w and A a as they are: as `fwexp.blocks.events.change_lam` for blocks."""
         state, rho, fall = self.state, lam / self.lam, self.lam - lam
         if not 0.0 < rho <= 1.0:
             raise ParameterError(f"lam can be changed to positive values up to {self.lam!r} only, got {lam!r}")

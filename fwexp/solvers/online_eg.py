@@ -39,7 +39,7 @@ from fwexp.blocks.averaging import Averages, averaged, new_averages, update_aver
 from fwexp.blocks.duals import means_to_weights
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
 from fwexp.jit.compilation import njit, register_jitable, specialise
-from fwexp.options import OBJECTIVES, choice
+from fwexp.options import OBJECTIVES
 from fwexp.problems.loss_terms import HINGE, rounding_of, tau_of
 from fwexp.problems.protocol import (
     dot,
@@ -54,24 +54,11 @@ from fwexp.problems.protocol import (
     set_dense,
     workspace,
 )
-from fwexp.solvers.base import Point, Solver, Stop
+from fwexp.solvers.base import Counted, PlainOrder, Point, Solver, Stop
 
 START, GROWTH, LARGEST = 0.5, 1.05, 1e8  # of the step sizes
 ROUNDING = 1e-13  # of the change of the dual objective, relative to the scores
 HALVINGS_FIRST, HALVINGS_LATER = 2, 5  # at most, during the first n steps and after
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of ``online_eg``.
-
-    Attributes
-    ----------
-    sampling : str
-        The order of the examples: drawn ``uniform`` at random, a random permutation (``perm``) in every pass, or ``cyclic``.
-    """
-
-    sampling: str = choice("uniform", "perm", "cyclic")
 
 
 class Iterate(NamedTuple):
@@ -168,7 +155,7 @@ def _expectations(problem, objective, iterate, trial):
 
 
 @dataclass
-class State:
+class State(Counted):
     """All that a run changes."""
 
     iterate: Iterate
@@ -182,7 +169,7 @@ class OnlineEG(Solver):
     name = "online_eg"
     title = "online exponentiated gradient"
     takes_warm_start = True
-    Options = Options
+    Options = PlainOrder
     iterates = ("last", "wavg", "tavg", "avg")
     stochastic = True
     takes_order = True
@@ -225,14 +212,6 @@ class OnlineEG(Solver):
         kernel(self.problem, self.objective, state.iterate, state.averages, *buffers, order, self.lam, budget.calls)
         self.state.draws.drop(self.step - before)
         return Stop(calls_needed=most_trials(self.step, self.problem.n))
-
-    @property
-    def step(self):
-        return int(self.state.iterate.counts[STEPS_TAKEN])
-
-    @property
-    def oracle_calls(self):
-        return int(self.state.iterate.counts[ORACLE_CALLS])
 
     def point(self, iterate):
         w, ell = self.state.iterate.w, self.state.iterate.ell[0]

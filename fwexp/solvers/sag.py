@@ -37,7 +37,7 @@ from fwexp.problems.protocol import (
     scores,
     set_dense,
 )
-from fwexp.solvers.base import Point, Solver, Stop
+from fwexp.solvers.base import Counted, Point, Solver, Stop
 
 MOST_TRIALS = 4  # of an L_i at one visit
 SMALL = 1e-8  # ||g||^2 below which the inequality is lost in rounding errors
@@ -162,7 +162,7 @@ def _searched(problem, objective, i, L, ell, iterate, work, other):
 
 
 @dataclass
-class State:
+class State(Counted):
     """All that a run changes."""
 
     iterate: Iterate
@@ -223,14 +223,6 @@ class SAG(Solver):
     def compile(self):
         super().compile()
         _settle(self.state.iterate)
-
-    @property
-    def step(self):
-        return int(self.state.iterate.counts[STEPS_TAKEN])
-
-    @property
-    def oracle_calls(self):
-        return int(self.state.iterate.counts[ORACLE_CALLS])
 
     def point(self, iterate):
         state = self.state.iterate

@@ -27,7 +27,6 @@ from fwexp.blocks.averaging import AVG, KINDS, TAVG, WAVG, last_power_of_two
 from fwexp.blocks.projections import add_psi_change
 from fwexp.blocks.sampling import Draws, fixed_order_draws, order_draws
 from fwexp.jit.compilation import njit, specialise
-from fwexp.options import choice
 from fwexp.problems.protocol import (
     accumulate_psi,
     max_oracle,
@@ -38,20 +37,7 @@ from fwexp.problems.protocol import (
     scores,
     workspace,
 )
-from fwexp.solvers.base import Point, Solver, Stop
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of ``ssg``.
-
-    Attributes
-    ----------
-    sampling : str
-        The order of the examples: drawn ``uniform`` at random, a random permutation (``perm``) in every pass, or ``cyclic``.
-    """
-
-    sampling: str = choice("uniform", "perm", "cyclic")
+from fwexp.solvers.base import PlainOrder, Point, Solver, Stop
 
 
 class Sums(NamedTuple):
@@ -111,7 +97,7 @@ class SSG(Solver):
 
     name = "ssg"
     title = "stochastic subgradient"
-    Options = Options
+    Options = PlainOrder
     iterates = ("last", "wavg", "tavg", "avg")
     stochastic = True
     has_dual = False

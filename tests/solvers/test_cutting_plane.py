@@ -26,31 +26,6 @@ def classes(seed):
     return ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
 
 
-@pytest.mark.parametrize("lam", [0.001, 0.03, 1.0, 10.0])
-@pytest.mark.parametrize("pair", [chains, classes])
-@pytest.mark.parametrize(
-    ("solver", "options"),
-    [
-        ("one_slack", {}),
-        ("one_slack", {"removal": 0}),
-        ("one_slack", {"pull": 0.0}),
-        ("one_slack", {"removal": 5, "cache": 4}),
-        ("n_slack", {}),
-        ("fcfw", {}),
-    ],
-)
-def test_same_optimum_as_the_enumerated_qp(solver, options, pair, lam):
-    tp, problem = pair(1)
-    best = ref.qp_optimum(tp, lam)
-    result = fwexp.solve(problem, solver, lam=lam, max_passes=2000, gap_tol=1e-7, **options)
-    assert result.status == "converged"
-    assert result.dual == pytest.approx(best.dual, abs=1e-6)
-    assert result.primal >= best.primal - 1e-9
-    assert result.trace.dual.diff().min() >= -1e-9
-    if solver == "one_slack":
-        assert result.trace.primal.diff().max() <= 1e-12  # the lower envelope
-
-
 @pytest.mark.parametrize("nonnegative", [True, False])
 def test_fcfw_and_one_slack_visit_the_same_objectives(nonnegative):
     tp, problem = classes(3)

@@ -7,7 +7,7 @@ import fwexp
 from fwexp.driver.iteration import Budget
 from fwexp.problems.enumerated import EnumeratedProblem
 from fwexp.problems.protocol import to_public
-from fwexp.solvers import SOLVERS, check_options, online_eg
+from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
 from tests.small_problems import chain, relative_error, run_in_plain_python
@@ -58,11 +58,6 @@ def test_steps_equal_the_transcription(monkeypatch, tp, problem, lam):
     if isinstance(problem, EnumeratedProblem):
         run_in_plain_python(monkeypatch)
     assert_equal_steps(tp, problem, lam, 15)
-
-
-def test_steps_in_plain_python(monkeypatch):
-    monkeypatch.setattr(online_eg, "specialise", lambda kernel, problem, *values: kernel.py_func)
-    assert_equal_steps(*chain("dense", 1), 0.1, 2)
 
 
 def test_halvings_are_counted():

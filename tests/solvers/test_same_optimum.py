@@ -14,7 +14,7 @@ INTERIOR = 1e-3
 
 # solver, options, iterate, tolerance, lam n
 METHODS = [
-    ("one_slack", {}, "last", CUTTING, ANY),
+    *(("one_slack", options, "last", CUTTING, ANY) for options in ({}, {"removal": 0}, {"pull": 0.0}, {"removal": 5, "cache": 4})),
     ("n_slack", {}, "last", CUTTING, ANY),
     ("fcfw", {}, "last", CUTTING, ANY),
     ("bcfw", {}, "last", FRANK_WOLFE, LARGE),
@@ -48,11 +48,15 @@ def test_every_method_reaches_the_enumerated_optimum(make, solver, options, iter
     tp, problem = make()
     for lam in np.array(lam_n) / tp.n:
         best = ref.qp_optimum(tp, lam)
-        run = {"max_passes": 5000, "schedule": 100, "iterates": (iterate,), "iterate": iterate}
+        run = {"max_passes": 5000, "schedule": 1 if tol == CUTTING else 100, "iterates": (iterate,), "iterate": iterate}
         result = fwexp.solve(problem, solver, lam=lam, gap_tol=0.9 * tol, **run, **options)
         if solver != "ssg":
             assert result.status == "converged"
             assert best.dual - tol <= result.dual <= best.dual + 1e-10
         assert best.primal - 1e-10 <= result.primal <= best.primal + (tol if solver in ("ssg", "online_eg") else 1e-3)
+        if tol == CUTTING:
+            assert result.trace.dual.diff().min() >= -1e-9
+        if solver == "one_slack":
+            assert result.trace.primal.diff().max() <= 1e-12  # the lower envelope
         if solver != "kernel_bcfw":  # its weights are those of support vectors
             assert result.primal == pytest.approx(ref.primal(tp, result.w, lam), abs=1e-10)
