@@ -304,7 +304,7 @@ def shares_arrays(usual, self, seed, iterates, order, warm_start):
 
 
 def moves(change):
-    """Return a method ``advance`` after which w is another one, but for the start."""
+    """Return a method ``advance`` after which w is another one, except at the start."""
     return after(lambda self: setattr(self.state, "w", change(self.state.w) if self.step else self.state.w))
 
 
