@@ -14,7 +14,8 @@ Labels are the chunk tags in the order of first occurrence in the training text;
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -145,26 +146,33 @@ def read_text(path: Path) -> Text:
 
 def parse(train: Text, test: Text) -> dict[str, np.ndarray]:
     """Return the arrays: ids of attributes (0 is none), their numbers, labels as indices into ``tags``, and ends."""
-    tags: dict[bytes, int] = {}
-    words: dict[bytes, int] = {}
-    pos: dict[bytes, int] = {}
-    arrays = {"train_ptr": train.ptr, "test_ptr": test.ptr}
-    arrays["train_labels"] = _number(train.tags, tags).astype(np.int32)
-    arrays["num_labels"] = np.array(len(tags))
-    arrays["test_labels"] = _number(test.tags, tags).astype(np.int32)
-    arrays["tags"] = np.array([tag.decode("ascii") for tag in tags])
-    # Of words and POS tags, 0 is the symbol of the positions outside the sentence.
-    numbered = [(_number(text.words, words) + 1, _number(text.pos, pos) + 1, text.ptr) for text in (train, test)]
-    bases = {"word": len(words) + 1, "pos": len(pos) + 1}
+    tags = list(dict.fromkeys((*train.tags, *test.tags)))
+    number = {tag: k for k, tag in enumerate(tags)}
+    arrays = {"train_ptr": train.ptr, "test_ptr": test.ptr, "tags": np.array([tag.decode("ascii") for tag in tags])}
+    arrays["num_labels"] = np.array(len(set(train.tags)))
+    arrays["train_labels"], arrays["test_labels"] = (
+        np.array([number[tag] for tag in text.tags], np.int32) for text in (train, test)
+    )
     columns, sizes = ([], []), []
-    for codes in zip(*(_attributes(*sequences, bases) for sequences in numbered), strict=True):
-        values, ids = _vocabulary(codes[0])
-        sizes.append(len(values))
-        for column, code in zip(columns, codes, strict=True):
-            column.append(_look_up(code, values, ids))
+    for attribute in TEMPLATE:
+        values = [_values(text, *attribute) for text in (train, test)]
+        often = (value for value, count in Counter(values[0]).items() if count >= MIN_COUNT)  # in the order of first occurrence
+        ids = {value: k for k, value in enumerate(often, 1)}
+        sizes.append(len(ids))
+        for column, of_text in zip(columns, values, strict=True):
+            column.append(np.array([ids.get(value, 0) for value in of_text], np.int32))
     arrays["sizes"] = np.array(sizes, dtype=np.int64)
     arrays["train_columns"], arrays["test_columns"] = (np.column_stack(column) for column in columns)
     return arrays
+
+
+def _values(text: Text, name: str, *offsets: int) -> list[tuple]:
+    """Return the value of an attribute at every token: words or POS tags, with None for places outside the sentence."""
+    found, margin, known = [], [None] * REACH, {"word": text.words, "pos": text.pos}[name]
+    for start, end in pairwise(text.ptr.tolist()):
+        padded = [*margin, *known[start:end], *margin]
+        found += zip(*(padded[REACH + at : REACH + at + end - start] for at in offsets), strict=True)
+    return found
 
 
 def indicators(columns: np.ndarray, sizes: np.ndarray):
@@ -182,41 +190,6 @@ def indicators(columns: np.ndarray, sizes: np.ndarray):
 def _parsed(data_dir: Path) -> dict[str, np.ndarray]:
     train, test = paths = tuple(DATASET.locate(data_dir).values())
     return parsed_arrays("conll2000", FORMAT, paths, lambda: parse(read_text(train), read_text(test)))
-
-
-def _number(values: list[bytes], known: dict[bytes, int]) -> np.ndarray:
-    """Return the number of every value: that in ``known``, to which new values are added, counting on."""
-    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
-
-
-def _attributes(words, pos, ptr, bases: dict[str, int]) -> Iterator[np.ndarray]:
-    """Yield, for every attribute of the template, one number per token that encodes the attribute's value."""
-    # REACH positions lie between two sentences, and before the first and after the last one.
-    sentence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-    at = np.arange(ptr[-1]) + REACH * (sentence + 1)
-    padded = {name: np.zeros(ptr[-1] + REACH * len(ptr), dtype=np.int64) for name in bases}
-    padded["word"][at], padded["pos"][at] = words, pos
-    for name, *offsets in TEMPLATE:
-        code = np.zeros(len(at), dtype=np.int64)
-        for offset in offsets:
-            code = code * bases[name] + padded[name][at + offset]
-        yield code
-
-
-def _vocabulary(code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values to keep, ascending, and their ids: 1, 2, ... in the order of first occurrence."""
-    values, first, counts = np.unique(code, return_index=True, return_counts=True)
-    kept = counts >= MIN_COUNT
-    ids = np.empty(np.count_nonzero(kept), dtype=np.int32)
-    ids[np.argsort(first[kept])] = np.arange(1, len(ids) + 1)
-    return values[kept], ids
-
-
-def _look_up(code: np.ndarray, values: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """Return the id of every code, 0 where it is not among ``values``."""
-    place = np.searchsorted(values, code)
-    known = np.append(values, -1)[place] == code  # codes are >= 0
-    return np.where(known, np.append(ids, np.int32(0))[place], np.int32(0))
 
 
 def _describe(line: bytes) -> str:

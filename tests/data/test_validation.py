@@ -121,6 +121,7 @@ def test_a_sample_has_n_examples_and_contains_the_smaller_samples():
         assert not (before & ~mask).any()
         before = mask
     assert np.array_equal(before, words)
+    assert np.flatnonzero(sample(words, 5, "ocr", "words")).tolist() == [40, 641, 791, 856, 887]  # stored runs have this one
 
 
 # -- runs
