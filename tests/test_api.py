@@ -261,6 +261,7 @@ BAD_ARGUMENTS = [
     ({"order": [0], "sampling": "perm"}, OptionError, "order excludes sampling"),
     ({"order": [0], "solver": "fw"}, OptionError, "order excludes solver fw"),
     ({"order": [0]}, ParameterError, "order must hold an index for each of 300 steps, got 1"),
+    ({"order": [0], "refresh": 2}, ParameterError, "order must hold an index for each of 204 steps, got 1"),
     ({"order": [6] * 300}, ParameterError, "order must hold indices 0 .. 5, got 6"),
     ({"metrics": len}, ParameterError, "metrics are computed of a test set: test must be given, got None"),
     ({"test": "test"}, ParameterError, "test must come from a constructor such as fwexp.chain_problem, got str"),

@@ -83,15 +83,6 @@ class GapRefresh(Event):
         parallel_for(lambda k, start, end: kernel(problem, start, end, iterate, work[k]), problem.n, len(work))
 
 
-def steps_within(calls: int, n: int, passes: float) -> int:
-    """Return how many steps so many oracle calls suffice for, without a cache and with a refresh every ``passes`` passes."""
-    if not passes:
-        return calls
-    period = max(1, steps_of(passes, n))
-    cycles, rest = divmod(calls, period + n)
-    return cycles * period + min(rest, period)
-
-
 def note_exact_gaps(state) -> None:
     """Record that the known gaps are exact."""
     iterate = state.iterate

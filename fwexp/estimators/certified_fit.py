@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from types import FrameType
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -182,4 +183,6 @@ def _same(one, other) -> bool:
     one, other = getattr(one, "arrays", one), getattr(other, "arrays", other)
     if isinstance(one, tuple):
         return type(one) is type(other) and len(one) == len(other) and all(map(_same, one, other))
+    if sp.issparse(one):
+        return sp.issparse(other) and one.shape == other.shape and not (one != other).nnz
     return one is other or np.array_equal(one, other)

@@ -49,12 +49,8 @@ class ChainCRF(ChainTagger):
         positions, which count as often as their weights say.
     C : float, optional
         Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
-    costs : (K, K) array or dict, optional
-        For ``objective="softmax_margin"``, the cost of a wrong label, 1 by default. An array has ``costs[true, predicted]`` in the
-        order of ``classes_``; a dict has costs for pairs (true, predicted), and other pairs cost 1.
-    class_weight : dict or "balanced", optional
-        For ``objective="softmax_margin"``, the factor by which the loss is multiplied at positions whose true label is the key, 1
-        by default. ``"balanced"`` uses factors inversely proportional to the frequency of the label.
+    costs, class_weight
+        The same as for `ChainSVM`, with ``objective="softmax_margin"`` only.
     objective : {"log", "softmax_margin"}, default "log"
         ``"log"`` is the negative log-likelihood. ``"softmax_margin"`` (Gimpel and Smith, 2010) adds the number of wrong labels to
         the scores in training; it often makes fewer errors, but its probabilities are less well calibrated.

@@ -24,7 +24,6 @@ from fwexp.estimators.chain_model import ChainModel
 from fwexp.estimators.decoding import check_found, decode, padded_weights
 from fwexp.estimators.encoding import are_names
 from fwexp.estimators.labels import at_positions, labels_of, names_of, numbers_of, some, weighted
-from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.options import check_integer, check_positive_scale, is_integer
 from fwexp.problems.arrays import as_floats
 from fwexp.problems.features import as_features
@@ -265,7 +264,7 @@ def _score_of_labels(tagger, X, y, weights, scorer) -> Callable:
     rows, ptr = encoding.vectorizer_.transform(X)
     x, z = as_features(rows, copy=False), transition_inputs.encode(encoding.edge_vectorizer_, X.edges, ptr)
     labels, K = labels_of(y, ptr, tagger.ignore_label), len(encoding.classes_)
-    truth, forbidden = numbers_of(labels, encoding.classes_), forbidden_pairs(tagger.constraints, encoding.classes_)
+    truth, forbidden = numbers_of(labels, encoding.classes_), encoding.forbidden
     counts = np.array([label is not None for label in labels], dtype=np.float64)
     if weights is not None:
         counts *= at_positions(weights, np.diff(ptr))

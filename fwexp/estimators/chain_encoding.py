@@ -39,7 +39,7 @@ from fwexp.estimators.labels import (
 from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.estimators.transition_inputs import Inputs, size_of
 from fwexp.problems.arrays import as_list, check_costs
-from fwexp.problems.chain import chain_from_arrays, first_forbidden, with_costs, with_forbidden, with_position_weight
+from fwexp.problems.chain import Pair, chain_from_arrays, first_forbidden, with_costs, with_forbidden, with_position_weight
 from fwexp.problems.constraints import constrained
 from fwexp.templates import Template
 
@@ -148,8 +148,13 @@ class ChainEncoding(Encoding):
             costs = self.class_weight_[:, None] * check_costs(costs, K)
         problem = problem if costs is None else with_costs(problem, costs)
         problem = problem if of_positions is None else with_position_weight(problem, of_positions)
-        pairs = forbidden_pairs(params.constraints, self.classes_)
+        pairs = self.forbidden
         return constrained(with_forbidden(problem, pairs) if pairs else problem, params.nonnegative), weights
+
+    @property
+    def forbidden(self) -> list[Pair]:
+        """The pairs of numbers of labels that constraints forbid."""
+        return forbidden_pairs(self.params.constraints, self.classes_)
 
     def features(self, X) -> Inputs:
         """Return the features of sequences, and of their transitions."""
@@ -212,7 +217,7 @@ class ChainEncoding(Encoding):
             names = [*compress(vectorizer.names, has.tolist())]
             weights, vectorizer = np.vstack((np.zeros(len(self.classes_)), weights[has])), Vectorizer()
             vectorizer.restore(names, len(names))
-        return vectorizer, padded_weights(weights, forbidden_pairs(self.params.constraints, self.classes_))
+        return vectorizer, padded_weights(weights, self.forbidden)
 
     def learned(self):
         columns = {"names": self.vectorizer_.names, "num_features": self.vectorizer_.num_features}

@@ -18,7 +18,6 @@ from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.estimators.labels import names_of, some, weighted
 from fwexp.estimators.named_weights import NamedWeights
-from fwexp.estimators.tag_schemes import forbidden_pairs
 from fwexp.estimators.transition_inputs import size_of
 from fwexp.options import check_flag, check_integer, check_number
 from fwexp.problems.chain import add_forbidden
@@ -109,7 +108,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         X = X.at(full)
         rows, ptr = self.vectorizer_.transform(X)
         unary, of_ends = rows @ self.coef_.T, np.vstack([self.start_, self.end_, self.transitions_])
-        add_forbidden(of_ends, forbidden_pairs(self.encoding_.params.constraints, self.classes_))
+        add_forbidden(of_ends, self.encoding_.forbidden)
         K, z = len(self.classes_), None
         if self.edge_vectorizer_ is not None:
             z = transition_inputs.rows(self.edge_vectorizer_, X.edges, ptr)

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, warn
-from fwexp.estimators.labels import check_known, names_of
+from fwexp.estimators.labels import known_or_none, names_of
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
 from fwexp.problems.graphs import check_edges
 
@@ -97,18 +97,14 @@ def node_labels(y, graphs: list[tuple], ignore_label=None) -> list[list]:
     for i, (array, (*_, shape)) in enumerate(zip(arrays, graphs)):
         if array.shape != shape:
             raise ParameterError(f"y[{i}] must have shape {shape} like X[{i}], got {array.shape}")
-    found = [list(array.ravel()) if np.ma.is_masked(array) else names_of(array.ravel()) for array in arrays]
-    for i, (labels, array) in enumerate(zip(found, arrays)):
-        places = range(len(labels))
-        if ignore_label is not None:
-            places = [v for v, label in enumerate(labels) if not (label is None or label == ignore_label)]
-            known = set(places)
-            found[i] = [label if v in known else None for v, label in enumerate(labels)]
+    found = []
+    for i, array in enumerate(arrays):
+        labels = list(array.ravel()) if np.ma.is_masked(array) else names_of(array.ravel())
 
-        def place(k, i=i, shape=array.shape, places=places):
-            return f"y[{i}][{', '.join(map(str, np.unravel_index(places[k], shape)))}]"
+        def place(v, i=i, shape=array.shape):
+            return f"y[{i}][{', '.join(map(str, np.unravel_index(v, shape)))}]"
 
-        check_known([labels[v] for v in places], place, "this example")
+        found.append(known_or_none(labels, ignore_label, place, "this example"))
     return found
 
 

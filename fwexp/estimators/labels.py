@@ -75,6 +75,17 @@ def check_known(labels: list, place: Callable[[int], str], example: str) -> None
         raise ParameterError(f"{place(k)} must be a label, got {shown(labels[k])}; label it, or leave {example} out")
 
 
+def known_or_none(labels: list, ignore_label, place: Callable[[int], str], example: str) -> list:
+    """Return labels, with None for those that ``ignore_label`` or None marks if it is not None itself; reject missing ones."""
+    if ignore_label is None:
+        check_known(labels, place, example)
+        return labels
+    ignored = [label is None or label is ignore_label or label == ignore_label for label in labels]
+    places = [k for k, missing in enumerate(ignored) if not missing]
+    check_known([labels[k] for k in places], lambda k: place(places[k]), example)
+    return [None if missing else label for label, missing in zip(labels, ignored)]
+
+
 def _is_missing(label) -> bool:
     if label is None or label is pd.NA or label is np.ma.masked:
         return True
@@ -174,14 +185,7 @@ def as_sequences(y, lengths: np.ndarray, ignore_label=None) -> list[list]:
             raise ParameterError(f"y[{i}] must be a sequence of labels, got {type(labels).__name__} {shown(labels)}")
         is_array = isinstance(labels, np.ndarray) and not np.ma.is_masked(labels)
         of_one = names_of(labels) if is_array else list(labels)
-        if ignore_label is None:
-            check_known(of_one, f"y[{i}][{{}}]".format, "this sequence")
-            sequences.append(of_one)
-        else:
-            ignored = [label is None or label is ignore_label or label == ignore_label for label in of_one]
-            places = [t for t, missing in enumerate(ignored) if not missing]
-            check_known([of_one[t] for t in places], lambda k, i=i, places=places: f"y[{i}][{places[k]}]", "this sequence")
-            sequences.append([None if missing else label for label, missing in zip(of_one, ignored)])
+        sequences.append(known_or_none(of_one, ignore_label, f"y[{i}][{{}}]".format, "this sequence"))
     if len(sequences) != len(lengths):
         raise ParameterError(f"X and y must have the same length, got {len(lengths)} and {len(sequences)}")
     for i, (labels, length) in enumerate(zip(sequences, lengths.tolist())):

@@ -11,14 +11,7 @@ from fwexp.options import check_integer
 
 
 class NamedWeights(Mapping):
-    """The weights of a table that are not 0, by tuples of names: one of each axis.
-
-    Parameters
-    ----------
-    weights : ndarray
-    *axes : tuple (str, sequence)
-        Title and names of each axis.
-    """
+    """The weights of a table that are not 0, by tuples of names: one of each axis, which has a title and names."""
 
     def __init__(self, weights: np.ndarray, *axes: tuple[str, Sequence]) -> None:
         self._weights, self._kinds, self._names = weights, *zip(*axes)

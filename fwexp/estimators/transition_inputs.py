@@ -94,24 +94,21 @@ def _of_position(position, wanted: frozenset):
 
 
 def learn(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, weights: np.ndarray | None, former: Vectorizer | None):
-    """Learn the columns; return a row for every position, 0 for the first ones. Sequences begin and end at ``ptr``.
-
-    Positions count for ``min_count`` as often as ``weights`` say, (positions,). Columns of a ``former`` vectorizer stay.
-    """
+    """Learn the columns and return `rows`; positions count as often as ``weights`` say, and columns of ``former`` stay."""
     if former is not None:
         vectorizer.restore(former.names, former.num_features)
     elif not any(hasattr(x, "shape") for x in edges):
         vectorizer.restore([], 0)  # Names are expected, though there may be none.
         former = vectorizer
     of_rows = None if weights is None else weights[_follows(ptr)]
-    return _rows(vectorizer, edges, ptr, lambda several: vectorizer.fit_transform(several, of_rows, former))
+    return rows(vectorizer, edges, ptr, lambda several: vectorizer.fit_transform(several, of_rows, former))
 
 
 def encode(vectorizer: Vectorizer | None, edges: list | None, ptr: np.ndarray) -> Edges:
     """Return the features of the transitions of further sequences, as kernels take them."""
     if vectorizer is None or edges is None:
         return NO_EDGES
-    found = as_features(_rows(vectorizer, edges, ptr, vectorizer.transform), copy=False)
+    found = as_features(rows(vectorizer, edges, ptr), copy=False)
     # Few classes of rows mean few kernels.
     if not isinstance(found, DenseFeatures):
         values = np.ones(len(found.indices)) if isinstance(found, BinaryFeatures) else found.values
@@ -119,25 +116,20 @@ def encode(vectorizer: Vectorizer | None, edges: list | None, ptr: np.ndarray) -
     return Edges(found, vectorizer.num_features)
 
 
-def rows(vectorizer: Vectorizer, edges: list, ptr: np.ndarray):
-    """Return rows of further sequences as a matrix."""
-    return _rows(vectorizer, edges, ptr, vectorizer.transform)
-
-
-def _rows(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, transform: Callable):
+def rows(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, transform: Callable | None = None):
+    """Return a row for every position, 0 for the first ones, as a matrix; sequences begin and end at ``ptr``."""
     several = [x for x in edges if length(x)]
     if not several:
         return sp.csr_array((int(ptr[-1]), vectorizer.num_features))
-    found = transform(several)[0]
+    found = (transform or vectorizer.transform)(several)[0]
     follows = _follows(ptr)
     if not sp.issparse(found):
         spread = np.zeros((len(follows), found.shape[1]))
         spread[follows] = found
         return spread
     found = sp.csr_array(found)
-    sizes = np.zeros(len(follows), dtype=np.int64)
-    sizes[follows] = np.diff(found.indptr)
-    return sp.csr_array((found.data, found.indices, np.concatenate(([0], np.cumsum(sizes)))), shape=(len(follows), found.shape[1]))
+    ends = found.indptr[np.concatenate(([0], np.cumsum(follows)))]
+    return sp.csr_array((found.data, found.indices, ends), shape=(len(follows), found.shape[1]))
 
 
 def _follows(ptr: np.ndarray) -> np.ndarray:

@@ -125,6 +125,11 @@ class Solver(Iteration):
         return cls.iterates
 
     @classmethod
+    def steps_within(cls, options, n: int, calls: int) -> int:
+        """Return how many steps ``calls`` of the oracle suffice for with n examples, without a cache."""
+        return calls
+
+    @classmethod
     def memory(cls, problem, options, iterates) -> int:
         """Return how many bytes a run takes at least, in addition to its problem and to memory in use."""
         labels = int(problem.label_ptr[-1]) if hasattr(problem, "label_ptr") else problem.n

@@ -39,6 +39,7 @@ from fwexp.blocks.block_loop import (
     clipped_step,
     new_iterate,
     run_steps,
+    steps_of,
 )
 from fwexp.blocks.block_steps import KINDS, ExactStep, LabelingFrankWolfe, LabelingStep, NoCorner
 from fwexp.blocks.centres import ProximalCentre
@@ -99,6 +100,15 @@ class BCFW(Solver):
     def available_iterates(cls, options):
         """Return the iterates; averages are not defined with acceleration."""
         return cls.iterates if options.setting().accelerate is None else ("last",)
+
+    @classmethod
+    def steps_within(cls, options, n, calls):
+        """Count a call per step, and n for each refresh of the gaps."""
+        if not (passes := getattr(options, "refresh", 0.0)):
+            return calls
+        period = max(1, steps_of(passes, n))
+        cycles, rest = divmod(calls, period + n)
+        return cycles * period + min(rest, period)
 
     @classmethod
     def memory(cls, problem, options, iterates):

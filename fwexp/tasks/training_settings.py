@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from fwexp.blocks.events import steps_within
 from fwexp.blocks.sampling import check_order
 from fwexp.driver import settings
 from fwexp.driver.settings import RunSettings
@@ -77,7 +76,7 @@ class Settings(RunSettings):
         self._check_other_sets()
         if self.order is not None:
             calls = settings.max_calls(self.max_passes, self.problem.n)
-            steps = steps_within(calls, self.problem.n, getattr(self.options, "refresh", 0.0))
+            steps = self.method.steps_within(self.options, self.problem.n, calls)
             self._set("order", check_order(self.order, self.problem.n, steps))
         if self.warm_start is not None:
             check_warm_start(self.problem, self.warm_start)

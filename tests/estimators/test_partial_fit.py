@@ -6,17 +6,13 @@ import pytest
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, MulticlassLogistic, MulticlassSVM
-from tests.small_problems import run_in_plain_python
+
+pytestmark = pytest.mark.usefixtures("plain_python")
 
 WORDS = [["the", "dog", "barks"], ["Ann", "sees", "York"], ["York", "sleeps"], ["Ann", "barks"]]
 TAGS = [["D", "N", "V"], ["N", "V", "N"], ["N", "V"], ["N", "V"]]
 CLOSE = {"lam": 0.05, "tol": 1e-5, "max_passes": 2000}
 ROWS, COLOURS = [{"red": 1, "size": 2}, {"red": 1, "size": 3}, {"green": 1, "size": 2}], ["apple", "apple", "lime"]
-
-
-@pytest.fixture(autouse=True)
-def plain_python(monkeypatch):
-    run_in_plain_python(monkeypatch)
 
 
 @pytest.mark.parametrize("cls", [ChainSVM, ChainCRF])

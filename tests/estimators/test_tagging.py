@@ -10,46 +10,30 @@ import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV
 from fwexp.estimators.certified_fit import positions_per_example
-from fwexp.estimators.chain_encoding import labelled_runs
 from fwexp.estimators.tag_schemes import forbidden_pairs
 
 pytestmark = pytest.mark.usefixtures("plain_python")
 
+
+# Pairs (from>to) of tags; nothing is the start or the end.
 LEGAL = {
-    "BIO": [("B-X", "I-X"), ("I-X", "I-X"), ("O", "B-X"), ("I-X", "B-Y"), ("B-X", "O"), (None, "B-X"), (None, "O"), ("B-X", None)],
-    "BIOES": [
-        ("B-X", "I-X"),
-        ("B-X", "E-X"),
-        ("I-X", "E-X"),
-        ("E-X", "O"),
-        ("S-X", "B-Y"),
-        (None, "S-X"),
-        ("E-X", None),
-        ("O", "O"),
-    ],
+    "BIO": "B-X>I-X I-X>I-X O>B-X I-X>B-Y B-X>O >B-X >O B-X>",
+    "BIOES": "B-X>I-X B-X>E-X I-X>E-X E-X>O S-X>B-Y >S-X E-X> O>O",
 }
 ILLEGAL = {
-    "BIO": [("O", "I-X"), ("B-Y", "I-X"), ("I-Y", "I-X"), (None, "I-X")],
-    "BIOES": [
-        ("O", "I-X"),
-        ("B-X", "O"),
-        ("B-X", "B-X"),
-        ("B-Y", "E-X"),
-        ("E-X", "I-X"),
-        (None, "E-X"),
-        ("I-X", None),
-        ("B-X", None),
-    ],
+    "BIO": "O>I-X B-Y>I-X I-Y>I-X >I-X",
+    "BIOES": "O>I-X B-X>O B-X>B-X B-Y>E-X E-X>I-X >E-X I-X> B-X>",
 }
 
 
 @pytest.mark.parametrize("scheme", ["BIO", "BIOES"])
 def test_schemes_forbid_what_breaks_a_chunk(scheme):
     classes = np.array(["O", *(f"{place}-{kind}" for kind in "XY" for place in scheme.replace("O", ""))])
-    numbers = {None: None} | {label: k for k, label in enumerate(classes.tolist())}
+    numbers = {"": None} | {label: k for k, label in enumerate(classes.tolist())}
+    legal, illegal = ({tuple(numbers[tag] for tag in pair.split(">")) for pair in of[scheme].split()} for of in (LEGAL, ILLEGAL))
     forbidden = {*forbidden_pairs(scheme, classes)}
-    assert not forbidden & {(numbers[a], numbers[b]) for a, b in LEGAL[scheme]}
-    assert forbidden >= {(numbers[a], numbers[b]) for a, b in ILLEGAL[scheme]}
+    assert not forbidden & legal
+    assert forbidden >= illegal
 
 
 def illegal(y):
@@ -119,14 +103,6 @@ def test_forbidden_labels_are_named_as_in_y():
     y[-1] = [None, "B-X", "O", "I-X"]
     with pytest.raises(ParameterError, match=r"^y\[11\]\[3\] must be allowed .*, got 'I-X' in O I-X; IOB1"):
         ChainSVM(constraints="BIO", ignore_label=-1, early_stopping=True, random_state=1).fit(X, y)
-
-
-def test_runs_of_labelled_positions():
-    kept = np.array([1, 1, 0, 1, 0, 0, 1, 1, 1, 0], dtype=bool)
-    ptr, is_cut, origin = labelled_runs(kept, np.array([0, 4, 5, 8, 10]))
-    assert ptr.tolist() == [0, 2, 3, 5, 6]
-    assert is_cut.tolist() == [[False, True], [True, False], [True, False], [False, True]]
-    assert origin.tolist() == [0, 0, 2, 3]
 
 
 def test_positions_without_labels_have_no_loss_and_no_influence(chunks):

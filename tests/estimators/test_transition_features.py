@@ -10,7 +10,8 @@ from sklearn.base import clone
 
 from fwexp.data import Template
 from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV
-from tests.small_problems import run_in_plain_python
+
+pytestmark = pytest.mark.usefixtures("plain_python")
 
 WORDS = [["the", "dog", "barks"], ["Ann", "sees", "York"], ["York"], ["Ann", "barks"]]
 TAGS = [["D", "N", "V"], ["N", "V", "N"], ["N"], ["N", "V"]]
@@ -24,11 +25,6 @@ FORMS = {
     "function": (WORDS, {"transition_features": lambda x: [w[0] for w in x]}, ""),
     "template": ([[(w,) for w in x] for x in WORDS], {"features": Template("U:%x[0,0]\nB1:%x[0,0]/%x[-1,0]\nB\n")}, "B1:"),
 }
-
-
-@pytest.fixture(autouse=True)
-def plain_python(monkeypatch):
-    run_in_plain_python(monkeypatch)
 
 
 def edge_names(form, i, t):
