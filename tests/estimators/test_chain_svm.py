@@ -17,7 +17,8 @@ from fwexp import store
 from fwexp.errors import OptionError, ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV
 from fwexp.jit import threads
-from tests.small_problems import run_in_plain_python
+
+pytestmark = pytest.mark.usefixtures("plain_python")
 
 WORDS = [["the", "dog", "barks"], ["a", "cat"], ["the", "cat", "sees", "a", "dog"], ["dog"]]
 TAGS = [["D", "N", "V"], ["D", "N"], ["D", "N", "V", "D", "N"], ["N"]]
@@ -113,9 +114,7 @@ def test_sequences_may_be_empty_when_predicting(either):
 @pytest.mark.parametrize("kind", [ChainSVM, ChainSVMCV])
 @pytest.mark.parametrize("weights", [None, [1.0, 5.0, 2.0, 1.0, 1.0, 7.0]])
 @pytest.mark.parametrize("make", [list, matrices], ids=["names", "numbers"])
-def test_empty_sequences_do_not_count_in_training(kind, weights, make, monkeypatch):
-    if weights is not None:  # Weighted problems have kernels of their own, which tests/problems/test_weighted.py compiles.
-        run_in_plain_python(monkeypatch)
+def test_empty_sequences_do_not_count_in_training(kind, weights, make):
     params = {"C": 10.0, "early_stopping": True, "validation_fraction": 0.25} if kind is ChainSVM else {"lams": [0.1], "cv": 2}
     X, empty = (WORDS, []) if make is list else (matrices(), np.zeros((0, matrices()[0].shape[1])))
     full = [0, 2, 3, 4]
@@ -174,8 +173,7 @@ def test_stored_runs_become_taggers(tmp_path):
         ChainSVM.from_run(other, results_dir=tmp_path)
 
 
-def test_a_warm_start_that_cannot_be_is_warned_of(monkeypatch, tmp_path):
-    run_in_plain_python(monkeypatch)
+def test_a_warm_start_that_cannot_be_is_warned_of(tmp_path):
     for solver, reason in (("fw", "solver fw cannot start from weights"), ("ssg", "solver ssg cannot start from weights")):
         tagger = ChainSVM(lam=0.01, iterate="best", warm_start=True).fit(WORDS, TAGS)
         with pytest.warns(UserWarning, match=rf"^warm_start: this fit starts from zero, because {reason}$"):
@@ -191,8 +189,7 @@ def test_a_warm_start_that_cannot_be_is_warned_of(monkeypatch, tmp_path):
         tagger.set_params(warm_start=True).fit([np.eye(2)], [["x", "y"]])
 
 
-def test_labels_have_weights(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_labels_have_weights():
     X, y = [["a"]] * 4 + [["b"]], [["N"]] * 4 + [["V"]]
     plain, tagger = (ChainSVM(lam=1e-3, class_weight=weights).fit(X, y) for weights in (None, {"V": 9}))
     margins = [np.ptp(of_one.decision_function([["b"]])[0]) for of_one in (plain, tagger)]
@@ -213,8 +210,7 @@ def test_validation_ends_training():
     "parameters",
     [{"constraints": [("N", "RARE")]}, {"class_weight": {"RARE": 5.0}}, {"costs": 1.0 - np.eye(4)}, {"class_weight": "balanced"}],
 )
-def test_labels_may_be_in_the_validation_part_only(parameters, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_labels_may_be_in_the_validation_part_only(parameters):
     tagger = ChainSVM(early_stopping=True, validation_fraction=0.25, lam=0.1, tol=0.05, max_passes=500, **parameters)
     for place in range(4):  # in one of these the label is set aside
         X, y = list(WORDS), list(TAGS)
@@ -232,8 +228,7 @@ def test_the_validation_part_has_a_label():
         tagger.fit(WORDS, y)
 
 
-def test_what_did_not_converge_is_warned_of(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_what_did_not_converge_is_warned_of():
     with pytest.warns(ConvergenceWarning, match=r"stopped after 1 pass with gap .* > tol=1e-06; raise max_passes, lam or tol"):
         ChainSVM(max_passes=1, tol=1e-6).fit(WORDS, TAGS)
     years = [[{"word": word, "year": 1900.0 + len(word)} for word in x] for x in WORDS]
@@ -281,8 +276,7 @@ def test_weights_by_name_are_mappings(tagger):
     assert {feature for feature, _ in numbers.state_features_} <= set(range(numbers.n_features_in_))
 
 
-def test_labels_have_costs(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_labels_have_costs():
     matrix = np.array([[0.0, 5.0, 1.0], [1.0, 0.0, 1.0], [1.0, 2.0, 0.0]])
     by_pairs = {("D", "N"): 5, ("V", "N"): 2.0}
     taggers = [
@@ -293,7 +287,6 @@ def test_labels_have_costs(monkeypatch):
 
 
 def test_as_many_threads_as_jobs_train(monkeypatch):
-    run_in_plain_python(monkeypatch)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     counted = []
     monkeypatch.setattr("fwexp.tasks.train.run_solver", lambda *_, **__: counted.append(threads.num_threads()) or 1 / 0)
@@ -331,8 +324,7 @@ def test_features_by_name_are_looked_up_as_training_reads_them():
 
 
 @pytest.mark.parametrize("Tagger", [ChainSVM, ChainCRF])
-def test_one_long_sequence_trains_well(Tagger, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_one_long_sequence_trains_well(Tagger):
     rng = np.random.default_rng(0)
     labels = np.repeat(rng.integers(3, size=40), 5)
     X = [np.eye(3)[labels] + 0.8 * rng.normal(size=(200, 3))]
