@@ -57,6 +57,16 @@ def test_losses_of_any_scale_converge(name, options, scale):
     assert result.status == "converged"
 
 
+@pytest.mark.parametrize("step", ["away", "pairwise", "corrective"])
+def test_weights_stay_in_the_simplex(step):
+    solver = ran(problem_of(1.0, n=3, K=9, d=2), "bcfw", {"step": step}, 1e-4, 100_000)
+    sets = solver.sets
+    assert sets.weight.min() >= 0.0
+    for i in range(3):
+        assert abs(sets.weight[sets.first[i] : sets.first[i + 1]].sum() - 1.0) <= 2e-14
+    assert solver.exact_dual() == pytest.approx(solver.point("last").dual, rel=1e-9)
+
+
 @pytest.mark.parametrize("zero", [0.25, 1.0])
 @pytest.mark.parametrize("step", ["fw", "corrective"])
 def test_lipschitz_sampling_visits_examples_without_curvature(step, zero):
