@@ -47,8 +47,6 @@ class ChainCRF(ChainTagger):
     lam : float or "1/n", default "1/n"
         Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
         positions, which count as often as their weights say.
-    C : float, optional
-        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     costs, class_weight
         The same as for `ChainSVM`, with ``objective="softmax_margin"`` only.
     objective : {"log", "softmax_margin"}, default "log"
@@ -58,7 +56,7 @@ class ChainCRF(ChainTagger):
         A solver of `fwexp.solve` for the objective: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
     iterate : {"best", "last"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
-    features, transition_features, min_count, constraints, ignore_label
+    C, features, transition_features, min_count, constraints, ignore_label
         The same as for `ChainSVM`.
     tol, max_passes, nonnegative, warm_start, early_stopping, validation_fraction, n_jobs, random_state, verbose
         The same as for `ChainSVM`.

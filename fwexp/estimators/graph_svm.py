@@ -143,8 +143,6 @@ class GraphSVM(PartsScore, CertifiedSVM):
     lam : float or "1/n", default 0.0001
         Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
         nodes, or of graphs with another ``loss``, which count as often as their weights say.
-    C : float, optional
-        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     pairwise : {"potts", "full"}, default "potts"
         Weights of edges. ``"potts"`` has weights u >= 0 for edges whose nodes have different labels. ``"full"`` has weights for
         every pair of labels at the beginning and at the end of an edge, so labels may repel each other or keep an order. See the
@@ -169,7 +167,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
         predicts better, or ``best`` if the solver has no averages or ``pairwise="full"``. ``dual_gap_`` certifies this iterate.
-    tol, max_passes, warm_start, n_jobs, random_state, verbose
+    C, tol, max_passes, warm_start, n_jobs, random_state, verbose
         The same as for `ChainSVM`.
 
     Attributes

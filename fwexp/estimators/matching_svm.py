@@ -63,8 +63,6 @@ class MatchingSVM(PartsScore, CertifiedSVM):
     lam : float or "1/n", default 0.01
         Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
         examples, which count as often as their weights say.
-    C : float, optional
-        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     precision_cost, recall_cost : float, default 1.0 and 3.0
         Costs of a predicted link that is not true, and of a true link that is not predicted. A larger ``recall_cost`` makes the
         model predict more links.
@@ -72,7 +70,7 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         A solver or method of `fwexp.solve`, except those with kernels.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
-    tol, max_passes, nonnegative, warm_start, n_jobs, random_state, verbose
+    C, tol, max_passes, nonnegative, warm_start, n_jobs, random_state, verbose
         The same as for `ChainSVM`.
 
     Attributes

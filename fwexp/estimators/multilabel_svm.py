@@ -125,12 +125,8 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     lam : float or "1/n", default 0.0001
         Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
         labels of all examples, or of examples with ``loss="share"``, which count as often as their weights say.
-    C : float, optional
-        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
-    fit_intercept : bool, default True
-        Whether to add a constant feature. Its weights are regularised like all others.
-    min_count : int, default 1
-        Features by name that fewer examples have are left out, where an example of weight 2 counts twice; 1 keeps all features.
+    fit_intercept, min_count
+        The same as for `MulticlassSVM`.
     edges : "full", None or int array (E, 2), default "full"
         Pairs of labels that may influence each other: all pairs, no pairs (each label is a classifier of its own), or these pairs
         of columns of y.
@@ -146,7 +142,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         without it the same total weight, for every label.
     solver : str, default "auto"
         A solver or method of `fwexp.solve`; with ``pairwise="potts"``, one that keeps weights nonnegative.
-    iterate, tol, max_passes, warm_start, n_jobs, random_state, verbose
+    C, iterate, tol, max_passes, warm_start, n_jobs, random_state, verbose
         The same as for `ChainSVM`.
 
     Attributes

@@ -148,15 +148,13 @@ class StructuredSVM(CertifiedSVM):
     lam : float or "1/n", default 0.01
         Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
         examples, which count as often as their weights say.
-    C : float, optional
-        Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     solver : str, default "auto"
         A solver or method of `fwexp.solve` that accepts an oracle in Python.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
     n_jobs : int, optional
         Processes that call the model where many inputs are asked for at the same weights, as of `fwexp.CallbackProblem`.
-    tol, max_passes, nonnegative, random_state, verbose
+    C, tol, max_passes, nonnegative, random_state, verbose
         The same as for `ChainSVM`.
 
     Attributes
