@@ -6,8 +6,7 @@ undisturbed one, except for times, and nothing is left over. ``orphans``: parent
 their workers; no process lives on, and nothing is left in shared memory. ``together``: one of three sweeps on one grid is
 killed; every run is done, and none twice. ``checkpoints``: runs of many settings are killed, each many times, and go on; they
 end like undisturbed ones. ``workers``: those of a training on a Dask cluster are killed or stopped for some seconds, or asked
-twice; one process confirms the gap. ``bits``: one bit of every byte of every file of a run is flipped; every flip is found, and
-that run alone redone.
+twice; one process confirms the gap.
 
 The others disturb forks of this process, which begin at once, so that many tries take minutes. After each, the store equals that
 of an undisturbed sweep, rows and numbers, and nothing is left next to its runs. ``schemes``: a run with ``engine=dask`` is killed
@@ -35,13 +34,13 @@ import tempfile
 import threading
 import time
 import traceback
-import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType, ModuleType
+from typing import ClassVar
 from unittest import mock
 
 import pandas as pd
@@ -51,7 +50,7 @@ from fwexp.cli import ENDINGS
 from fwexp.cli import main as command_line
 from fwexp.distributed import shards
 from fwexp.files import locks
-from fwexp.run.deaths import ProcessDied, WallTimeExceeded
+from fwexp.run.runner import ProcessDied, WallTimeExceeded
 from fwexp.store import commit
 from tests.kills import changes_files
 from tests.small_problems import chain
@@ -318,32 +317,6 @@ def workers(count: int, rng, scheme: str, disturb) -> None:
     print(f"{scheme}: {disturb.__name__}, {count} times in {passes:.0f} passes: gap {result.gap:.1e}, as one process confirms")
 
 
-def bits(step: int, rng, folder: Path) -> None:
-    """Flip a bit of every ``step``-th byte of the files of a run that has a neighbour."""
-    assert start(folder, "solver=bcfw", "seed=0,1").wait() == 0
-    (run, other), flips = store.find_runs(folder), 0
-    for file in sorted(run.path.iterdir()):
-        whole = file.read_bytes()
-        for place in range(rng.randrange(step), len(whole), step):
-            damaged = bytearray(whole)
-            damaged[place] ^= 1 << rng.randrange(8)
-            file.write_bytes(damaged)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                frame = store.load_results(folder)
-            flips += 1
-            assert set(frame["key"]) == {other.key}, (file.name, place)
-            assert [str(run.path) in str(warning.message) for warning in caught] == [True], (file.name, place)
-        file.write_bytes(whole)
-    damaged = bytearray((run.path / "run.json").read_bytes())
-    damaged[len(damaged) // 2] ^= 1
-    (run.path / "run.json").write_bytes(damaged)
-    again = start(folder, "solver=bcfw", "seed=0,1")
-    assert "2 runs: 1 stored, 1 to run" in again.communicate()[1]
-    assert len(store.find_runs(folder)) == 2
-    print(f"{flips} flipped bits, each found, and its run named and redone alone")
-
-
 # -- forks of this process
 
 FORKS = multiprocessing.get_context("fork")
@@ -391,23 +364,16 @@ class Frail(BCFW):
 
 
 class Fork:
-    """The command in a fork of this process, which has imported and compiled all that it needs.
+    """The command in a fork of this process, which has imported and compiled all that it needs, after a call of ``first``."""
 
-    Parameters
-    ----------
-    results_dir : Path
-        The store.
-    *words : str
-        Words of the command after ``fwexp``.
-    first : callable
-        Called in the fork before the command.
-    """
+    made: ClassVar[list["Fork"]] = []
 
     def __init__(self, results_dir: Path, *words: str, first: Callable[[], object] = lambda: None) -> None:
         self._said = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
         self._process = FORKS.Process(target=self._work, args=([*words, f"results_dir={results_dir}"], first))
         self._process.start()
         self.pid = self._process.pid
+        self.made.append(self)
 
     def _work(self, words: list[str], first: Callable[[], object]) -> None:
         os.setsid()
@@ -437,14 +403,19 @@ class Fork:
         """Return the letter that the system's table has of it; empty when it has ended."""
         return next((fields[0] for pid, fields in processes() if pid == self.pid), "") if self._process.is_alive() else ""
 
+    def kill(self) -> None:
+        """Kill the process and all that it has started, also if they are stopped."""
+        for pid in of_session(self.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     def end(self) -> tuple[int, str]:
         """Wait for the process and all that it has started; return its exit code, and what it has said."""
         self._process.join(PATIENCE)
         end = time.monotonic() + SOON
         while (left := left_by(self.pid)) and time.monotonic() < end:
             time.sleep(0.02)
-        for pid in of_session(self.pid):
-            os.kill(pid, signal.SIGKILL)
+        self.kill()
         self._said.seek(0)
         said = self._said.read()
         assert not left, f"{left} did not end; {said}"
@@ -708,13 +679,17 @@ def in_forks(disturb: Callable, tries: int, rng, folder: Path) -> None:
     (folder / "sitecustomize.py").write_text(f"from fwexp.files import locks\nvars(locks).update({CLAIMS})\n")  # of their workers
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     with mock.patch.multiple(locks, **CLAIMS), mock.patch.dict(os.environ, PYTHONPATH=path):
-        disturb(tries, rng, folder)
+        try:
+            disturb(tries, rng, folder)
+        finally:  # A fork that is stopped would keep this process from ending, which joins it.
+            while Fork.made:
+                Fork.made.pop().kill()
 
 
 FORKED = {disturb.__name__: disturb for disturb in (schemes, deaths, signals, hangs, pauses, memory)}
 
 
-def main(chosen, count: int, tries: int, seed: int, launchers, step: int) -> None:
+def main(chosen, count: int, tries: int, seed: int, launchers) -> None:
     """Do all that is chosen."""
     rng = random.Random(seed)
     for name in chosen:
@@ -725,19 +700,17 @@ def main(chosen, count: int, tries: int, seed: int, launchers, step: int) -> Non
                 "together": lambda: together(max(count // 10, 1), rng, Path(folder)),
                 "checkpoints": lambda: checkpoints(max(count // 10, 1) + 1, rng, Path(folder)),
                 "workers": lambda: all_workers(max(count // 10, 1), rng),
-                "bits": lambda: bits(step, rng, Path(folder)),
                 **{each: functools.partial(in_forks, disturb, tries, rng, Path(folder)) for each, disturb in FORKED.items()},
             }[name]()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    known = ["kills", "orphans", "together", "checkpoints", "workers", "bits", *FORKED]
+    known = ["kills", "orphans", "together", "checkpoints", "workers", *FORKED]
     parser.add_argument("chosen", nargs="*", default=known)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--tries", type=int, default=20, help=f"of {', '.join(FORKED)}")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--launchers", nargs="+", default=["basic", "joblib", "dask"])
-    parser.add_argument("--step", type=int, default=1)
     options = parser.parse_args()
-    main(options.chosen, options.kills, options.tries, options.seed, options.launchers, options.step)
+    main(options.chosen, options.kills, options.tries, options.seed, options.launchers)

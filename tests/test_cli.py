@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -54,17 +53,13 @@ BAD = [
         "solver away is for convex problems (blocks, chain_dual, lasso, norm, triangle); for dataset digits: approx_bcfw, auto, ",
     ),
     ("run dataset=lasso task=grid", "task grid is for structured SVMs (conll2000, digits, "),
-    ("run task=convex", "task convex is for convex problems and saddle points (ball_game, blocks, "),
     ("run dataset=lasso solver=bcfw", "solver bcfw is for structured SVMs (conll2000, digits, "),
     ("run solver=excessive_gap dataset=synthetic_lsp", "solver excessive_gap needs the tier expectations"),
-    ("run dataset=ocrr", "unknown dataset 'ocrr' (did you mean 'ocr'?); accepted: "),
     (
         "run +experiment=icml2013/fig9",
         "unknown experiment 'icml2013/fig9' (did you mean 'icml2013/fig5'?); accepted: ",
     ),
     ("run experiment=quickstart", "an experiment is chosen by +experiment=quickstart, got 'experiment=quickstart'"),
-    ("run -m experiment=quickstart", "an experiment is chosen by +experiment=quickstart, got 'experiment=quickstart'"),
-    ("run -m +experiment@_global_=quickstart", "an experiment is chosen by +experiment=quickstart, got '+experiment@_"),
     ("run hydra/launcher=joblib", "hydra/launcher=joblib starts the runs of a sweep; add -m"),
     ("run hydra/launcher=joblb", "unknown hydra/launcher 'joblb' (did you mean 'joblib'?); accepted: basic"),
     ("run dataset=ocr dataset.split=ocr3", "dataset ocr: split must be one of ocr2, ocr; got 'ocr3'"),
@@ -77,20 +72,15 @@ BAD = [
     ("run solver.line_search=maybe", "line_search must be one of true, false; got 'maybe'"),
     ("run solver=null", "solver must be one name, or several with commas and -m, got 'null'; accepted: afw, approx_bcfw, auto,"),
     ("run lam=0", 'lam must be a positive finite number or "1/n", got 0'),
-    ("run lam=-0.5", 'lam must be a positive finite number or "1/n", got -0.5'),
     ("run lam=nan", 'lam must be a positive finite number or "1/n", got nan'),
-    ("run lam=inf", 'lam must be a positive finite number or "1/n", got inf'),
     ("run lam=abc", "lam must be a positive finite number or \"1/n\", got 'abc'"),
     ("run lam=${foo}", "Interpolation key 'foo' not found"),
     ("run lam", "cannot read 'lam', expected key=value"),
     ("run lam=1,2", "'lam=1,2' has several values; -m runs them all"),
     ("run seed=range(3)", "Sweep parameters 'seed=range(3)' requires --multirun (-m)"),
-    ("run -m lam=1,x", "lam must be a positive finite number or \"1/n\", got 'x'"),
     ("run -m seed=range(3", "cannot read 'seed=range(3', expected key=value"),
     ("run seed=-1", "seed must be an integer >= 0, got -1"),
-    ("run seed=0.5", "seed must be an integer >= 0, got 0.5"),
     ("run max_passes=0", "max_passes must be a positive finite number, got 0"),
-    ("run max_passes=-1", "max_passes must be a positive finite number, got -1"),
     ("run gap_tol=-1e-3", "gap_tol must be a finite number >= 0, got -0.001"),
     ("run time_limit=0", "time_limit must be a positive number of seconds or None (null), got 0"),
     ("run iterates=[lst]", "unknown iterate 'lst' (did you mean 'last'?); accepted: "),
@@ -98,15 +88,10 @@ BAD = [
     ("run force=2", "force must be true, false or stale, got 2"),
     ("run results_dir=", "results_dir must be the name of a folder, got ''"),
     ("run results_dir=a_file", "results_dir must be a folder, got 'a_file', which is no folder"),
-    ("run -m results_dir=a_file", "results_dir must be a folder, got 'a_file', which is no folder"),
-    ("ls results_dir=a_file", "results_dir must be a folder, got 'a_file', which is no folder"),
-    ("run results_dir=file:x", "results_dir must be a folder, got 'file:x', which is an address"),
     ("run results_dir=http://x/y", "results_dir must be a folder, got 'http://x/y', which is an address"),
-    ("run --cfg", "argument --cfg/-c: expected one argument"),
     ("run --colour", "unknown flag of fwexp run '--colour'; accepted: --cfg, --config-dir, "),
     ("run +experiment=quickstart", "this experiment stands for many runs; add -m"),
     ("run dataset=ocr", "dataset ocr needs ocr/letter.data.gz"),
-    ("run -m dataset=ocr seed=0,1", "dataset ocr needs ocr/letter.data.gz"),
     ("run dataset=ocr data_dir=nowhere", "nowhere (no such folder)"),
     ("figure fig1", "unknown figure 'fig1' (did you mean 'crf/fig1'?); accepted: crf/fig1, icml2013/"),
     ("figure quickstart --preset smokey", "unknown preset 'smokey' (did you mean 'smoke'?); accepted: full, smoke"),
@@ -114,81 +99,41 @@ BAD = [
     ("ls solvr=bcfw", "unknown filter 'solvr' (did you mean 'solver'?); accepted: "),
     ("ls solver=bcwf", "unknown solver 'bcwf' (did you mean 'bcfw'?); accepted: "),
     ("ls method=bcwf_gap", "unknown method 'bcwf_gap' (did you mean 'bcfw_gap'?); accepted: "),
-    ("ls bcfw", "unknown argument of fwexp ls 'bcfw'; accepted: --stale, KEY=VALUE, results_dir="),
     ("ls seed=", "seed must not be empty"),
     ("run hydra/sweeper=nothing", "unknown hydra/sweeper 'nothing'; accepted: fwexp"),
     ("run hydra.run.dir=here", "hydra.run.dir cannot be set, got 'here'"),
-    ("run -m hydra.sweep.dir=here seed=0,1", "hydra.sweep.dir cannot be set, got 'here'"),
     ("run -m hydra.sweep.subdir=here seed=0,1", "hydra.sweep.subdir cannot be set, got 'here'"),
-    ("run hydra.job.chdir=true", "hydra.job.chdir cannot be set, got True"),
-    ("run +hydra.launcher.x=1", "unknown key of hydra.launcher (basic) 'x'; accepted: none"),
     ("run -m hydra/launcher=joblib +hydra.launcher.x=1", "unknown key of hydra.launcher (joblib) 'x'; accepted: batch_size, "),
-    ("run -m hydra/launcher=joblib hydra.launcher.backend=nope", "hydra.launcher.backend must be null or loky, got 'nope'"),
     ("run -m hydra/launcher=joblib hydra.launcher.n_jobs=0", "hydra.launcher.n_jobs must be a number of processes, or -1"),
-    ("run -m hydra/launcher=dask +hydra.launcher.x=1", "unknown key of hydra.launcher (dask) 'x'; accepted: address, memory, "),
     ("run -m hydra/launcher=dask hydra.launcher.n_workers=0", "hydra.launcher.n_workers must be an integer >= 1, got 0"),
-    ("run -m hydra/launcher=dask hydra.launcher.n_workers=two", "hydra.launcher.n_workers must be an integer >= 1, got 'two'"),
     ("run -m hydra/launcher=dask hydra.launcher.memory=much", "hydra.launcher.memory must be a size such as 4GB, got 'much'"),
     ("run -m hydra/launcher=dask hydra.launcher.resources={GPU:0}", "hydra.launcher.resources must be a mapping of names to numb"),
-    ("run -m hydra/launcher=dask hydra.launcher.address=a hydra.launcher.memory=1GB", "hydra.launcher takes address or scheduler"),
-    ("run -m hydra.launcher=null", "hydra.launcher cannot be set, got None; hydra/launcher takes basic, joblib, submitit_local, "),
     ("figure quickstart --dry-run hydra/launcher=zz", "unknown value of hydra/launcher 'zz'; accepted: basic, dask, joblib, "),
     ("figure quickstart hydra/launcher=dask hydra.launcher.n_workers=0", "hydra.launcher.n_workers must be an integer >= 1, got"),
-    (
-        "figure quickstart hydra.launcher.x=1 hydra/launcher=joblib",
-        "(did you mean 'hydra.launcher.prefer'?); accepted: ",
-    ),
-    ("reproduce --dry-run hydra/launcher=zz", "unknown value of hydra/launcher 'zz'; accepted: basic, dask, joblib, "),
-    ("run hydra.output_subdir=.hydra", "hydra.output_subdir cannot be set, got '.hydra'"),
-    ("run hydra.mode=MULTIRUN", "hydra.mode cannot be set, got MULTIRUN: the flag -m makes a sweep"),
-    ("run -m hydra.mode=RUN seed=0,1", "hydra.mode cannot be set, got RUN: the flag -m makes a sweep"),
     ("run hydra/job_logging=default", "hydra/job_logging must not write files, got default"),
     ("run -m seed=range(1e9)", "a sweep has at most 100000 runs, got 1000000000"),
     ("run -m seed=shuffle(range(0,-1e9,-1))", "a sweep has at most 100000 runs, got 1000000000"),
-    (f"run -m seed=range({'9' * 400})", "a sweep has at most 100000 runs, got inf"),
     ("run -m seed=range(1000) lam=range(1,1001)", "a sweep has at most 100000 runs, got 1000000"),
-    ("run -m lam=range(0)", "'lam=range(0)' has no values"),
-    ("run -m lam=glob(*)", "'lam=glob(*)' has no values"),
     ("run -m seed=0,1 solver=glob(x*)", "'solver=glob(x*)' has no values"),
     ("run n_jobs=0", "n_jobs must be an integer other than 0, or None, got 0"),
     ("run -m n_jobs=1,2", "n_jobs must have one value in a sweep, got n_jobs=1, n_jobs=2"),
-    ("run force=stael", "force must be true, false or stale, got 'stael'"),
     ("run results_dir=null", "results_dir must be the name of a folder, got None"),
     ("run data_dir=", "data_dir must be the name of a folder, got ''"),
     (f"run results_dir={'x' * 5000}", "(File name too long)"),
-    (f"run -m data_dir={'x' * 5000}", "(File name too long)"),
     ("run results_dir=~nobody_of_this_name/x", "results_dir must be the name of a folder, got '~nobody_of_this_name/x'"),
-    ("run solver=", "solver must be one name, or several with commas and -m, got ''; accepted: afw, approx_bcfw, auto,"),
-    ("run dataset=3", "dataset must be one name, or several with commas and -m, got '3'; accepted: ball_game,"),
-    ("run -m solver=bcfw,[fw]", "solver must be one name, or several with commas and -m, got '[fw]'; accepted: afw, approx_bcfw"),
-    ("run -m engine=null", "engine must be one name, or several with commas and -m, got 'null'; accepted: dask"),
     ("run ~task", "task cannot be left out, got '~task'"),
     ("run =3", "cannot read '=3', expected key=value"),
     ("claims --run=1", "--run takes no value, got '--run=1'"),
     ("run -sc install=fish", "--shell-completion takes install=bash, uninstall=bash or query=bash, got install=fish: eval"),
     ("run --shell-completion", "--shell-completion takes install=bash, uninstall=bash or query=bash, got nothing"),
     ("figure quickstart --preset", "--preset needs a value; accepted: full, smoke"),
-    ("figure quickstart --preset=", "--preset needs a value; accepted: full, smoke"),
     ("figure quickstart force=yes", "unknown value of force 'yes'; accepted: false, stale, true"),
-    (f"figure quickstart results_dir={'x' * 5000}", "(File name too long)"),
     ("ls lam=abc", "lam must be a number or \"1/n\", got 'abc'"),
-    ("ls lam=0.1,2/n", "lam must be a number or \"1/n\", got '2/n'"),
     ("ls seed=x", "seed must be an integer >= 0, got 'x'"),
-    ("ls seed=0.5", "seed must be an integer >= 0, got '0.5'"),
-    ("ls seed=nan", "seed must be an integer >= 0, got 'nan'"),
-    ("ls max_passes=few", "max_passes must be a number, got 'few'"),
     ("ls status=finished", "unknown status 'finished'; accepted: converged, "),
     ("ls stale=maybe", "unknown stale 'maybe'; accepted: false, true"),
-    (f"ls results_dir={'x' * 5000}", "(File name too long)"),
     ("data list data_dir=", "data_dir must not be empty"),
     ("options bcfw data_dir=x", "unknown key of fwexp options 'data_dir'; accepted: none"),
-    (f"data list data_dir={'x' * 5000}", "(File name too long)"),
-    (
-        "doctor result_dir=x",
-        "unknown key of fwexp doctor 'result_dir' (did you mean 'results_dir'?); accepted: data_dir, results_dir",
-    ),
-    ("doctor data_dir=", "data_dir must not be empty"),
-    (f"doctor results_dir={'x' * 5000}", "(File name too long)"),
     ("doctor data_dir=~nobody_of_this_name", "(Could not determine home directory.)"),
     ("data fetsh", "unknown action of fwexp data 'fetsh' (did you mean 'fetch'?); accepted: fetch, list"),
 ]
@@ -205,11 +150,7 @@ def test_mistakes_take_one_line(fwexp, tmp_path, line, message):
     assert [path.name for path in tmp_path.iterdir()] == ["a_file"]
 
 
-def test_a_package_that_is_not_there_is_the_users_mistake(fwexp):
-    assert fwexp("run", "--cfg", "job", "--package", "nope") == (2, "", "fwexp: package 'nope' not found in config\n")
-
-
-@pytest.mark.parametrize("line", ["run", "run -m seed=0,1", "claims", "report"])
+@pytest.mark.parametrize("line", ["run", "claims"])
 def test_what_is_published_is_no_store(fwexp, tmp_path, line):
     (tmp_path / "provenance.json").touch()
     code, out, err = fwexp(*line.split(), f"results_dir={tmp_path}")
@@ -218,8 +159,8 @@ def test_what_is_published_is_no_store(fwexp, tmp_path, line):
     assert [path.name for path in tmp_path.iterdir()] == ["provenance.json"]
 
 
-@pytest.mark.parametrize("line", ["run max_passes=0.1", "run -m max_passes=0.1", "ls", "data", "figure", "doctor"])
-@pytest.mark.parametrize(("variable", "threads"), [("OMP", "²"), ("OMP", "many"), ("OMP", "-1"), ("NUMBA", "0"), ("NUMBA", "-3")])
+@pytest.mark.parametrize("line", ["run max_passes=0.1", "ls"])
+@pytest.mark.parametrize(("variable", "threads"), [("OMP", "²"), ("OMP", "-1"), ("NUMBA", "0")])
 def test_a_number_of_threads_that_is_none(fwexp, tmp_path, monkeypatch, line, variable, threads):
     monkeypatch.setenv(f"{variable}_NUM_THREADS", threads)
     code, out, err = fwexp(*line.split())
@@ -247,7 +188,7 @@ sys.exit(main())
     assert subprocess.run([sys.executable, "-m", "fwexp", "--version"], capture_output=True, text=True).stdout.startswith("fwexp ")
 
 
-@pytest.mark.parametrize("line", ["run", "figure quickstart --dry-run", "tag --model m.npz", "options bcfw", "claims"])
+@pytest.mark.parametrize("line", ["run", "options bcfw"])
 def test_python_without_assertions(tmp_path, line):
     """Hydra's parser advances in them, and descriptions are docstrings."""
     script = f"import sys; from fwexp.cli import main; sys.exit(main({line.split()}))"
@@ -256,13 +197,6 @@ def test_python_without_assertions(tmp_path, line):
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "unset PYTHONOPTIMIZE" in done.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_estimators_without_docstrings(tmp_path):
-    script = "from fwexp.estimators import ChainSVM; print(ChainSVM(0.5))"
-    options = {"cwd": tmp_path, "env": ENVIRONMENT | {"PYTHONOPTIMIZE": "2"}, "capture_output": True, "text": True}
-    done = subprocess.run([sys.executable, "-c", script], **options)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "ChainSVM(lam=0.5)\n", "")
 
 
 @pytest.mark.slow
@@ -277,7 +211,7 @@ def test_a_folder_whose_name_is_no_text(tmp_path, launcher):
     assert Path(run.communicate()[0].strip()) in [found.path for found in store.find_runs(folder / "results")]
 
 
-@pytest.mark.parametrize("line", ["ls", "data", "run dataset=ocr", "run -m dataset=ocr", "figure icml2013/fig1 --preset smoke"])
+@pytest.mark.parametrize("line", ["ls", "run dataset=ocr"])
 def test_folders_that_cannot_be_read(fwexp, tmp_path, monkeypatch, line):
     """Made up, for root reads all."""
     (tmp_path / "no_data").mkdir()
@@ -311,15 +245,6 @@ def test_data_in_the_package_need_no_home(fwexp, tmp_path, monkeypatch, home):
     assert "or name a folder that has it with data_dir= or FWEXP_DATA" in err
 
 
-def test_downloads_need_a_folder(fwexp, monkeypatch):
-    monkeypatch.delenv("FWEXP_DATA")
-    monkeypatch.delenv("HOME")
-    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
-    code, out, err = fwexp("data", "fetch", "ocr")
-    assert (code, out) == (1, "")
-    assert err == "fwexp: FWEXP_DATA must name the data folder where there is no home folder, got nothing\n"
-
-
 def letters(change=lambda lines: None):
     """Return the bytes of a small ``letter.data``, with one word in each fold."""
     lines = [["1", "a", "-1", "1", "1", str(fold), *"01" * 64, ""] for fold in range(10)]
@@ -328,7 +253,6 @@ def letters(change=lambda lines: None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", [["run"], ["run", "-m"], ["run", "-m", "hydra/launcher=joblib"]], ids=["run", "basic", "joblib"])
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -339,20 +263,14 @@ def letters(change=lambda lines: None):
     ],
     ids=["truncated", "columns", "label", "pixel"],
 )
-def test_damaged_data_take_one_line(fwexp, tmp_path, content, message, mode):
+def test_damaged_data_take_one_line(fwexp, tmp_path, content, message):
     folder = tmp_path / "data" / "ocr"
     folder.mkdir(parents=True)
     (folder / "letter.data.gz").write_bytes(content)
-    code, out, err = fwexp(*mode, "dataset=ocr", "data_dir=data")
+    code, out, err = fwexp("run", "-m", "dataset=ocr", "data_dir=data")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
-
-
-def test_the_same_data_undamaged_are_read(fwexp, tmp_path):
-    (tmp_path / "data" / "ocr").mkdir(parents=True)
-    (tmp_path / "data" / "ocr" / "letter.data").write_bytes(letters())
-    assert fwexp("run", "dataset=ocr", "data_dir=data", "max_passes=1")[0] == 0
 
 
 # -- help
@@ -445,37 +363,13 @@ def test_failures_and_interrupts_have_their_exit_codes(fwexp, monkeypatch):
     assert fwexp("run", "-m", "max_passes=1", "seed=0,1")[0] == 130
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "sign", "statuses"),
-    [
-        (["run", "max_passes=1e6"], " pass 1", ["interrupted"]),
-        (["run", "-m", "max_passes=0.1,1e6,2e6"], "[1/3]", ["interrupted", "max_passes"]),
-    ],
-    ids=["run", "sweep"],
-)
-def test_ctrl_c_keeps_a_partial_run(tmp_path, arguments, sign, statuses):
-    arguments = [*arguments, "gap_tol=0", "schedule=10", "checkpoint=0.1"]
-    process = start(*arguments, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    assert any(sign in line for line in process.stderr)
-    while not list(tmp_path.glob("results/runs/*/*/.*.checkpoint")) and process.poll() is None:  # A run that is saved is under way.
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)
-    errors = process.communicate(timeout=600)[1]
-    assert process.returncode == 130
-    assert errors.endswith("fwexp: interrupted\n")
-    assert "Traceback" not in errors
-    runs = store.find_runs(tmp_path / "results", include={"partial", "failed", "damaged"})
-    assert sorted(run.status for run in runs) == statuses
-
-
 # -- folders
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["with space", "Über Größe", "~/below", "a,b", "it's", 'say "so"', "x=y", "[1]", "{a:b}", "$x ${lam}", "a\\", "2024", "#1"],
+    ["with space", "~/below", "a,b", "it's", "{a:b}", "$x ${lam}", "a\\"],
 )
 def test_a_folder_is_the_same_to_all_commands(fwexp, tmp_path, monkeypatch, name):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -516,28 +410,20 @@ def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
         ("fwexp run solver.sam", ["solver.sampling="]),
         ("fwexp run solver=nothing la", []),
         ("fwexp run dataset=ball_game,chain_game solver=sp_", [f"solver=sp_{name}" for name in SADDLE]),
-        ("fwexp run dataset=ball_game solver=bc", []),
-        ("fwexp run solver=pairwise dataset=cha", ["dataset=chain_dual"]),
-        ("fwexp run task=path dataset=chain", []),
         ("fwexp run --nothing la", []),
         ("fwexp figure quick", ["quickstart"]),
-        ("fwexp data fe", ["fetch"]),
         ("fwexp compare bcfw auto bcafw", ["bcafw", "bcafw_gap"]),
         ("fwexp ls gap", ["gap_tol="]),
-        ("fwexp doc", ["doctor"]),
-        ("fwexp rep", ["report", "reproduce"]),
         ("fwexp reproduce --", ["--archive", "--dry-run", "--preset"]),
         ("fwexp doctor ", ["data_dir=", "results_dir="]),
         ("fwexp select dataset=digits dataset.val", ["dataset.validation=", "dataset.validation_seed="]),
-        ("fwexp nothing ", []),
         ("", []),
     ],
 )
-@pytest.mark.parametrize("command", [["run", "-sc"], ["-sc"]])
-def test_words_are_completed(fwexp, monkeypatch, command, line, words):
+def test_words_are_completed(fwexp, monkeypatch, line, words):
     monkeypatch.setenv("COMP_LINE", line)
     monkeypatch.setenv("COMP_POINT", str(len(line)))
-    code, out, err = fwexp(*command, "query=bash")
+    code, out, err = fwexp(*(["-sc"] if "ru" in line[:9] else ["run", "-sc"]), "query=bash")
     assert (code, err) == (0, "")
     assert out.split() == words
 
@@ -599,7 +485,7 @@ def test_ls_is_a_table(fwexp, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["ls"], ["--help"], ["run", "--help"], ["figure"]])
+@pytest.mark.parametrize("arguments", [["ls"], ["run", "--help"]])
 def test_a_closed_pipe_is_no_error(tmp_path, arguments):
     process = start(*arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()
@@ -616,8 +502,9 @@ FULL = Path("/dev/full")
 @pytest.mark.parametrize(
     ("arguments", "unbuffered"),
     [
-        *((arguments, "") for arguments in (["ls"], ["--help"], ["--version"], ["run", "--help"], ["figure"], ["data"])),
-        *((arguments, "1") for arguments in (["--help"], ["run", "--help"])),
+        (["ls"], ""),
+        (["run", "--help"], ""),
+        (["--help"], "1"),
     ],
 )
 def test_a_full_disk_behind_standard_output_takes_one_line(tmp_path, arguments, unbuffered, monkeypatch):
@@ -635,8 +522,8 @@ def test_a_full_disk_behind_standard_output_takes_one_line(tmp_path, arguments, 
 @pytest.mark.parametrize(
     ("arguments", "streams"),
     [
-        *(("--help", streams) for streams in (">&-", "2>&-", "<&- >&- 2>&-")),
-        *((arguments, "<&- >&- 2>&-") for arguments in ("ls", "run max_passes=0.1")),
+        ("--help", ">&-"),
+        ("run max_passes=0.1", "<&- >&- 2>&-"),
     ],
 )
 def test_closed_streams_are_no_error(tmp_path, arguments, streams):

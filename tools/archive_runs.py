@@ -62,9 +62,6 @@ def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] =
         contents |= {f"runs/{run.key}/{name}": content for name, content in files.items()}
     sums = "".join(f"{sha256(content)}  {name}\n" for name, content in contents.items())
     packed, entries = io.BytesIO(), {archive.SUMS: sums.encode(), **contents}
-    for name, content in entries.items():
-        if len(content) > archive.LARGEST:
-            raise ParameterError(f"archive must hold files of at most {archive.LARGEST} bytes, got {name} with {len(content)}")
     with tarfile.open(fileobj=packed, mode="w:xz") as file:
         for name, content in entries.items():
             entry = tarfile.TarInfo(name)  # of no date and no user

@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 
 from fwexp.files import folders, owned
-from fwexp.files.reading import read_regular
 from fwexp.papers.claims import VERDICTS, all_claims
 from fwexp.papers.declarations import FIGURES, PAPERS
 from fwexp.papers.figure_files import TABLE, read_record
 from fwexp.papers.origin import OF_CODE
 from fwexp.plots.frames import COLUMNS
-from fwexp.store import records, schema
+from fwexp.store import records
 from fwexp.store.records import Damaged
 
 MEGABYTES = 10
@@ -108,7 +107,7 @@ def _records(folder: Path) -> Iterator[dict]:
     """Yield the JSON of each figure, unless it is rejected."""
     for path in sorted((folder / "figures").rglob("*.json")):
         with contextlib.suppress(Damaged):
-            if not _misfits(record := records.read(path, schema.Figure), FIGURE):
+            if not _misfits(record := records.read(path, records.Figure), FIGURE):
                 yield record
 
 
@@ -230,7 +229,7 @@ def is_current(record: Mapping) -> bool:
 def read_json(path: Path) -> dict | None:
     """Return the object in a file; None where there is no file or no object in it."""
     try:
-        content = json.loads(read_regular(path))
+        content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None

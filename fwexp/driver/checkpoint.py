@@ -7,16 +7,18 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fwexp import record
-from fwexp.driver.iteration import Iteration
 from fwexp.driver.progress import print_line
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import ParameterError
 from fwexp.files import atomic, npz
-from fwexp.files.reading import open_regular
+
+if TYPE_CHECKING:
+    from fwexp.driver.iteration import Iteration
 
 IDENTITY = "identity"  # the name of the first array in the file, by which it is known as a checkpoint
 SHARE = 0.05  # largest part of the time that saving takes
@@ -89,7 +91,7 @@ class Checkpoint:
 def is_checkpoint(path: Path) -> bool:
     """Return whether a file is no link and was written by `Checkpoint.save`, even if it was damaged since."""
     try:
-        with open_regular(path) as file:
+        with path.open("rb") as file:
             return not path.is_symlink() and f"{IDENTITY}.npy".encode() in file.read(64)
     except OSError:
         return False
@@ -105,7 +107,7 @@ def remove(path: Path) -> None:
 class RunSaver:
     """Saves a run as a whole, if its iteration has a ``state``, and restores it; ``others`` have one, too."""
 
-    def __init__(self, checkpoint: Checkpoint | None, iteration: Iteration, others: Mapping) -> None:
+    def __init__(self, checkpoint: Checkpoint | None, iteration: "Iteration", others: Mapping) -> None:
         self._checkpoint, self._iteration, self._others = checkpoint, iteration, others
         self._saves = checkpoint is not None and iteration.state is not None
         self._kind = type(iteration).__name__  # A measured time can choose it, so that another process may choose another one.

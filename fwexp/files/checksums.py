@@ -3,8 +3,6 @@
 import hashlib
 from pathlib import Path
 
-from fwexp.files.reading import open_regular
-
 
 def sha256(content: bytes) -> str:
     """Return the checksum of some bytes."""
@@ -12,6 +10,6 @@ def sha256(content: bytes) -> str:
 
 
 def sha256_of_file(path: Path) -> str:
-    """Return the checksum of a regular file, which is not read at once; errors as in `open_regular`."""
-    with open_regular(path) as file:
+    """Return the checksum of a file, which is not read at once."""
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -22,7 +22,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from fwexp.files.atomic import hidden, put
-from fwexp.files.folders import is_file, none_left_empty
+from fwexp.files.folders import none_left_empty
 from fwexp.files.processes import is_gone, this_process
 
 HEARTBEAT = 5.0  # seconds between two touches
@@ -167,7 +167,7 @@ def _claims(path: Path) -> list[Path]:
 
 def _content(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace") if is_file(path) else ""  # to open a pipe would wait for ever
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
 

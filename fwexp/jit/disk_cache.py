@@ -19,7 +19,6 @@ import numba
 
 from fwexp.files import folders, locks
 from fwexp.files.caches import temporary_folder, users_folder
-from fwexp.files.reading import read_regular
 
 __all__ = ["SUFFIX", "base", "directory", "prune", "read", "write"]
 
@@ -88,7 +87,7 @@ def _digest(content: bytes) -> bytes:
 def read(path: Path):
     """Return the content of a file, None if it cannot be read or is not as it was written."""
     try:
-        content = read_regular(path)
+        content = path.read_bytes() if path.is_file() else b""
     except OSError:
         return None
     start = hashlib.sha256().digest_size

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 from fwexp.files import owned
 from fwexp.files.checksums import sha256
 from fwexp.papers.origin import Origin
-from fwexp.store import records, schema
+from fwexp.store import records
 from fwexp.store.records import Damaged
 
 PICTURE = (".png", ".svg", ".csv", ".json")
@@ -57,7 +57,7 @@ def remove(stem: Path, suffixes) -> None:
 
 def read_record(stem: Path, suffixes, name: str, preset: str = "full") -> dict:
     """Return the JSON of a figure that was drawn from a form of its runs; `Damaged` if a file was changed or is of another one."""
-    record = records.read(stem.with_name(f"{stem.name}.json"), schema.Figure)
+    record = records.read(stem.with_name(f"{stem.name}.json"), records.Figure)
     if (record.get("figure"), record.get("preset")) != (name, preset):
         raise Damaged(f"{stem.name}.json is that of another figure")
     for suffix in suffixes[:-1]:

@@ -23,7 +23,7 @@ from fwexp.methods import ALIASES, conf_dir, methods
 from fwexp.options import check_flag, check_jobs, check_number, without_later_defaults
 from fwexp.run import catalogues
 from fwexp.run.engine_options import PLACE, SOLVERS, check_engine
-from fwexp.store import schema
+from fwexp.store import records
 from fwexp.store.keys import GROUPS, STALE, TRAIN, key_of
 
 # Treatment of points that do not fit, of failures and of runs that hang, and the value that a search minimises.
@@ -99,7 +99,7 @@ def canonical(config: Mapping) -> dict:
     if engine:
         values["engine"] = {key: value for key, value in vars(engine).items() if key not in PLACE}
     plain = json.loads(json.dumps(values | {"dataset": dataset, "solver": solver} | settings))  # lists for tuples, as in files
-    if misfit := schema.misfit(schema.Config, plain):
+    if misfit := records.misfit(records.Config, plain):
         raise ParameterError(f"a configuration must fit into the records of a store, got one that {misfit}")
     return plain
 

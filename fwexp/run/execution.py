@@ -14,7 +14,7 @@ from fwexp import store
 from fwexp.driver.progress import print_line
 from fwexp.errors import RunsFailed, UserError
 from fwexp.files import folders, locks
-from fwexp.run import deaths, sweep_folder
+from fwexp.run import runner, sweep_folder
 from fwexp.run.executors import BASIC, Executor
 from fwexp.store import paths
 from fwexp.store.commit import RECORD
@@ -42,7 +42,7 @@ class Todo:
 
     def begin(self) -> None:
         """Note what there is before the run is launched."""
-        self._note = _mark(deaths.note_of(self.final))
+        self._note = _mark(runner.note_of(self.final))
 
     def look(self, watch: sweep_folder.Watch) -> None:
         """Read from the store how the run stands; print what no worker of this sweep has said about it."""
@@ -50,7 +50,7 @@ class Todo:
         if self.status == "died":
             print_line(f"{self.name}: its worker died; again")
         if self.status in ("done", "failed"):
-            deaths.note_of(self.final).unlink(missing_ok=True)  # of a worker that died after the run had ended
+            runner.note_of(self.final).unlink(missing_ok=True)  # of a worker that died after the run had ended
             if self.key not in watch.told:
                 watch.tell(self.key, f"{self.name}: {'stored' if self.status == 'done' else 'failed'} in another process")
 
@@ -64,12 +64,12 @@ class Todo:
         return ""
 
     def _left(self) -> str:
-        return "due" if _mark(deaths.note_of(self.final)) in (None, self._note) else "died"
+        return "due" if _mark(runner.note_of(self.final)) in (None, self._note) else "died"
 
     def may_die(self) -> bool:
         """Return whether the run has taken its process with it before."""
-        noted = folders.exists(deaths.note_of(self.final))
-        return noted or deaths.is_death(store.failure(self.results_dir, self.config))
+        noted = folders.exists(runner.note_of(self.final))
+        return noted or runner.is_death(store.failure(self.results_dir, self.config))
 
 
 def _mark(path: Path) -> tuple | None:

@@ -6,12 +6,10 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from fwexp.data.validation import NAMES as VALIDATION
 from fwexp.errors import OptionError, ParameterError, UserError, install, unknown
 from fwexp.files.folders import exists
 from fwexp.run.config import conf_dir, conf_dirs
 
-NEED_EXAMPLES = tuple(f"dataset.{name}" for name in VALIDATION)
 COMPOSING = (HydraException, OmegaConfBaseException, YAMLError)  # raised while a configuration is composed
 
 
@@ -60,7 +58,7 @@ def _bad_key(inner, error: Exception) -> UserError:
     parent = inner.parent_node
     full = inner.full_key or str(inner.key)
     prefix = full.removesuffix(str(inner.key))
-    if full in NEED_EXAMPLES:
+    if full.startswith("dataset.validation"):
         return OptionError(f"{full} needs a data set of examples, got one of a convex problem or saddle point")
     accepted = [prefix + str(key) for key in (parent or ()) if key not in ("hydra", "name")]
     text = str(error)

@@ -25,8 +25,7 @@ from fwexp.run.composition import Composition
 from fwexp.run.config import EXECUTION_KEYS, containers, execution_settings, quote
 from fwexp.run.executors import executor_of
 from fwexp.run.hydra_settings import SAMPLERS, OptunaOptions
-from fwexp.run.measures import measures
-from fwexp.run.sweep import Sweep, skipped
+from fwexp.run.sweep import Sweep, measures, skipped
 from fwexp.store.keys import key_of
 
 QUANTITIES = ("primal", "gap", "train_error", "validation_error", "test_error")

@@ -1,10 +1,11 @@
 """One run: from a canonical configuration to a folder in the store."""
 
+import contextlib
 import errno
 import functools
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -18,14 +19,15 @@ from fwexp.driver.trace import ending, lost_words
 from fwexp.errors import DataError, OptionError, ParameterError, UserError
 from fwexp.files import locks
 from fwexp.jit import threads
-from fwexp.problems.loss_terms import make_objective
-from fwexp.run import catalogues, deaths
+from fwexp.run import catalogues
 from fwexp.run.engine_options import check_parts, spread
 from fwexp.store import paths, staleness
 from fwexp.store.commit import TakenOver
 from fwexp.store.keys import GROUPS, TRAIN, key_of, task_of
 from fwexp.store.provenance import build
+from fwexp.store.stored_run import StoredRun
 
+DEATHS = 3  # a run whose processes died so many times has failed
 STALE_NOTE = ", but made by another version of the code; force=stale runs it again"
 
 
@@ -57,9 +59,9 @@ def run(
         # Again, because no other process can be about to store it now.
         if outcome := _already(config, results_dir, data_dir, force):
             return outcome
-        with deaths.counted(final) as died:
-            if died >= deaths.DEATHS:
-                return fail(deaths.ProcessDied(), config, results_dir)
+        with _counted(final) as died:
+            if died >= DEATHS:
+                return fail(ProcessDied(), config, results_dir)
             check([config], data_dir)
             data = _data(config["dataset"], data_dir)
             identity = {"settings": config, "data": data.checksums, "code": made_by, "packages or CPU": build()}
@@ -101,6 +103,50 @@ def _run(
     message = ending(result.status, end["passes"], result.gap, end["time"])
     lost = lost_words(result.lost)
     return Outcome(result.status, path, message + f"; lost with workers: {lost}" * bool(lost), lost)
+
+
+# A note next to a run has a byte for every process that began it, and goes when one ends in an orderly way. A death counts only if
+# the run was not saved since it began, because a run that makes progress will come to its end.
+
+
+class ProcessDied(Exception):
+    """The processes of a run have died, again and again."""
+
+    def __init__(self) -> None:
+        super().__init__(f"its process died {DEATHS} times: killed, or out of memory")
+
+
+class WallTimeExceeded(Exception):
+    """A run has taken too long, and its sweep ended its process."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"it took longer than its wall time limit of {seconds:g} s")
+
+
+def note_of(final: Path) -> Path:
+    """Return the note of a run, which exists while its process runs, and after that has died."""
+    return final.with_name(f".{final.name}{paths.BEGUN}")
+
+
+def is_death(failure: StoredRun | None) -> bool:
+    """Return whether a run is a stored failure because its processes died."""
+    return failure is not None and failure.status == "failed" and failure.record["error"].startswith(ProcessDied.__name__)
+
+
+@contextlib.contextmanager
+def _counted(final: Path) -> Iterator[int]:
+    """Count this process among those that began the run, whose claim it has; yield how many of them died."""
+    note = note_of(final)
+    with contextlib.suppress(OSError):
+        if paths.checkpoint_path(final).stat().st_mtime_ns > note.stat().st_mtime_ns:
+            note.unlink()
+    with note.open("ab") as file:
+        died = file.tell()
+        file.write(b".")
+    try:
+        yield died
+    finally:
+        note.unlink(missing_ok=True)
 
 
 def is_full(error: Exception) -> bool:
@@ -157,8 +203,7 @@ def _check(config: Mapping, data_dir) -> None:
     catalogues.check_kinds(task_of(config), config["dataset"]["name"], config["solver"]["name"])
     train, *_ = load(config["dataset"], data_dir)
     options = dict(config["solver"])
-    term = make_objective(config.get("objective", "hinge"), config.get("temperature", 1.0))
-    TASKS[task_of(config)].check_problem(train, options.pop("name"), options, term)
+    TASKS[task_of(config)].check_problem(train, options.pop("name"), options, config)
     check_parts(config.get("engine"), train)
 
 

@@ -30,7 +30,7 @@ from fwexp.errors import ParameterError
 from fwexp.files.atomic import HIDDEN, hidden, put, write
 from fwexp.files.folders import exists, none_left_empty
 from fwexp.files.processes import is_gone
-from fwexp.run import deaths, runner
+from fwexp.run import runner
 
 SECONDS = 0.5  # between two looks of a worker at the folder of the sweep, or whether the parent is there
 LOOKS = 0.2  # seconds between two looks of the parent at its workers
@@ -204,7 +204,7 @@ class Watch:
             if took_too_long:
                 sweep = read(self.folder)
                 name, config = sweep["jobs"][note.stem]
-                outcome = runner.fail(deaths.WallTimeExceeded(sweep["wall_limit"]), config, sweep["where"]["results_dir"])
+                outcome = runner.fail(runner.WallTimeExceeded(sweep["wall_limit"]), config, sweep["where"]["results_dir"])
                 self.tell(note.stem, f"{name}: {outcome.message}")
                 _stop_after(self.folder, outcome)
 

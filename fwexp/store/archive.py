@@ -5,29 +5,24 @@ It is a tar file, compressed by xz as a whole, because runs have much in common.
 ``SHA256SUMS``, which ``sha256sum --check`` takes after unpacking. Equal runs give equal files.
 """
 
+import io
 import lzma
-import re
 import tarfile
 from collections.abc import Collection
 from pathlib import Path
-from typing import BinaryIO
 
 from fwexp.errors import ParameterError
 from fwexp.files import locks
 from fwexp.files.checksums import sha256
-from fwexp.files.reading import open_regular
-from fwexp.store import records, traces
+from fwexp.store import records
 from fwexp.store.commit import MODEL, RECORD, TRACE
 from fwexp.store.keys import key_of
 from fwexp.store.records import Damaged
 from fwexp.store.run_store import put, read_run, results_of, run_dir
-from fwexp.store.stored_run import StoredRun
+from fwexp.store.stored_run import StoredRun, table
 
 SUMS = "SHA256SUMS"
-LARGEST = 2**28  # bytes of an entry
-LARGEST_TOTAL = 2**31  # bytes of all entries
 SPEAKING = Damaged, tarfile.TarError, lzma.LZMAError, EOFError, OSError  # errors whose messages say what is wrong
-NAME = re.compile(rf"runs/[0-9a-f]{{64}}/({re.escape(RECORD)}|{re.escape(TRACE)}|{re.escape(MODEL)})")
 
 
 def read(path: Path):
@@ -57,50 +52,21 @@ def restore(path: Path, results_dir: Path, wanted: Collection[str] | None = None
 
 def _runs(path: Path) -> list[tuple[StoredRun, dict[str, bytes]]]:
     """Return the runs of an archive with their files, verified by the sums of the archive and by the records of the runs."""
+    wanted = f"archive must hold runs with their checksums, got {path}"
     try:
-        with open_regular(path) as file, lzma.open(file) as unpacked:
-            contents = _verified(unpacked)
-        keys = sorted({name.split("/")[1] for name in contents})
-        return [_run(key, contents) for key in keys]
+        with lzma.open(path) as packed:  # The end of the file has a checksum, too.
+            unpacked = io.BytesIO(packed.read())
+        with tarfile.open(fileobj=unpacked) as archive:
+            contents = {entry.name: archive.extractfile(entry).read() for entry in archive if entry.isfile()}
+        sums = dict(line.split("  ", 1)[::-1] for line in contents.pop(SUMS).decode().splitlines())
+        for name in sorted(sums.keys() | contents.keys()):
+            if name not in contents or sums.get(name) != sha256(contents[name]):
+                raise Damaged(f"{name} is not as it was written")
+        return [_run(key, contents) for key in sorted({name.split("/")[1] for name in contents})]
     except SPEAKING as error:
-        raise ParameterError(f"archive must hold runs with their checksums, got {path} ({error})") from error
+        raise ParameterError(f"{wanted} ({error})") from error
     except (ValueError, LookupError) as error:
-        reason = "its sums or a record are not as fwexp writes them"
-        raise ParameterError(f"archive must hold runs with their checksums, got {path} ({reason})") from error
-
-
-def _verified(unpacked: BinaryIO) -> dict[str, bytes]:
-    """Return the files in an archive: all that its sums, which come first, name, each once and as it was written."""
-    contents, sums, left = {}, None, LARGEST_TOTAL
-    with tarfile.open(fileobj=unpacked, mode="r|") as archive:
-        for entry in archive:
-            left -= entry.size
-            if entry.size > LARGEST or left < 0:
-                raise Damaged(f"it has more than {LARGEST} bytes in {entry.name}, or {LARGEST_TOTAL} in all")
-            content = file.read() if (file := archive.extractfile(entry)) else None
-            if sums is None:
-                if entry.name != SUMS or content is None:
-                    raise Damaged(f"it does not begin with {SUMS}")
-                sums = dict(line.split("  ", 1)[::-1] for line in content.decode().splitlines())
-            elif entry.name not in sums or not NAME.fullmatch(entry.name):
-                raise Damaged(f"{entry.name} is not in its {SUMS}")
-            elif entry.name in contents:
-                raise Damaged(f"{entry.name} is there twice")
-            elif content is None or sha256(content) != sums[entry.name]:
-                raise Damaged(f"{entry.name} is not as it was written")
-            else:
-                contents[entry.name] = content
-    while block := unpacked.read(2**20):  # to the end, whose checksum lzma verifies
-        if block.strip(b"\0"):
-            raise Damaged("there is something behind its last file")
-        left -= len(block)
-        if left < 0:
-            raise Damaged(f"it has more than {LARGEST_TOTAL} bytes")
-    if missing := sorted((sums or {}).keys() - contents.keys()):
-        raise Damaged(f"it lacks {missing[0]}")
-    if sums is None:
-        raise Damaged("it is empty")
-    return contents
+        raise ParameterError(f"{wanted} (its {SUMS} or a record are not as fwexp writes them)") from error
 
 
 def _run(key: str, contents: dict[str, bytes]) -> tuple[StoredRun, dict[str, bytes]]:
@@ -108,7 +74,7 @@ def _run(key: str, contents: dict[str, bytes]) -> tuple[StoredRun, dict[str, byt
     record = records.parsed(contents[f"runs/{key}/{RECORD}"], RECORD)
     files = {name: contents[place] for name in (TRACE, MODEL) if (place := f"runs/{key}/{name}") in contents}
     config = record["config"]
-    traces.table(files[TRACE])
+    table(files[TRACE])
     if record["status"] in ("interrupted", "failed"):
         raise Damaged(f"{key} is no finished run")
     sums = {name: record["files"][name]["sha256"] for name in files}

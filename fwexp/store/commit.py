@@ -22,7 +22,7 @@ from fwexp.files import atomic, locks
 from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.files.folders import is_folder
 from fwexp.files.processes import is_gone
-from fwexp.store import records, schema
+from fwexp.store import records
 from fwexp.store.records import Damaged
 
 CONFIG, TRACE, MODEL, RECORD = FILES = ("config.yaml", "trace.parquet", "model.npz", "run.json")
@@ -156,7 +156,7 @@ def _record(folder: Path) -> dict:
     """Return the record in a folder; empty if there is none that fwexp wrote."""
     with contextlib.suppress(Damaged):
         if not (folder / RECORD).is_symlink():
-            return records.read(folder / RECORD, schema.Files)
+            return records.read(folder / RECORD, records.Files)
     return {}
 
 

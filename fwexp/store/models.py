@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from fwexp.errors import DataError, ParameterError, shown
 from fwexp.options import check_path
-from fwexp.store import traces
 from fwexp.store.commit import MODEL
 from fwexp.store.records import Damaged
 from fwexp.store.run_store import find_runs
-from fwexp.store.stored_run import StoredRun, of_latest, verified_trace
+from fwexp.store.stored_run import StoredRun, of_latest, table, verified_trace
 
 if TYPE_CHECKING:
     from fwexp.tasks.result import Result
@@ -73,7 +72,7 @@ def _result(run: StoredRun):
     from fwexp.tasks.result import Result
     from fwexp.tasks.result_files import fields_of
 
-    arrays, trace = run.model(), traces.table(verified_trace(run)).to_pandas()
+    arrays, trace = run.model(), table(verified_trace(run)).to_pandas()
     try:
         fields, _ = fields_of(arrays)
     except Exception as error:  # A damaged or foreign file can raise anything here.

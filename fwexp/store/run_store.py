@@ -24,12 +24,12 @@ from fwexp.files import folders, locks
 from fwexp.files.atomic import clean, set_aside
 from fwexp.methods import is_method
 from fwexp.options import check_flag, check_path
-from fwexp.store import commit, paths, records, traces
+from fwexp.store import commit, paths, records
 from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE
 from fwexp.store.keys import STALE, key_of
 from fwexp.store.provenance import plugins_of, provenance
 from fwexp.store.records import Damaged
-from fwexp.store.stored_run import PATH_COLUMNS, RUN_COLUMNS, StoredRun, of_latest, read, verified_trace
+from fwexp.store.stored_run import PATH_COLUMNS, RUN_COLUMNS, WRITTEN, StoredRun, of_latest, read, table, verified_trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +136,7 @@ def save(
     target = paths.partial_path(final) if result.status == "interrupted" else final
     trace, model = result.trace, io.BytesIO()
     np.savez(model, **model_of(result))
-    contents = {TRACE: trace.to_parquet(**traces.WRITTEN), MODEL: model.getvalue()}
+    contents = {TRACE: trace.to_parquet(**WRITTEN), MODEL: model.getvalue()}
     end = trace.iloc[-1] if len(trace) else {}
     record = {
         "key": final.name,
@@ -279,7 +279,7 @@ def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None
     whole = []
     for run in runs:
         try:
-            whole.append(of_latest(run, lambda run: traces.table(verified_trace(run), columns)))
+            whole.append(of_latest(run, lambda run: table(verified_trace(run), columns)))
         except Damaged as error:
             path = "".join(sign if sign.isprintable() else "?" for sign in str(run.path))
             warnings.warn(f"{path} is damaged and was left out: {error}", stacklevel=3)
@@ -288,7 +288,7 @@ def read_results(runs: Iterable[StoredRun], columns: Sequence[str] | None = None
 
 def results_of(runs: Iterable[tuple[StoredRun, bytes]]):
     """Return what `load_results` does of runs with their traces, which are verified."""
-    return _joined([(run, traces.table(trace)) for run, trace in runs])
+    return _joined([(run, table(trace)) for run, trace in runs])
 
 
 def _joined(runs: Sequence[tuple], columns: Sequence[str] | None = None):

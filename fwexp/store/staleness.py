@@ -14,7 +14,7 @@ COMMON = ("fwexp.driver", "fwexp.oracles", "fwexp.problems")
 # Modules that list others, show something or look after files, and change no number: else a run would depend on all there is.
 LISTS = ("fwexp", "fwexp.data", "fwexp.data.dataset", "fwexp.solvers", "fwexp.tasks")
 SHOWS = ("fwexp.plugin_files", "fwexp.plugins", "fwexp.driver.progress", "fwexp.errors")
-KEPT = ("atomic", "caches", "code_digest", "folders", "locks", "owned", "processes", "reading")
+KEPT = ("atomic", "caches", "code_digest", "folders", "locks", "owned", "processes")
 KEEPS = tuple(f"fwexp.files.{name}" for name in KEPT)
 
 

@@ -7,18 +7,18 @@ import dataclasses
 import functools
 import io
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fwexp.driver.trace import lost_words
-from fwexp.errors import DataError
+from fwexp.errors import DataError, needing
 from fwexp.files.checksums import sha256, sha256_of_file
 from fwexp.methods import method_of
 from fwexp.options import flat
 from fwexp.plugins import NAME
-from fwexp.store import paths, records, schema, staleness
+from fwexp.store import paths, records, staleness
 from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, name_of
 from fwexp.store.keys import key_of, task_of
 from fwexp.store.records import Damaged
@@ -30,6 +30,8 @@ RUN_COLUMNS = (
     *("dataset", "split", "solver", "lam", "lam_spec", "seed", "key", "status"),
     *("objective", "max_passes", "gap_tol", "created", "sources", "stale", "data", "content", "lost", "method"),
 )
+# Settings of written traces: statistics that readers of thousands of small files do not use are left out.
+WRITTEN = {"index": False, "use_dictionary": ["iterate"], "write_statistics": False, "store_schema": False}
 PATH_COLUMNS = ("dataset", "solver", "key")  # those that paths answer
 
 
@@ -53,7 +55,7 @@ class StoredRun:
     @property
     def is_placed(self) -> bool:
         """True if the path consists of names of a data set, a solver and a run."""
-        return all(name and NAME.fullmatch(name) for name in self.place) and schema.KEY.fullmatch(self.key) is not None
+        return all(name and NAME.fullmatch(name) for name in self.place) and records.KEY.fullmatch(self.key) is not None
 
     @property
     def sources(self) -> str | None:
@@ -247,3 +249,16 @@ def verified(run: StoredRun, name: str) -> bytes:
 def _compare(name: str, digest: str, record: Mapping) -> None:
     if digest != record["files"][name]["sha256"]:
         raise Damaged(f"{name} is not as it was stored")
+
+
+def table(content: bytes, columns: Sequence[str] | None = None):
+    """Return the trace in a file as a table of Arrow, or its ``columns``; `Damaged` if it is no trace."""
+    with needing("stored runs need"):
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+
+    try:
+        file = ParquetFile(pyarrow.BufferReader(content), pre_buffer=False)
+        return file.read(columns, use_threads=False).replace_schema_metadata()
+    except Exception as error:  # other files fail anywhere
+        raise Damaged(f"{TRACE} cannot be read ({type(error).__name__})") from error

@@ -10,7 +10,6 @@ from fwexp.convex import Bilinear, Minimisation, minimize, saddle_point
 from fwexp.convex.minimize import new_method, new_saddle_method
 from fwexp.errors import ParameterError
 from fwexp.plugins import CONVEX, SADDLE
-from fwexp.problems.loss_terms import HINGE
 from fwexp.tasks.result import Result
 from fwexp.tasks.task import Task
 
@@ -25,7 +24,7 @@ class Convex(Task):
     reads: ClassVar = {"seed": 0, "max_passes": 1000, "gap_tol": 1e-6, "time_limit": None, "schedule": "default"}
 
     @classmethod
-    def check_problem(cls, problem, solver, options, objective=HINGE):
+    def check_problem(cls, problem, solver, options, given):
         match problem:
             case Minimisation():
                 new_method(problem.f, problem.set, solver, None, 0, 0.0, options)

@@ -299,9 +299,10 @@ class SequenceTask(Task):
     added_later = ("objective", "temperature")
 
     @classmethod
-    def check_problem(cls, problem, solver, options, objective=HINGE):
-        check_objective(get_solver(solver), problem, solver, objective)
-        check_sequence(problem, options, objective)
+    def check_problem(cls, problem, solver, options, given):
+        term = make_objective(given.get("objective", "hinge"), given.get("temperature", 1.0))
+        check_objective(get_solver(solver), problem, solver, term)
+        check_sequence(problem, options, term)
 
     @abstractmethod
     def sequence(self, problem, options: dict, seed: int, objective: Hinge | Softmax) -> LamSequence:

@@ -17,7 +17,6 @@ from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
 from fwexp.files import atomic
 from fwexp.files.npz import arrays_in
-from fwexp.files.reading import open_regular
 from fwexp.options import check_path, is_integer
 from fwexp.problems.signature import of_inputs
 
@@ -65,7 +64,7 @@ def read(path, kind: str = "Result") -> tuple[dict, dict | None]:
     path = check_path("path", path)
     wrong = f"path must be a file of {kind}.save, got {shown(str(path))}"
     try:
-        with open_regular(path) as file:
+        with path.open("rb") as file:
             arrays = arrays_in(file)
         if set(arrays) != {"w"}:
             return fields_of(arrays)

@@ -12,7 +12,7 @@ from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, unknown
 from fwexp.options import NoOptions, make_options
 from fwexp.plugins import STRUCTURED
-from fwexp.problems.loss_terms import HINGE
+from fwexp.problems.loss_terms import make_objective
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.tasks.result import Result
 
@@ -57,10 +57,11 @@ class Task(ABC):
         return make_options(f"task {cls.name}", cls.Options, given)
 
     @classmethod
-    def check_problem(cls, problem, solver: str, options: Mapping, objective=HINGE) -> None:
-        """Check that a problem has what the solver needs with these options, without compiling anything."""
+    def check_problem(cls, problem, solver: str, options: Mapping, given: Mapping) -> None:
+        """Check that a problem has what the solver needs with these options and settings, without compiling anything."""
         found = get_solver(solver)
-        check_needs(found, problem, check_options(found, options), objective=objective)
+        term = make_objective(given.get("objective", "hinge"), given.get("temperature", 1.0))
+        check_needs(found, problem, check_options(found, options), objective=term)
 
     @classmethod
     def check_settings(cls, given: Mapping, solver: str, options: Mapping) -> dict[str, Any]:

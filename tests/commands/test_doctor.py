@@ -2,7 +2,6 @@
 
 import re
 
-import numba
 import pytest
 
 from fwexp import api
@@ -115,16 +114,6 @@ def test_data(examine, tmp_path):
     assert line == "WRONG: elsewhere is no folder: make it, or name another with FWEXP_DATA or data_dir="
 
 
-def test_a_package_that_a_data_set_needs(examine, horseseg_without_h5py, tmp_path):
-    path = horseseg_without_h5py(tmp_path / "data")
-    (tmp_path / "data" / "ocr").mkdir()
-    (tmp_path / "data" / "ocr" / "letter.data").write_text("?")
-    found = examine()[1]["data"]
-    assert found[0].endswith("; missing: conll2000, hansards, horses, lsp; damaged: ocr; untested: horseseg")
-    assert found[1].startswith(f"WRONG: {path}: MATLAB files of version 7.3 need h5py, which is not installed: ")
-    assert found[2].endswith("; get it with `fwexp data fetch ocr`")
-
-
 @pytest.mark.data
 def test_real_data_are_complete():
     assert "complete: conll2000, digits, hansards, horses, lsp, ocr, " in "".join(text for _, text in doctor._data(None))
@@ -142,11 +131,6 @@ def test_results(examine, tmp_path):
     ]
     line = examine("results_dir=data/../results/runs/notes/below")[1]["results"][-1]
     assert "cannot be written to (Not a directory)" in line
-
-
-def test_compilation_that_is_turned_off(examine, monkeypatch):
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    assert examine()[1]["processor"][1] == "WRONG: NUMBA_DISABLE_JIT is set, so everything is slow: unset it, unless you debug"
 
 
 @pytest.mark.parametrize(

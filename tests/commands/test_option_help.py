@@ -6,9 +6,9 @@ import pytest
 
 from fwexp.blocks.acceleration import AccelerateOptions
 from fwexp.cli import main
-from fwexp.commands.option_help import GROUPS, meanings, offered
+from fwexp.commands.option_help import GROUPS, meanings
 from fwexp.methods import ALIASES, methods
-from fwexp.run.catalogues import catalogue, that_fit
+from fwexp.run.catalogues import catalogue
 from fwexp.solvers.bcfw_options import CacheOptions
 
 
@@ -102,47 +102,7 @@ def test_data_sets_tasks_and_solvers_are_described(fwexp, name, expected):
     assert [text for text in expected if text not in out] == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("solvers", "bcwf"), "unknown solver 'bcwf' (did you mean 'bcfw'?); accepted: "),
-        (("solvers", "ocr"), "unknown solver 'ocr'"),
-        (("options", "paht"), "unknown solver or dataset or task 'paht'"),
-        (("options", "ocr", "path"), "fwexp options takes at most 1 name, got ocr path"),
-    ],
-)
-def test_what_is_wrong_is_one_line(fwexp, arguments, message):
-    code, out, err = fwexp(*arguments)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert message in err
-
-
 def test_names_are_completed(fwexp, monkeypatch):
     for line, words in (("fwexp solvers bcpfw_gap_", "bcpfw_gap_cache"), ("fwexp options conll", "conll2000")):
         monkeypatch.setenv("COMP_LINE", line)
         assert fwexp("-sc", "query=bash")[1] == f"{words}\n"
-
-
-def test_what_is_left_open_says_what_it_may_be(fwexp):
-    _, out, _ = fwexp("options", "auto")
-    assert "solver.sampling=null  (uniform, perm, cyclic, gap, gap_perm, max_gap, max_gain, lipschitz, shrinking, null)" in out
-
-
-@pytest.mark.parametrize(
-    ("group", "chosen", "path", "values"),
-    [
-        ("solver", "bcfw_gap", "step", ["fw", "pairwise", "away", "corrective", "exact"]),
-        ("solver", "auto", "line_search", ["true", "false", "null"]),
-        ("solver", "bcfw", "accelerate.refresh", ["true", "false"]),
-        ("solver", "bcfw", "accelerate.nothing", []),
-        ("solver", "nothing", "step", []),
-        ("dataset", "ocr", "split", ["ocr2", "ocr"]),
-    ],
-)
-def test_values_are_offered(group, chosen, path, values):
-    assert offered(group, chosen, path) == values
-
-
-def test_tasks_are_offered_solvers_that_they_run():
-    assert that_fit(["solver=ssg", "solver=bcfw_gap", "solver=away", "lam="], ["task=path"]) == ["solver=bcfw_gap", "lam="]
-    assert that_fit(["task=path", "task=train", "task=convex"], ["solver=ssg"]) == ["task=train"]

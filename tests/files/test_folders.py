@@ -59,11 +59,6 @@ def test_commands_name_a_locked_folder(tmp_path, arguments, capsys, request):
     assert "Permission denied" in capsys.readouterr().err
 
 
-def test_a_name_that_is_too_long_is_refused(capsys):
-    assert main(["ls", f"results_dir={'x' * 300}"]) == 2
-    assert "File name too long" in capsys.readouterr().err
-
-
 PACKAGE = Path(fwexp.__file__).parent
 ASKED = {  # files that ask pathlib: of the package's own files, or to remove as much as can be removed
     "__init__.py",

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import os
 
 import pytest
 
@@ -104,19 +103,6 @@ def test_a_file_that_another_process_writes_meanwhile_is_no_foreign_one(tmp_path
         assert path.read_bytes() == b"2"
 
 
-def test_a_link_is_followed_and_a_file_is_not_replaced(tmp_path):
-    (tmp_path / "link").symlink_to("there")
-    replace(tmp_path / "link", "new")
-    replace(tmp_path / "link", "newer")
-    assert (tmp_path / "link").is_symlink()
-    assert contents(tmp_path / "there") == {"file": "newer", "same": "newer"}
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(NotADirectoryError):
-        replace(tmp_path / "file", "new")
-    assert (tmp_path / "file").read_text() == "mine"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link", "there"]
-
-
 PLANTED = {
     "another file": lambda folder: (folder / "thesis.tex").write_text("mine"),
     "a hidden file": lambda folder: (folder / ".thesis").write_text("mine"),
@@ -127,7 +113,6 @@ PLANTED = {
         (folder / "same").rename(folder.parent / "same"),
         (folder / "same").symlink_to("../same"),
     ),
-    "a pipe": lambda folder: os.mkfifo(folder / "pipe"),
     "another mark": lambda folder: (folder / MARK).write_text("mine"),
     "no mark": lambda folder: (folder / MARK).unlink(),
 }
@@ -185,28 +170,6 @@ def test_a_file_above_is_found_before_the_work(tmp_path, plant):
         owned.check([tmp_path / "figures" / "paper" / "one"], KIND)
 
 
-def test_a_folder_without_a_mark_is_named_as_a_whole(tmp_path):
-    """Such as one that an older version wrote: its files need not be moved one by one."""
-    replace(tmp_path / "there", "old")
-    (tmp_path / "there" / MARK).unlink()
-    with pytest.raises(ParameterError, match=rf"there must be a folder .* got another one with old and no mark {MARK}; move"):
-        replace(tmp_path / "there", "new")
-
-
-def test_links_in_a_circle_are_no_folder(tmp_path):
-    (tmp_path / "there").symlink_to("there")
-    with pytest.raises(OSError, match="symbolic links"):
-        replace(tmp_path / "there", "new")
-    assert (tmp_path / "there").is_symlink()
-
-
-@pytest.mark.parametrize("name", [" a.csv", "a\u2028b.csv", "a\x85.csv"])
-def test_names_of_files_may_have_any_space(tmp_path, name):
-    for content in (b"old", b"new"):
-        owned.write({tmp_path / name: content}, KIND)
-    assert (tmp_path / name).read_bytes() == b"new"
-
-
 def test_empty_folders_are_left_out(tmp_path):
     """Sphinx makes some, and no record lists them: the next writer would take them for a user's own."""
     for text in ("old", "new"):
@@ -216,24 +179,6 @@ def test_empty_folders_are_left_out(tmp_path):
     assert {path.name for path in (tmp_path / "there").iterdir()} == {"file", MARK}
     remove_folders([tmp_path / "there"])
     assert not list(tmp_path.iterdir())
-
-
-def test_forged_marks_name_no_files_elsewhere(tmp_path):
-    replace(tmp_path / "there", "old")
-    (tmp_path / "thesis.tex").write_text("mine")
-    mark = tmp_path / "there" / MARK
-    mark.write_text(mark.read_text() + f"../thesis.tex\n{tmp_path / 'thesis.tex'}\nold/../../thesis.tex\n")
-    replace(tmp_path / "there", "new")
-    remove_folders([tmp_path / "there"])
-    assert contents(tmp_path) == {"thesis.tex": "mine"}
-
-
-def test_hidden_files_go_only_by_their_whole_name(tmp_path):
-    gone = atomic.hidden(tmp_path / "one").name.replace(f"-{os.getpid()}-", "-999999999-")
-    for name in (gone, f"{gone}.tex"):
-        (tmp_path / name).write_text("mine")
-    write(tmp_path, "new")
-    assert {path.name for path in tmp_path.iterdir()} == {"one", "two", MARK, f"{gone}.tex"}
 
 
 def test_a_folder_holds_one_kind(tmp_path):

@@ -94,18 +94,6 @@ def test_equal_runs_give_equal_archives_with_checksums(results_dir, archived, tm
     assert [line.split("  ")[1] for line in sums.splitlines()] == names[1:]
 
 
-def test_an_archive_that_could_not_be_read_is_not_written(results_dir, archived, tmp_path, monkeypatch):
-    with tarfile.open(archived) as packed:
-        largest = max(entry.size for entry in packed)
-    monkeypatch.setattr(archive, "LARGEST", largest)
-    write(store.find_runs(results_dir), tmp_path / "runs.tar.xz")
-    assert [run.key for run in archive.runs(tmp_path / "runs.tar.xz")] == [run.key for run in archive.runs(archived)]
-    monkeypatch.setattr(archive, "LARGEST", largest - 1)
-    with pytest.raises(ParameterError, match=rf"^archive must hold files of at most {largest - 1} bytes, got \S+ with {largest}$"):
-        write(store.find_runs(results_dir), tmp_path / "large.tar.xz")
-    assert not (tmp_path / "large.tar.xz").exists()
-
-
 @pytest.mark.parametrize("change", ["run.json", "trace.parquet", "SHA256SUMS", -100, 100, 0])
 def test_a_changed_or_cut_archive_is_refused(archived, tmp_path, change):
     path = tmp_path / "changed.tar.xz"

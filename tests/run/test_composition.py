@@ -8,13 +8,13 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from fwexp.cli import main
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import OptionError
 from fwexp.run import sweep
 from fwexp.run.composition import BASE, Composition, composing
 from fwexp.run.sweep import expand
 
 
-@pytest.mark.parametrize("name", ["icml2013/fig1", "icml2016/fig3", "review/fig1", "review/fig2", "review/fig3", "review/fig4"])
+@pytest.mark.parametrize("name", ["icml2013/fig1", "review/fig2"])
 def test_an_experiment_of_one_task_is_composed_once(monkeypatch, name):
     composed, usual = [], Composition.compose
 
@@ -36,17 +36,6 @@ def test_what_is_done_to_one_composition_is_not_seen_by_the_next():
         other = composition.compose(["+experiment=quickstart", "solver=ssg", "lam=0.5"])
     assert again == as_it_was
     assert (other.solver.name, other.lam) == ("ssg", 0.5)
-
-
-def test_folders_of_one_composition_are_not_those_of_the_next(tmp_path):
-    (tmp_path / "experiment").mkdir()
-    (tmp_path / "experiment" / "mine.yaml").write_text("# @package _global_\nlam: 0.25\n")
-    there = f"hydra.searchpath=[file://{tmp_path}]"
-    with pytest.raises(ParameterError, match="unknown experiment 'mine'"):
-        expand(["+experiment=mine"])
-    assert expand([there, "+experiment=mine"])[0]["lam"] == 0.25
-    with pytest.raises(ParameterError, match="unknown experiment 'mine'"):
-        expand(["+experiment=mine"])
 
 
 def test_a_folder_of_an_argument_is_read_and_must_be_there(tmp_path, monkeypatch, capsys):
@@ -106,15 +95,11 @@ def test_the_parser_of_hydra_is_made_where_help_must_be_text(monkeypatch, capsys
     ("arguments", "message"),
     [
         (["--cfg", "jb"], "argument --cfg/-c: invalid choice: 'jb'"),
-        (["--cfg"], "argument --cfg/-c: expected one argument"),
         (["--cfg", "job", "--package", "nothing"], "package 'nothing' not found in config"),
         (["--cfg", "job", "lamb=1"], "unknown key 'lamb' (did you mean 'lam'?)"),
         (["--resolve"], "The --resolve flag can only be used in conjunction with --cfg or --help"),
-        (["--mult"], "unknown flag of fwexp run '--mult' (did you mean '--multirun'?)"),
         (["--experimental-rerun", "config.pickle"], "unknown flag of fwexp run '--experimental-rerun'; accepted: "),
-        (["solver="], "solver must be one name, or several with commas and -m, got ''; accepted: "),
         (["~solver"], "solver cannot be left out, got '~solver'"),
-        (["experiment=quickstart"], "an experiment is chosen by +experiment=quickstart, got 'experiment=quickstart'"),
     ],
 )
 def test_what_is_wrong_is_one_line(arguments, message, capsys):

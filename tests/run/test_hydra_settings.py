@@ -39,8 +39,7 @@ LAUGHS = "a0: &a0 [0, 0]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] *
 ITSELF = "dataset: &it {name: *it}\n"
 
 
-@pytest.mark.parametrize("text", [LAUGHS, ITSELF], ids=["laughs", "itself"])
-@pytest.mark.parametrize("place", ["experiment__mine", "solver__mine"])
+@pytest.mark.parametrize(("text", "place"), [(LAUGHS, "experiment__mine"), (ITSELF, "solver__mine")], ids=["laughs", "itself"])
 def test_aliases_that_make_too_much_are_refused_before_they_are_expanded(refused, tmp_path, text, place):
     path = tmp_path / "conf" / f"{place.replace('__', '/')}.yaml"
     said = f"fwexp: {path} must have at most 10000 values with its aliases, got more\n"
@@ -51,7 +50,6 @@ def test_aliases_that_make_too_much_are_refused_before_they_are_expanded(refused
 
 PRESETS = [
     (f"hydra: {{callbacks: {{x: {TARGET}}}}}", "hydra.callbacks cannot be set"),
-    ("hydra: {callbacks: {x: {a: 1}}}", "hydra.callbacks cannot be set"),
     (f"hydra: {{sweeper: {{_target_: {CALLS}}}}}", "hydra.sweeper._target_"),
     (f"hydra: {{launcher: {{_target_: {CALLS}}}}}", "hydra.launcher cannot be set, got 'builtins.open'"),
     (f"solver: {{cache: {TARGET}}}", "solver bcfw: cache"),
@@ -62,10 +60,9 @@ PRESETS = [
 ]
 
 
-@pytest.mark.parametrize("mode", [[], ["-m"]], ids=["run", "sweep"])
 @pytest.mark.parametrize(("text", "message"), PRESETS, ids=range(len(PRESETS)))
-def test_a_preset_cannot_set_what_would_be_called_or_ignored(refused, text, message, mode):
-    assert message in refused("solver=bcfw", "+experiment=new", *mode, experiment__new=f"# @package _global_\n{text}\n")
+def test_a_preset_cannot_set_what_would_be_called_or_ignored(refused, text, message):
+    assert message in refused("-m", "solver=bcfw", "+experiment=new", experiment__new=f"# @package _global_\n{text}\n")
 
 
 def test_logging_writes_no_files(refused):
@@ -74,14 +71,9 @@ def test_logging_writes_no_files(refused):
 
 
 @pytest.mark.parametrize("launcher", ["basic", "joblib", "submitit_local", "submitit_slurm", "dask"])
-@pytest.mark.parametrize("logging", ["none", "stdout", "disabled"])
-def test_what_comes_with_hydra_is_accepted(tmp_path, monkeypatch, capsys, launcher, logging):
+def test_what_comes_with_hydra_is_accepted(tmp_path, monkeypatch, capsys, launcher):
     monkeypatch.chdir(tmp_path)
-    settings = [
-        f"hydra/launcher={launcher}",
-        f"hydra/job_logging={logging}",
-        f"hydra/hydra_logging={logging.replace('stdout', 'none')}",
-    ]
+    settings = [f"hydra/launcher={launcher}", "hydra/job_logging=disabled", "hydra/hydra_logging=none"]
     assert main(["run", "--cfg", "job", *settings]) == 0
     assert capsys.readouterr().err == ""
 

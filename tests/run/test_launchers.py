@@ -13,7 +13,7 @@ import pytest
 
 from fwexp import store
 from fwexp.files import locks
-from fwexp.run import deaths, sweep
+from fwexp.run import runner, sweep
 from fwexp.store import paths
 from tests.faults import COMMAND, PATIENCE, SOON, contents, left_by
 
@@ -129,7 +129,7 @@ def test_a_run_that_kills_its_workers_fails_and_the_others_do_not(tmp_path, last
     key = next(iter(wanted))
     # Without savings, because the death of a run that was saved does not count.
     process, gone = start(tmp_path, *words, "checkpoint=null", *LAUNCHERS[launcher]), []
-    for _ in range(deaths.DEATHS):
+    for _ in range(runner.DEATHS):
         claim, worker = in_work(tmp_path, key, gone)
         note = claim.with_name(f".{key}{paths.BEGUN}")
         gone.append(worker)

@@ -115,15 +115,13 @@ def test_what_was_saved_of_a_finished_run_is_tidied_away(tmp_path, killed):
     assert not checkpoint(tmp_path, killed).exists()
 
 
-@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
+@pytest.mark.parametrize("kind", ["folder", "device"])
 def test_what_is_no_checkpoint_neither_stops_a_run_nor_is_removed(tmp_path, kind, capsys):
     config = canonical(CONFIG)
     path = checkpoint(tmp_path, config)
     path.parent.mkdir(parents=True)
     if kind == "folder":
         (path / "notes").mkdir(parents=True)
-    elif kind == "pipe":
-        os.mkfifo(path)
     else:
         path.symlink_to("/dev/zero")
     before = path.lstat()

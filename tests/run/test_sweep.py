@@ -3,7 +3,6 @@ import json
 import os
 import re
 import signal
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ import pytest
 import fwexp
 from fwexp import store
 from fwexp.cli import main
-from fwexp.data.dataset import Dataset
 from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed, UserError
 from fwexp.files import locks
 from fwexp.run import execution, runner, sweep
@@ -69,18 +67,12 @@ def test_a_sweep_is_the_product_of_its_values():
         ("range(0.1,0.35,0.1)", [0.1, 0.2, 0.3]),
         ("range(0.1,0.4,0.1)", [0.1, 0.2, 0.3]),  # without its end, which the sum of floats would reach
         ("range(0.3,0,-0.1)", [0.3, 0.2, 0.1]),
-        ("range(1e-3,4e-3,1e-3)", [0.001, 0.002, 0.003]),
         ("sort(range(0.1,0.4,0.1),reverse=true)", [0.3, 0.2, 0.1]),
         ("float(range(0.1,0.4,0.1))", [0.1, 0.2, 0.3]),
     ],
 )
 def test_ranges_hold_decimal_numbers_as_written(values, wanted):
     assert [config["lam"] for config in expand(f"lam={values}")] == wanted
-
-
-def test_so_do_the_ranges_of_a_preset(preset):
-    chosen = preset('hydra: {sweeper: {grids: [{lam: "range(0.1,0.35,0.1)"}]}}')
-    assert [config["lam"] for config in expand(*chosen)] == [0.1, 0.2, 0.3]
 
 
 def test_a_point_keeps_nothing_of_the_one_before():
@@ -164,7 +156,6 @@ def test_presets_can_be_swept_together(preset):
     [
         ("", ["perm", "gap"]),
         ("defaults: [override /solver: bcfw_cyclic]", ["perm", "gap"]),
-        ("solver: {sampling: cyclic}", ["cyclic", "cyclic"]),
         ("solver: {sampling: uniform}", ["uniform", "uniform"]),  # the default, but not of what is chosen
         ("defaults: [/solver/bcfw@solver]", ["uniform", "uniform"]),
     ],
@@ -180,20 +171,12 @@ def test_what_a_preset_says_of_a_solver_holds_for_whichever_is_chosen(preset, st
             assert config == canonical({key: composed[key] for key in composed if key != "hydra"})
 
 
-def test_so_does_what_one_of_several_presets_says(preset):
-    preset("hydra: {sweeper: {grids: [{solver: [bcfw_perm, ssg]}]}}")
-    searched, _ = preset("solver: {sampling: uniform}", "other")
-    assert {config["solver"]["sampling"] for config in expand(searched, "+experiment=[new,other]")} == {"uniform"}
-
-
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
         (["results_dir=a,b"], "results_dir must have one value in a sweep, got results_dir=a, results_dir=b"),
-        (["lam=range(0)"], r"'lam=range\(0\)' has no values"),
         (["lam=interval(0,1)"], r"cannot sweep over 'lam=interval\(0,1\)'"),
         (["lam=0.1,-1"], "lam must be a positive finite number"),
-        (["hydra.sweeper.preset=smokey"], "unknown preset 'smokey' .did you mean 'smoke'..; accepted: full, smoke"),
         (["solver=fw,ssg", "solver.line_search=false"], "unknown key 'solver.line_search'"),
     ],
 )
@@ -218,9 +201,8 @@ def test_stored_runs_are_not_run_again(tmp_path, solved):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("done", [0, 1, 3])
-def test_an_interrupted_sweep_continues_where_it_was(tmp_path, solved, done):
-    configs = expand("lam=0.1,0.2", "seed=0,1")
+def test_an_interrupted_sweep_continues_where_it_was(tmp_path, solved):
+    configs, done = expand("lam=0.1,0.2", "seed=0,1"), 1
     solved.plan += [None] * done + ["interrupted"]
     with pytest.raises(KeyboardInterrupt):
         sweep.execute(configs, results_dir=tmp_path)
@@ -235,9 +217,8 @@ def test_an_interrupted_sweep_continues_where_it_was(tmp_path, solved, done):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("error", [ZeroDivisionError("by nought"), MemoryError(), OptionError("not on this problem")])
-def test_a_failed_run_does_not_stop_the_others(tmp_path, solved, capsys, error):
-    configs = expand("seed=0,1,2")
+def test_a_failed_run_does_not_stop_the_others(tmp_path, solved, capsys):
+    configs, error = expand("seed=0,1,2"), MemoryError("none left")
     solved.plan += [None, error]
     with pytest.raises(RunsFailed, match="1 of 3 runs failed"):
         sweep.execute(configs, results_dir=tmp_path)
@@ -249,28 +230,6 @@ def test_a_failed_run_does_not_stop_the_others(tmp_path, solved, capsys, error):
     sweep.execute(configs, results_dir=tmp_path)
     assert solved.calls == [run_key(configs[1])]
     assert store.find_runs(tmp_path, include={"failed"}) == store.find_runs(tmp_path)
-
-
-def test_a_diverged_run_is_a_result(tmp_path, solved):
-    solved.plan += ["diverged"]
-    sweep.execute(expand(), results_dir=tmp_path)
-    assert set(store.load_results(tmp_path)["status"]) == {"diverged"}
-
-
-def test_a_store_that_cannot_take_the_run_is_a_failure(tmp_path, solved, monkeypatch, capsys):
-    write = Path.write_bytes
-
-    def full(path, data):
-        if ".model.npz." in path.name:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return write(path, data)
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(RunsFailed):
-        sweep.execute(expand(), results_dir=tmp_path)
-    message = r"failed: cannot store the run: \[Errno 28\] No space left on device"
-    assert re.search(message, capsys.readouterr().err, re.MULTILINE)
-    assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
 
 def test_a_store_without_room_for_a_claim_ends_the_sweep(tmp_path, solved, monkeypatch, capsys):
@@ -313,15 +272,6 @@ def test_missing_data_are_found_before_the_first_run(tmp_path, solved):
     assert not (tmp_path / "results").exists()
 
 
-def test_data_are_read_once(tmp_path, monkeypatch):
-    reads = []
-    load = Dataset.load
-    monkeypatch.setattr(Dataset, "load", lambda *args, **options: reads.append(args) or load(*args, **options))
-    runner._load.cache_clear()
-    sweep.execute(expand("solver=bcfw,ssg", "seed=0,1"), results_dir=tmp_path)
-    assert len(reads) == 1
-
-
 def test_workers_begin_with_one_run_of_each_kind():
     """Of data sets in turn, so that each has other kernels to compile than its neighbours; then what is left, in order."""
     configs = expand("dataset=digits,synthetic_lsp", "solver=bcfw,ssg", "lam=0.1,1", "seed=0")
@@ -331,40 +281,6 @@ def test_workers_begin_with_one_run_of_each_kind():
     assert [(dataset["name"], *others) for dataset, *others in kinds] == first + [
         (name, solver, 1.0) for name in ("digits", "synthetic_lsp") for solver in ("bcfw", "ssg")
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["joblib", "submitit_local", "dask"])
-def test_workers_have_their_lines_printed_and_leave_nothing_behind(tmp_path, monkeypatch, capsys, launcher):
-    monkeypatch.chdir(tmp_path)
-    configs = expand("solver.sampling=perm,uniform")
-    sweep.execute(configs, results_dir="my results", launcher=launcher)
-    first, *lines = capsys.readouterr().err.splitlines()
-    assert first == "2 runs: 0 stored, 2 to run"
-    ended = [line for line in lines if " running, " not in line]  # on a busy machine there is progress to report
-    assert [line.partition(": stopped at ")[0] for line in sorted(ended)] == [
-        "[1/2] digits auto lam=0.01 seed=0 solver.sampling=perm",
-        "[2/2] digits auto lam=0.01 seed=0 solver.sampling=uniform",
-    ]
-    assert [path.name for path in tmp_path.iterdir()] == ["my results"]
-    assert [path.name for path in (tmp_path / "my results").iterdir()] == ["runs"]
-    assert all(store.is_stored("my results", config) for config in configs)
-
-
-@pytest.mark.slow
-def test_a_failure_in_a_worker_is_recorded_there(tmp_path, monkeypatch):
-    """The data of one run are gone when its worker looks for them."""
-    file = tmp_path / "ocr" / "letter.data"
-    file.parent.mkdir()
-    file.write_bytes(letters())
-    launch = execution._launch
-    monkeypatch.setattr(execution, "_launch", lambda *args: file.unlink(missing_ok=True) or launch(*args))
-    configs = expand("dataset=digits,ocr", f"data_dir={tmp_path}")
-    with pytest.raises(RunsFailed, match="1 of 2 runs failed"):
-        sweep.execute(configs, results_dir=tmp_path, data_dir=tmp_path, launcher="joblib")
-    assert [store.is_stored(tmp_path, c) for c in configs] == [True, False]
-    failed = store.failure(tmp_path, configs[1])
-    assert failed.record["error"].startswith("DataError: dataset ocr needs ocr/letter.data.gz")
 
 
 # -- combinations that do not fit, and failures
@@ -389,10 +305,8 @@ def test_combinations_that_do_not_fit_are_left_out_and_counted(tmp_path, solved,
     ("words", "message"),
     [
         (["solver=lbfgs", "lam=1,2"], "solver lbfgs does not minimise the objective hinge"),  # nothing fits
-        (["solver.lin_search=true,false"], "unknown key 'solver.lin_search'"),
         (["solver=bcfw,bcwf"], "unknown solver 'bcwf'"),  # a name that fits nowhere
         (["dataset=digits,ocr", "data_dir=nowhere"], "dataset ocr needs"),
-        (["skip_invalid=perhaps"], "skip_invalid must be true or false, got 'perhaps'"),
     ],
 )
 def test_other_mistakes_are_none_of_these(tmp_path, solved, capsys, words, message):
@@ -481,16 +395,6 @@ def test_sweeps_from_python_are_those_of_the_command(tmp_path, solved, capsys):
     assert len(solved.calls) == 4 + 3
 
 
-def test_runs_without_an_objective_are_rows_with_their_last_numbers(tmp_path):
-    """A heuristic path has estimates only."""
-    frame = fwexp.sweep({"task.exact": False, "task.eps": 0.3, "task.lam_min": [4.0, 2.0]}, task="path", results_dir=tmp_path)
-    assert list(frame["task.lam_min"]) == [4.0, 2.0]
-    assert frame["primal"].isna().all()
-    last = store.load_results(tmp_path).groupby("key")[["at_lam", "passes", "gap_estimate"]].last()
-    assert last["gap_estimate"].notna().all()
-    np.testing.assert_array_equal(frame[list(last)], last.loc[frame["key"]])
-
-
 def test_a_list_among_the_options_of_a_launcher_is_one_value(tmp_path, monkeypatch):
     used, lines = [], ["module load python", "export A=1,2"]
     monkeypatch.setattr(execution, "_launch", lambda batch, executor, *_: used.append(executor) or 1 / 0)
@@ -519,10 +423,8 @@ def test_runs_that_fail_are_rows(tmp_path, solved):
     [
         (None, {"lam": []}, r"lam must have one value at least, got \[\]"),
         ([], {}, r"grid must be a dict or a list of dicts, got \[\]"),
-        (3, {}, "grid must be a dict or a list of dicts, got 3"),
         ({"lam": 1}, {"lam": 2}, "lam must be given once"),
         ({"results_dir": "mine", "lam": [0.1]}, {}, r"^results_dir must be set by a parameter of fwexp\.sweep \(results_dir, "),
-        ([{"lam": 1}, {"hydra/launcher": "joblib"}], {}, "^hydra/launcher must be set by a parameter"),
         (None, {"hydra/launcher": "joblib"}, "^hydra/launcher must be set by a parameter"),
         (
             {"hydra.launcher.n_jobs": 1},
@@ -530,7 +432,6 @@ def test_runs_that_fail_are_rows(tmp_path, solved):
             r"^hydra\.launcher\.n_jobs must be set by a parameter",
         ),
         (None, {"lamb": 1}, "unknown key 'lamb'"),
-        (None, {"launcher": "lobjib"}, "unknown hydra/launcher 'lobjib'"),
         (None, {"objective_value": "gap"}, "objective_value is for `fwexp run -m hydra/sweeper=optuna`"),
         ([{"force": True}, {"force": False}], {}, "grids must not differ in where"),
     ],

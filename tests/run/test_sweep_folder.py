@@ -4,8 +4,6 @@ import contextlib
 import os
 import random
 import re
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -87,11 +85,6 @@ def test_a_line_says_what_is_done_running_and_left(watch, monkeypatch, capsys):
     assert capsys.readouterr().err.splitlines() == SAID
 
 
-def test_now_and_then(watch, capsys):
-    sweep(watch)
-    assert capsys.readouterr().err.splitlines() == ["run a: ended", "run b: ended"]
-
-
 def test_on_a_terminal_it_stands_below_all_others(watch, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     sweep(watch)
@@ -166,57 +159,6 @@ def test_a_sweep_is_over_when_it_has_ended_or_its_parent_has_died(tmp_path):
         assert sweep_folder.is_over(left) == over
     assert not sweep_folder.is_over(tmp_path / ("x" * 300))  # cannot be found out, as on a network that fails
     assert not (hidden(tmp_path / "sweep")).exists()
-
-
-PARENT = """
-import multiprocessing, os, sys, time
-from fwexp.driver.clock import interruptible
-from fwexp.run import runner, sweep_folder
-from fwexp.run.runner import Outcome
-
-def work(folder, started):
-    def run(*_, **__):
-        with interruptible(str) as interrupted:  # as solve does
-            started.set()
-            while not interrupted():
-                time.sleep(0.01)
-            time.sleep(1)
-        os.write(1, b"interrupted\\n")
-        return Outcome("interrupted")
-
-    runner.run = run
-    for _ in range(2):
-        sweep_folder.Job()(folder, "key")
-
-if __name__ == "__main__":
-    context = multiprocessing.get_context("spawn")
-    started = context.Event()
-    sweep = {"where": {"results_dir": sys.argv[1]}, "jobs": {"key": ("a run", {})}}
-    sweep |= {"plugins": "", "wall_limit": None, "fail_fast": False}
-    try:
-        with sweep_folder.sweeping(sys.argv[1], sweep) as watch, sweep_folder.stopped_by_interrupt(watch.folder):
-            child = context.Process(target=work, args=(watch.folder, started))
-            child.start()
-            started.wait()
-            os.write(1, b"ready\\n")
-            while child.is_alive():
-                time.sleep(0.01)
-    except KeyboardInterrupt:
-        os.write(1, b"stopped\\n")
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("whole_group", [True, False])
-def test_a_worker_hears_it_once_from_a_terminal_or_from_its_parent(tmp_path, whole_group):
-    script = tmp_path / "parent.py"
-    script.write_text(PARENT)
-    environment = os.environ | {"PYTHONPATH": str(Path(sweep_folder.__file__).parents[2])}
-    command = [sys.executable, script, tmp_path]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
-    assert process.stdout.readline() == "ready\n"
-    (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
-    assert process.communicate(timeout=600)[0].splitlines() == ["interrupted", "stopped"]
 
 
 @pytest.mark.slow

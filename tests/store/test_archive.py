@@ -1,7 +1,6 @@
 """Archives of runs from elsewhere: what is not as it was written is refused, in words, before any of it is kept."""
 
 import io
-import os
 import tarfile
 
 import pytest
@@ -50,32 +49,13 @@ def test_an_archive_restores_its_runs(path, tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda old: [*old, old[1]], "is there twice"),
-        (lambda old: [*old, ("../x", b"")], "../x is not in its SHA256SUMS"),
-        (lambda old: [*old, ("runs/more", b"")], "runs/more is not in its SHA256SUMS"),
-        (lambda old: old[:-1], "it lacks runs/"),
-        (lambda old: old[1:], "does not begin with SHA256SUMS"),
-        (lambda old: [(old[0][0], b"nonsense"), *old[1:]], "sums or a record are not as fwexp writes them"),
-        (lambda _: [], "it is empty"),
+        (lambda old: [*old, ("../x", b"")], "../x is not as it was written"),
+        (lambda old: [*old[:-1], (old[-1][0], b"other")], "runs/.* is not as it was written"),
+        (lambda old: old[:-1], "runs/.* is not as it was written"),
+        (lambda old: old[1:], "its SHA256SUMS or a record are not as fwexp writes them"),
+        (lambda old: [(old[0][0], b"nonsense"), *old[1:]], "its SHA256SUMS or a record are not as fwexp writes them"),
     ],
 )
 def test_other_members_than_its_sums_name_are_refused(path, tmp_path, change, reason):
     pack(path, change(members(path)))
     check_refused(path, reason, tmp_path)
-
-
-@pytest.mark.parametrize("end", [4, 40])
-def test_an_archive_that_lacks_its_end_is_refused(path, tmp_path, end):
-    path.write_bytes(path.read_bytes()[:-end])
-    check_refused(path, "ended before", tmp_path)
-
-
-def test_a_bomb_is_refused_before_it_is_unpacked(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "LARGEST_TOTAL", sum(len(content) for _, content in members(path)) - 1)
-    check_refused(path, "bytes in", tmp_path)
-
-
-def test_a_pipe_and_a_device_are_no_archives(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", "/dev/zero"):
-        check_refused(path, "is no file", tmp_path)

@@ -92,8 +92,8 @@ def test_a_claim_below_one_that_was_made_meanwhile_is_given_up(final, monkeypatc
     assert not final.with_name(f".{final.name}.claim-1").exists()
 
 
-@pytest.mark.parametrize("owner", ["0123456789ab-1-1 elsewhere", "", "nonsense", "é", f"{processes._machine()}-x-1"])
-@pytest.mark.parametrize("hours", [-9, 0, 9])
+@pytest.mark.parametrize("owner", ["0123456789ab-1-1 elsewhere", "nonsense"])
+@pytest.mark.parametrize("hours", [-9, 9])
 def test_a_claim_from_elsewhere_is_taken_over_when_nobody_touches_it(final, monkeypatch, owner, hours):
     """For any date of the claim: clocks of other hosts may go wrong."""
     clock = [0.0]
@@ -133,13 +133,6 @@ def test_who_is_waited_for_is_named(final):
     put(final, 1, "")
     assert locks.described(final).startswith("an unknown host (")
     assert locks.described(final.with_name("other")) == ""
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("nowhere")])
-def test_what_is_no_file_is_no_claim_of_the_dead_and_stops_nobody(final, make):
-    make(final.with_name(f".{final.name}.claim-0"))
-    assert not locks.is_orphaned(final)
-    locks.clean(final.parent)
 
 
 def test_a_holder_touches_its_claim(final, monkeypatch):

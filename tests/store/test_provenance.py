@@ -1,10 +1,8 @@
-import ctypes.util
 import json
 import os
 import platform
 import subprocess
 import sys
-import time
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +12,7 @@ import pytest
 from fwexp import plugin_files, store
 from fwexp.papers.report.run_pages import environment
 from fwexp.store import records
-from fwexp.store.provenance import _kernel_of_blas, blas, cpu_features, cpu_kind, git_state, plugins_of, provenance
+from fwexp.store.provenance import blas, cpu_kind, git_state, plugins_of, provenance
 from fwexp.store.staleness import made_by
 
 
@@ -48,13 +46,10 @@ def test_the_index_is_left_alone(checkout):
     assert (checkout / ".git/index").read_bytes() == before
 
 
-def test_a_checkout_around_the_package_is_not_its_source(checkout):
+def test_a_checkout_around_the_package_is_not_its_source(checkout, tmp_path_factory):
     (checkout / "site-packages").mkdir()
     assert git_state(checkout / "site-packages") is None
-
-
-def test_no_checkout(tmp_path):
-    assert git_state(tmp_path) is None
+    assert git_state(tmp_path_factory.mktemp("none")) is None
 
 
 def test_packages_of_the_user_have_their_version_and_commit(checkout, tmp_path, monkeypatch):
@@ -105,44 +100,20 @@ def test_facts_are_plain_data():
     assert facts["versions"]["llvmlite"] == metadata.version("llvmlite")
 
 
-def test_features_are_those_that_are_on():
-    features = provenance()["cpu_features"].split()
-    assert len(features) == len(set(features))
-    assert not any(feature.startswith(("+", "-")) for feature in features)
-    if platform.machine() == "x86_64" and provenance()["cpu_kind"]["name"] != "generic":  # of which none is known to be on
-        assert "sse2" in features
-
-
 @pytest.mark.skipif("openblas" not in (blas()["name"] or ""), reason="numpy has another BLAS")
 def test_the_kernel_of_openblas_is_the_one_that_runs():
     """The variable chooses another one when the library is loaded."""
     assert blas()["version"]
     code = "from fwexp.store.provenance import blas; print(blas()['kernel'])"
     root = str(Path(__file__).parents[2])
-    for name in ("Haswell", "Nehalem") if platform.machine() == "x86_64" else ("ARMV8",):
-        environment = os.environ | {"OPENBLAS_CORETYPE": name}
-        done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True, cwd=root)
-        assert done.stdout.strip().lower() == name.lower()
+    name = "nehalem" if platform.machine() == "x86_64" else "armv8"
+    environment = os.environ | {"OPENBLAS_CORETYPE": name}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True, cwd=root)
+    assert done.stdout.strip().lower() == name
 
 
-def test_another_blas_has_no_kernel_to_tell(tmp_path):
-    assert _kernel_of_blas(str(tmp_path / "missing.so")) is None
-    assert _kernel_of_blas(ctypes.util.find_library("c")) is None
-
-
-def test_facts_are_found_in_no_time():
-    """Without those of git, which is a process of its own."""
-    provenance()  # imports
-    start = time.process_time()
-    kind, _, library = (cpu_kind(), cpu_features(), blas())
-    assert time.process_time() - start < 0.5  # ten times what it takes; seconds of a processor, which others do not lengthen
-    assert kind
-    assert library
-
-
-@pytest.mark.parametrize("name", ["generic", "x86-64-v3"] if platform.machine() == "x86_64" else ["generic"])
-def test_the_kind_of_cpu_is_the_one_that_is_compiled_for(name):
-    code = "from fwexp.store.provenance import cpu_kind; print(cpu_kind())"
+def test_the_kind_of_cpu_is_the_one_that_is_compiled_for():
+    name, code = "generic", "from fwexp.store.provenance import cpu_kind; print(cpu_kind())"
     root = str(Path(__file__).parents[2])
     done = [
         subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True, cwd=root).stdout

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import stat
 import sys
 import threading
 import traceback
@@ -64,12 +63,6 @@ def test_results_have_the_trace_the_run_and_its_options(tmp_path, config, make_r
     assert first["solver.line_search"] == True  # noqa: E712
     assert pd.isna(second["solver.line_search"])
     assert second["key"] == run_key(other)
-
-
-def test_an_empty_store_has_no_rows_but_the_columns(tmp_path):
-    frame = fwexp.load_results(tmp_path / "nothing")
-    assert list(frame.columns) == [*TRACE_COLUMNS, *store.RUN_COLUMNS]
-    assert len(frame) == 0
 
 
 @pytest.mark.parametrize(
@@ -140,22 +133,22 @@ def ending_at(call, end, action):
 ENDED, KILLED, TAKEN_OVER = 10, 11, 12
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_whenever_a_writer_is_killed_the_old_or_the_new_run_is_whole(tmp_path, config, make_result, again):
+@pytest.mark.parametrize("before", [None, "max_passes", "interrupted"])
+def test_whenever_a_writer_is_killed_the_old_or_the_new_run_is_whole(tmp_path, config, make_result, before):
     make_result(level=1), provenance()
     for call in itertools.count():
         place = tmp_path / str(call)
-        levels = [1] if again else []
-        for level in levels:
-            store.save(make_result(level=level), config, place)
+        levels = [1] if before == "max_passes" else []
+        if before:
+            store.save(make_result(before, level=1), config, place)
         new = make_result(level=2)
         _, code = ending_at(call, lambda: os._exit(KILLED), lambda new=new, place=place: store.save(new, config, place))
         assert code in (KILLED, ENDED)
-        assert {run.status for run in store.find_runs(place, include={"partial", "failed", "damaged"})} <= {"max_passes"}
+        assert [run.record["primal"] for run in store.find_runs(place)] in (levels, [2])
+        store.tidy(place)  # also the remains of an interrupted run, which a finished one has replaced
+        assert {run.status for run in store.find_runs(place, include={"partial", "failed", "damaged"})} <= {"max_passes", before}
         assert list(set(store.load_results(place)["primal"])) in (levels, [2])
-        store.tidy(place)
-        assert list(set(store.load_results(place)["primal"])) in (levels, [2])
-        assert len(files(place)) in (len(FILES) if again else 0, len(FILES))
+        assert len(files(place)) in (len(FILES) if before else 0, len(FILES))
         store.save(make_result(level=3), config, place)
         assert set(store.load_results(place)["primal"]) == {3}
         assert len(files(place)) == len(FILES)
@@ -241,7 +234,7 @@ def change(path, **values):
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("damage", ["cut", "gone", "a folder", "a pipe"])
+@pytest.mark.parametrize("damage", ["cut", "gone"])
 def test_a_damaged_run_does_not_count(tmp_path, config, make_result, name, damage):
     folder = store.save(make_result(level=1), config, tmp_path)
     path = folder / name
@@ -249,10 +242,6 @@ def test_a_damaged_run_does_not_count(tmp_path, config, make_result, name, damag
     path.unlink()
     if damage == "cut":
         path.write_bytes(content[:-1])
-    elif damage == "a folder":
-        path.mkdir()
-    elif damage == "a pipe":
-        os.mkfifo(path)
     assert not store.is_stored(tmp_path, config)
     assert store.find_runs(tmp_path) == []
     (run,) = store.find_runs(tmp_path, include={"damaged"})
@@ -292,13 +281,12 @@ def test_every_changed_byte_of_a_record_is_noticed(tmp_path, config, make_result
 @pytest.mark.parametrize(
     "values",
     [
-        {"key": "0" * 64},
+        {"key": "0" * 64},  # that of another run
         {"config": {}},
         {"config": None},
         {"status": "interrupted"},
         {"status": "failed"},
         {"status": None},
-        {"status": []},
         {"gap": "0.1"},
         {"files": {}},
         {"files": None},
@@ -346,19 +334,6 @@ def test_the_record_alone_is_opened_and_that_of_the_runs_asked_for(tmp_path, con
     assert store.find_runs(tmp_path, solver="ssg", **{"solver.sampling": "perm"}) == []  # an option of other runs
 
 
-def test_a_filter_may_be_read_once_only(tmp_path, config, make_result):
-    for seed in range(3):
-        store.save(make_result(), config | {"seed": seed}, tmp_path)
-    assert len(store.find_runs(tmp_path, seed=iter([0, 2]), solver=iter(["bcfw"]))) == 2
-
-
-def test_a_run_under_another_key_does_not_count(tmp_path, config, make_result):
-    folder = store.save(make_result(), config, tmp_path)
-    other = config | {"seed": 1}
-    folder.rename(store.run_dir(tmp_path, other))
-    assert not store.is_stored(tmp_path, other)
-
-
 def test_interrupted_runs_are_kept_apart(tmp_path, config, make_result):
     folder = store.save(make_result("interrupted", level=1), config, tmp_path)
     assert folder.name == run_key(config) + ".partial"
@@ -370,12 +345,8 @@ def test_interrupted_runs_are_kept_apart(tmp_path, config, make_result):
     store.save(make_result(level=3), config, tmp_path)
     assert not folder.exists()
     assert set(store.load_results(tmp_path, partial=True)["primal"]) == {3}
-
-
-def test_an_interrupted_run_does_not_replace_a_finished_one(tmp_path, config, make_result):
-    store.save(make_result(level=1), config, tmp_path)
-    store.save(make_result("interrupted", level=2), config, tmp_path)
-    assert set(store.load_results(tmp_path)["primal"]) == {1}
+    store.save(make_result("interrupted", level=4), config, tmp_path)
+    assert set(store.load_results(tmp_path)["primal"]) == {3}
 
 
 def test_a_failure_leaves_a_record_until_the_run_succeeds(tmp_path, config, make_result):
@@ -394,19 +365,6 @@ def test_a_failure_leaves_a_record_until_the_run_succeeds(tmp_path, config, make
     assert (run.status, run.columns()["solver"]) == ("failed", "bcfw")
     store.save(make_result(), config, tmp_path)
     assert store.find_runs(tmp_path, include={"failed"}) == store.find_runs(tmp_path)
-
-
-def test_file_systems_that_cannot_flush_folders_will_do(tmp_path, config, make_result, monkeypatch):
-    fsync = os.fsync
-
-    def of_files(descriptor):
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", of_files)
-    store.save(make_result(), config, tmp_path)
-    assert store.is_stored(tmp_path, config)
 
 
 def test_tidying_does_what_it_can_and_makes_nothing(tmp_path, config, make_result, monkeypatch):

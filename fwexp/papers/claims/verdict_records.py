@@ -10,7 +10,6 @@ from fwexp.driver.progress import counted, print_line
 from fwexp.errors import shown, unknown
 from fwexp.files import owned
 from fwexp.files.folders import check_folder
-from fwexp.files.reading import read_regular
 from fwexp.methods import method_of
 from fwexp.options import flat
 from fwexp.papers.claims.registry import Claim, all_claims
@@ -205,7 +204,7 @@ def check_writable(claims: Mapping[str, Claim], results_dir, preset: str = "full
 def read(path: Path) -> dict[str, dict]:
     """Return the records in a file of verdicts; none if it is missing, or damaged, which a line reports."""
     try:
-        verdicts = json.loads(read_regular(path))
+        verdicts = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError):
