@@ -106,12 +106,6 @@ def is_claimed(final: Path) -> bool:
     return _look(final)[1]
 
 
-def is_orphaned(final: Path) -> bool:
-    """Return whether a process of this machine died while it ran this."""
-    held = _claims(_path(final, 0))
-    return bool(held) and is_gone(_read(held[-1])[0])
-
-
 def drop(final: Path) -> None:
     """Remove the claim of a process that has died, or seems so: another process would have to watch it as long again."""
     if claim := acquire_claim(final):

@@ -32,7 +32,6 @@ def test_one_holds_a_claim_until_it_is_released(final):
     assert claim is not None
     assert locks.acquire_claim(final) is None
     assert locks.is_claimed(final)
-    assert not locks.is_orphaned(final)
     claim.release()
     assert not locks.is_claimed(final)
     assert list(final.parent.iterdir()) == []
@@ -60,11 +59,9 @@ def test_of_many_takers_at_most_one_gets_it(final, monkeypatch, links):
 
 def test_the_claim_of_a_dead_process_is_taken_over(final):
     put(final, 0, GONE)
-    assert locks.is_orphaned(final)
     assert not locks.is_claimed(final)
     claim = locks.acquire_claim(final)
     assert claim is not None
-    assert not locks.is_orphaned(final)
     claim.release()
     assert list(final.parent.iterdir()) == []
 
@@ -171,7 +168,6 @@ def test_a_process_whose_start_is_not_known_is_not_gone(final, monkeypatch):
         assert not processes.is_gone(token)
         assert not processes.is_gone(processes.this_process())
         put(final, 0, f"{token} here")
-        assert not locks.is_orphaned(final)
         assert locks.is_claimed(final)
     with monkeypatch.context() as patch:
         patch.setattr(processes, "_started", lambda pid: None)
