@@ -11,7 +11,6 @@ import pytest
 
 from fwexp import __version__, store
 from fwexp.cli import COMMANDS, main
-from fwexp.files import folders
 from fwexp.run import catalogues, runner
 from fwexp.store import staleness
 
@@ -61,7 +60,6 @@ BAD = [
     ),
     ("run experiment=quickstart", "an experiment is chosen by +experiment=quickstart, got 'experiment=quickstart'"),
     ("run hydra/launcher=joblib", "hydra/launcher=joblib starts the runs of a sweep; add -m"),
-    ("run hydra/launcher=joblb", "unknown hydra/launcher 'joblb' (did you mean 'joblib'?); accepted: basic"),
     ("run dataset=ocr dataset.split=ocr3", "dataset ocr: split must be one of ocr2, ocr; got 'ocr3'"),
     ("run lma=1", "unknown key 'lma' (did you mean 'lam'?); accepted: dataset,"),
     ("run +foo=1", "unknown key 'foo'; accepted: checkpoint, fail_fast,"),
@@ -71,19 +69,12 @@ BAD = [
     ("run solver.sampling=prem", "sampling must be one of uniform, perm"),
     ("run solver.line_search=maybe", "line_search must be one of true, false; got 'maybe'"),
     ("run solver=null", "solver must be one name, or several with commas and -m, got 'null'; accepted: afw, approx_bcfw, auto,"),
-    ("run lam=0", 'lam must be a positive finite number or "1/n", got 0'),
-    ("run lam=nan", 'lam must be a positive finite number or "1/n", got nan'),
     ("run lam=abc", "lam must be a positive finite number or \"1/n\", got 'abc'"),
     ("run lam=${foo}", "Interpolation key 'foo' not found"),
     ("run lam", "cannot read 'lam', expected key=value"),
-    ("run lam=1,2", "'lam=1,2' has several values; -m runs them all"),
     ("run seed=range(3)", "Sweep parameters 'seed=range(3)' requires --multirun (-m)"),
     ("run -m seed=range(3", "cannot read 'seed=range(3', expected key=value"),
-    ("run seed=-1", "seed must be an integer >= 0, got -1"),
-    ("run max_passes=0", "max_passes must be a positive finite number, got 0"),
     ("run gap_tol=-1e-3", "gap_tol must be a finite number >= 0, got -0.001"),
-    ("run time_limit=0", "time_limit must be a positive number of seconds or None (null), got 0"),
-    ("run iterates=[lst]", "unknown iterate 'lst' (did you mean 'last'?); accepted: "),
     ("run schedule=[2,1]", "an increasing list of them, got [2, 1]"),
     ("run force=2", "force must be true, false or stale, got 2"),
     ("run results_dir=", "results_dir must be the name of a folder, got ''"),
@@ -104,15 +95,11 @@ BAD = [
     ("run hydra.run.dir=here", "hydra.run.dir cannot be set, got 'here'"),
     ("run -m hydra.sweep.subdir=here seed=0,1", "hydra.sweep.subdir cannot be set, got 'here'"),
     ("run -m hydra/launcher=joblib +hydra.launcher.x=1", "unknown key of hydra.launcher (joblib) 'x'; accepted: batch_size, "),
-    ("run -m hydra/launcher=joblib hydra.launcher.n_jobs=0", "hydra.launcher.n_jobs must be a number of processes, or -1"),
     ("run -m hydra/launcher=dask hydra.launcher.n_workers=0", "hydra.launcher.n_workers must be an integer >= 1, got 0"),
-    ("run -m hydra/launcher=dask hydra.launcher.memory=much", "hydra.launcher.memory must be a size such as 4GB, got 'much'"),
-    ("run -m hydra/launcher=dask hydra.launcher.resources={GPU:0}", "hydra.launcher.resources must be a mapping of names to numb"),
     ("figure quickstart --dry-run hydra/launcher=zz", "unknown value of hydra/launcher 'zz'; accepted: basic, dask, joblib, "),
     ("figure quickstart hydra/launcher=dask hydra.launcher.n_workers=0", "hydra.launcher.n_workers must be an integer >= 1, got"),
     ("run hydra/job_logging=default", "hydra/job_logging must not write files, got default"),
     ("run -m seed=range(1e9)", "a sweep has at most 100000 runs, got 1000000000"),
-    ("run -m seed=shuffle(range(0,-1e9,-1))", "a sweep has at most 100000 runs, got 1000000000"),
     ("run -m seed=range(1000) lam=range(1,1001)", "a sweep has at most 100000 runs, got 1000000"),
     ("run -m seed=0,1 solver=glob(x*)", "'solver=glob(x*)' has no values"),
     ("run n_jobs=0", "n_jobs must be an integer other than 0, or None, got 0"),
@@ -131,11 +118,9 @@ BAD = [
     ("ls lam=abc", "lam must be a number or \"1/n\", got 'abc'"),
     ("ls seed=x", "seed must be an integer >= 0, got 'x'"),
     ("ls status=finished", "unknown status 'finished'; accepted: converged, "),
-    ("ls stale=maybe", "unknown stale 'maybe'; accepted: false, true"),
     ("data list data_dir=", "data_dir must not be empty"),
     ("options bcfw data_dir=x", "unknown key of fwexp options 'data_dir'; accepted: none"),
     ("doctor data_dir=~nobody_of_this_name", "(Could not determine home directory.)"),
-    ("data fetsh", "unknown action of fwexp data 'fetsh' (did you mean 'fetch'?); accepted: fetch, list"),
 ]
 
 
@@ -200,34 +185,14 @@ def test_python_without_assertions(tmp_path, line):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["basic", "joblib"])
-def test_a_folder_whose_name_is_no_text(tmp_path, launcher):
+def test_a_folder_whose_name_is_no_text(tmp_path):
     folder = tmp_path / "caf\udce9"
     folder.mkdir()
     arguments = ["max_passes=0.1", f"results_dir={folder / 'results'}"]
-    sweep = start("run", "-m", "seed=0,1", f"hydra/launcher={launcher}", *arguments, cwd=folder)
+    sweep = start("run", "-m", "seed=0,1", "hydra/launcher=joblib", *arguments, cwd=folder)
     assert sweep.wait() == 0
     run = start("run", *arguments, cwd=folder, errors="surrogateescape", stdout=subprocess.PIPE)
     assert Path(run.communicate()[0].strip()) in [found.path for found in store.find_runs(folder / "results")]
-
-
-@pytest.mark.parametrize("line", ["ls", "run dataset=ocr"])
-def test_folders_that_cannot_be_read(fwexp, tmp_path, monkeypatch, line):
-    """Made up, for root reads all."""
-    (tmp_path / "no_data").mkdir()
-    (tmp_path / "results" / "runs").mkdir(parents=True)
-
-    def refuse(path, *_, **__):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(Path, "is_file" if "ls" not in line else "iterdir", refuse)
-    monkeypatch.setattr(Path, "exists", refuse)
-    monkeypatch.setattr(folders, "_mode", refuse)
-    code, out, err = fwexp(*line.split())
-    assert (code, out) == (2, "")
-    assert err.startswith("fwexp: ")
-    assert "Permission denied" in err
-    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize("home", ["missing", None])
@@ -329,19 +294,6 @@ def test_a_run_is_stored_once_and_named(fwexp, tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == ["here"]  # and nothing of Hydra's
 
 
-@pytest.mark.slow
-def test_a_sweep_skips_what_is_stored(fwexp, tmp_path):
-    arguments = ("run", "-m", "max_passes=0.1", "solver=bcfw,fw", "lam=0.1,1/n", "seed=0,1")
-    code, out, err = fwexp(*arguments)
-    assert (code, out) == (0, "")
-    lines = err.splitlines()
-    assert lines[0] == "6 runs: 0 stored, 6 to run"  # batch Frank-Wolfe has one seed
-    assert [line.split(":")[0] for line in lines[1:3]] == ["[1/6] digits bcfw lam=0.1 seed=0", "[2/6] digits bcfw lam=0.1 seed=1"]
-    assert len(lines) == 7
-    assert fwexp(*arguments) == (0, "", "6 runs: 6 stored, 0 to run\n")
-    assert [item.name for item in tmp_path.iterdir()] == ["results"]
-
-
 def test_failures_and_interrupts_have_their_exit_codes(fwexp, monkeypatch):
     def fail(config, *_, **__):
         raise ZeroDivisionError("by nought")
@@ -385,17 +337,6 @@ def test_a_folder_is_the_same_to_all_commands(fwexp, tmp_path, monkeypatch, name
     assert len(fwexp("ls", f"results_dir={name}")[1].splitlines()) == 2
     assert "present" in fwexp("data", "list", "ocr", f"data_dir={name}")[1]
     assert sorted(path.name for path in tmp_path.iterdir()) == [folder.relative_to(tmp_path).parts[0]]
-
-
-@pytest.mark.slow
-def test_the_folder_of_figures_is_read_alike(fwexp, tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("fwexp.papers.figure_files._drawn", lambda *_: [b"", b""])  # which takes longer than the rest
-    code, _, err = fwexp("figure", "quickstart", "--preset", "smoke", "results_dir=~/Über uns")
-    assert code == 0, err
-    assert sorted(path.name for path in (tmp_path / "Über uns").iterdir()) == ["figures", "runs"]
-    # Apart from matplotlib's folder at home there is no folder "~".
-    assert {path.name for path in tmp_path.iterdir()} - {".cache", ".config"} == {"Über uns"}
 
 
 # -- completion

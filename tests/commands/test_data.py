@@ -107,17 +107,6 @@ def test_fetch_never_overwrites_a_good_file(server, tmp_path, capsys):
     assert "present" in capsys.readouterr().out
 
 
-def test_fetch_replaces_a_damaged_file_and_keeps_it(server, tmp_path, capsys):
-    path = tmp_path / "conll2000" / "train.txt.gz"
-    path.parent.mkdir()
-    path.write_bytes(PACKED[:100])
-    assert main(["fetch", "conll2000", f"data_dir={tmp_path}"]) == 0
-    assert path.read_bytes() == PACKED
-    assert files(tmp_path / "conll2000") == ["train.txt.gz", "train.txt.gz.old"]
-    assert (path.parent / "train.txt.gz.old").read_bytes() == PACKED[:100]
-    assert "expected a whole gzip file" in capsys.readouterr().out
-
-
 def test_a_server_that_sends_a_byte_now_and_then_is_left(server, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(fetching, "PATIENCE", 0.5)
     server.slow = True

@@ -226,22 +226,6 @@ def test_every_data_set_has_a_file_which_says_what_it_is():
         assert stated == {"name": name} | config_module._usual(name)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("group", ["solver", "dataset"])
-def test_every_option_of_every_group_composes(group):
-    """Each name of the group, and each option of what it names, is known to the schema with the default of its dataclass."""
-    known = {"solver": SOLVERS, "dataset": DATASETS}[group]
-    with composition.composing():  # `expand` reads each file once
-        for name in known:
-            defaults = dataclasses.asdict(known[name].Options())
-            config = canonical(with_one(group, name, **defaults))
-            chosen = [f"dataset={config['dataset']['name']}", f"{group}={name}"]
-            (form,) = sweep.expand([*chosen, *(f"{group}.{key}={quote(value)}" for key, value in defaults.items())])
-            assert form[group] == config[group]
-            (plain,) = sweep.expand(chosen)
-            assert plain[group] == form[group]
-
-
 @pytest.mark.parametrize("text", ["it's", "a\\'b", "{x}", "1/n", "a,b", "null", "", 'say "so"', "x=y"])
 def test_overrides_compose_to_what_they_came_from(text):
     from hydra.core.override_parser.overrides_parser import OverridesParser

@@ -10,8 +10,8 @@ from fwexp import store
 from fwexp.convex import minimize
 from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError
-from fwexp.plugins import CONVEX, KINDS, SADDLE, STRUCTURED
-from fwexp.run import catalogues, runner, sweep
+from fwexp.plugins import CONVEX, KINDS, SADDLE
+from fwexp.run import runner, sweep
 from fwexp.run.config import canonical, run_key
 from fwexp.solvers import of_kind
 from fwexp.tasks import TASKS
@@ -75,27 +75,13 @@ def test_a_dataset_brings_task_and_solver(dataset, solver):
     assert plain == chosen == [canonical({"dataset": {"name": dataset}, "solver": {"name": solver}})]
 
 
-def test_what_fits_is_told_by_kind():
-    assert catalogues.fitting("task", [STRUCTURED]) == ["grid", "improvement", "path", "train"]
-    paragraphs = catalogues.overview().split("\n  task=")
-    assert [text.splitlines()[-3] for text in paragraphs[:-1]] == ["structured SVMs:", "convex problems:", "saddle points:"]
-    assert "solver=away,blended_pairwise,block,block_descent,corrective,frank_wolfe,lazy,momentum,pairwise" in paragraphs[1]
-
-
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
         ({"dataset": {"name": "digits"}}, ParameterError, r"task convex is for convex .*; for dataset digits: grid, .*, train$"),
-        ({"solver": {"name": "auto"}}, ParameterError, r"solver auto is for structured SVMs \(.*; for dataset lasso: away, "),
-        (
-            {"solver": {"name": "sp_fw"}},
-            ParameterError,
-            r"solver sp_fw is for saddle points \(ball_game, .*; for dataset lasso: away, ",
-        ),
+        ({"solver": {"name": "sp_fw"}}, ParameterError, r"solver sp_fw is for saddle points .*; for dataset lasso: away, "),
         ({"solver": {"name": "away", "eta": 1}}, OptionError, r"solver away: unknown option 'eta'; accepted: step"),
-        ({"dataset": {"name": "lasso", "d": 0}}, ParameterError, r"dataset lasso: d must be an integer >= 1, got 0"),
         ({"lam": 0.1}, OptionError, r"unknown key of task convex 'lam'"),
-        ({"task": {"name": "train"}}, ParameterError, r"task train is for structured SVMs \(.*; for dataset lasso: convex$"),
     ],
 )
 def test_what_does_not_fit_is_one_line(changes, error, message):

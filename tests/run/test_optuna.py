@@ -143,16 +143,6 @@ def test_points_that_do_not_fit_are_refused_or_left_out(tmp_path, solved, capsys
     assert states.count("COMPLETE") == len(set(solved.calls))
 
 
-def test_a_search_that_left_out_all_its_points_is_one_line_again(tmp_path, solved, capsys):
-    words = ["skip_invalid=true", "solver=lbfgs", "max_passes=0.1", "lam=interval(0.1,1)"]
-    reasons = []
-    for more in ([], [], ["force=true"]):
-        assert search(tmp_path, *more, *words) == 2
-        reasons.append(capsys.readouterr().err.splitlines()[-1])
-    assert "solver lbfgs does not minimise the objective hinge" in reasons[0] == reasons[1] == reasons[2]
-    assert solved.calls == []
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -189,14 +179,6 @@ def test_runs_without_an_objective_take_one_line(tmp_path, capsys):
     assert main([*words, *path, f"results_dir={tmp_path}"]) == 2
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("fwexp: "))
     assert line == "fwexp: objective_value=primal needs runs that measure it, got none from solver auto on dataset digits"
-
-
-def test_only_a_search_minimises(tmp_path, capsys):
-    assert main(["run", "-m", "lam=0.1,1", "objective_value=gap"]) == 2
-    assert main(["run", "lam=0.1", "objective_value=gap"]) == 2
-    assert main(["run", "hydra/sweeper=optuna"]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert ["optuna minimises" in lines[0], "is for a sweep; add -m" in lines[1], "add -m" in lines[2]] == [True] * 3
 
 
 def test_another_file_is_no_study(tmp_path, capsys):

@@ -114,7 +114,6 @@ def test_tasks_are_swept(tmp_path):
 @pytest.mark.parametrize(
     ("task", "options", "more", "error", "message"),
     [
-        ("paths", {}, {}, ParameterError, r"unknown task 'paths' \(did you mean 'path'\?\); accepted: "),
         (
             "path",
             {"lam_min": 1},
@@ -125,7 +124,6 @@ def test_tasks_are_swept(tmp_path):
         ("path", {}, {}, ParameterError, "task path: lam_min must be given, got null"),
         ("path", {"lam_mi": 1}, {}, OptionError, r"'lam_mi' \(did you mean 'lam_min'\?\); accepted: "),
         ("path", {"lam_min": 1}, {"lam": 0.1}, OptionError, "unknown key of task path 'lam'; accepted: "),
-        ("path", {"lam_min": 1}, {"gap_tol": 0.1}, OptionError, "unknown key of task path 'gap_tol'; accepted: "),
         (
             "improvement",
             {},
