@@ -10,9 +10,11 @@ import numpy as np
 
 def arrays_in(file: BinaryIO, unpacked: int = 0) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file, which takes at most ``unpacked`` bytes if it is compressed; any error of damaged files."""
+    if not (size := file.seek(0, os.SEEK_END)):  # so has a device, which never ends
+        raise ValueError("it is empty")
     with zipfile.ZipFile(file) as archive:
         sizes = sum(member.file_size for member in archive.infolist())
-    if sizes > (most := max(unpacked, file.seek(0, os.SEEK_END))):
+    if sizes > (most := max(unpacked, size)):
         raise ValueError(f"it unpacks to more than {most} bytes")
     file.seek(0)
     with np.load(file, allow_pickle=False) as arrays:
