@@ -217,6 +217,7 @@ def test_labels_may_be_in_the_validation_part_only(parameters):
         X[place], y[place] = [f"rare{place}", "dog", "barks"], ["RARE", "N", "V"]
         assert tagger.fit(X, y).classes_.tolist() == ["D", "N", "RARE", "V"]
         assert set(tagger.feature_names_in_) <= {word for x in X for word in x}  # and none of a former fit
+        assert (f"rare{place}" in tagger.feature_names_in_) == (place not in tagger._validation(4))
         assert np.isfinite(tagger.result_.primal)
 
 

@@ -53,6 +53,7 @@ CHAINS = [
     ({"solver": "sgd"}, WORDS, TAGS, "unknown solver 'sgd'"),
     ({"loss": "hamming"}, WORDS, TAGS, LOSS),
     ({"ignore_label": "N"}, [["a"]], [["N"]], "y must hold a label, got ignore_label='N' everywhere"),
+    ({"ignore_label": "?"}, [UVW], [["?", "N", ""]], r"y\[0\]\[2\] must be a label, got ''"),
     ({"early_stopping": "False"}, WORDS, TAGS, "early_stopping must be true or false, got 'False'"),
     (EARLY, WORDS[:1], TAGS[:1], "early_stopping needs at least one sequence in addition to the 1 set aside, got n = 1"),
     (EARLY | {"validation_fraction": 1}, WORDS, TAGS, "validation_fraction must be a number > 0 and < 1, got 1"),
