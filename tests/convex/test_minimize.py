@@ -135,6 +135,21 @@ def test_averaged_gradients_come_near_with_valid_certificates(function, how):
     assert trace["evaluation_calls"].iloc[-1] == 0
 
 
+@pytest.mark.parametrize("momentum", [None, 0.5])
+def test_steps_with_momentum_are_those_of_the_paper(momentum):  # Li, Sadeghi & Giannakis (2021), algorithm 1
+    f, fun = least_squares(np.random.default_rng(4), 8, 5)
+    ball, points = L1Ball(5, 0.7), {}
+    run = {"max_iter": 30, "gap_tol": 0.0, "schedule": np.arange(1, 31)}
+    minimize(f, ball, method="momentum", momentum=momentum, callback=lambda row: points.update({row["step"]: row["x"]}), **run)
+    x, m = points[0], None
+    for t in range(30):
+        g, gamma = fun(x)[1], 2.0 / (t + 2.0)
+        rho = gamma if momentum is None else 1.0 - momentum
+        m = g if m is None else (1.0 - rho) * m + rho * g
+        x = x + gamma * (ball.lmo(m) - x)
+        assert points[t + 1] == pytest.approx(x, abs=1e-12)
+
+
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array, aslinearoperator])
 def test_gradients_of_samples_are_unbiased(kind):
     rng = np.random.default_rng(0)
