@@ -225,6 +225,9 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True, on_reques
         """
 
         def add(function: Callable) -> Callable:
+            if function.__name__ == "_":  # tracebacks and profiles show what it does, for which class
+                function.__name__ = function.__qualname__ = name = f"{stub.__name__}_{classes[0].__name__}"
+                function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
             implementations.update(dict.fromkeys(classes, function))
             array_kernels[function], dispatch.requests[function] = tuple(calls), tuple(requests)
             dispatch.reads += tuple(reads)

@@ -420,3 +420,10 @@ def test_subclasses_inherit_in_plain_python():
         pass
 
     assert area(Named(3.0, 0.0), 1.0) == 9.0
+
+
+def test_tracebacks_name_the_function_and_the_class():
+    assert area.find(Circle).__code__.co_name == area.find(Circle).__name__ == "area_Circle"
+    with pytest.raises(TypeError) as error:
+        area(Circle(2.0, 3.0), None)
+    assert error.traceback[-1].name == "area_Circle"
