@@ -210,6 +210,11 @@ def joint_feature(problem: Problem, i: int, y: Any) -> "scipy.sparse.csr_array":
     scipy.sparse.csr_array (1, d)
         One row; most entries are 0.
 
+    Raises
+    ------
+    ValueError
+        If i is no example, or y is no labeling of it.
+
     Examples
     --------
     >>> import numpy as np, fwexp
@@ -237,6 +242,11 @@ def loss(problem: Problem, i: int, y: Any) -> float:
     -------
     float
         Nonnegative, 0 at the truth; for chains the share of wrong labels.
+
+    Raises
+    ------
+    ValueError
+        If i is no example, or y is no labeling of it.
 
     Examples
     --------
@@ -269,6 +279,11 @@ def max_oracle(problem: Problem, i: int, w: Result | ArrayLike) -> tuple[Any, fl
         The labeling.
     value : float
         H_i(w) >= 0, in units of the loss.
+
+    Raises
+    ------
+    ValueError
+        If i is no example, a label of the problem is -1, or the weights have another length.
 
     Examples
     --------
@@ -303,6 +318,12 @@ def predict(problem: Any, w: Result | ArrayLike, **inputs: Any) -> list[Any]:
     -------
     list
         One labeling per example.
+
+    Raises
+    ------
+    ValueError
+        If the structure differs from the training problem (family, number of labels or features), or the constructor rejects the
+        inputs.
 
     Examples
     --------
@@ -343,6 +364,11 @@ def evaluate(
         A NamedTuple of ``hinge``, mean_i H_i(w), which is NaN for test sets with labels that cannot be predicted (-1);
         ``norm_sq``, ||w||^2; and ``error``, the mean task loss of the predictions: per example, or per position for problems with
         ``loss="errors"``. P(w) is lam/2 norm_sq + hinge.
+
+    Raises
+    ------
+    ValueError
+        If the weights have another length, the result is of another structure, or the objective or the temperature is not accepted.
 
     Examples
     --------
