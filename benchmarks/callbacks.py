@@ -20,7 +20,7 @@ from fwexp.errors import UserError
 
 GAPS = (0.1, 1e-2, 1e-3)
 ROUNDS = 3
-NAMES = ("features", "loss", "max_oracle", "decode", "max_oracle_batch")
+NAMES = ("features", "loss", "max_oracle", "decode")
 
 
 @dataclass

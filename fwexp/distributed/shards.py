@@ -26,7 +26,7 @@ from fwexp.errors import OptionError, ParameterError, Stopped, WorkersLost, show
 from fwexp.options import check_choice, check_integer, check_positive
 from fwexp.problems import protocol
 from fwexp.problems.evaluation import Evaluator, Totals, evaluator
-from fwexp.problems.python_oracles import PythonProblem
+from fwexp.problems.python_labelings import PythonProblem
 from fwexp.problems.signature import check_problem_type, check_signature, signature
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.problems.weighted import share

@@ -18,7 +18,7 @@ from fwexp.problems import full_pairs
 from fwexp.problems.chain import LOSSES
 from fwexp.problems.features import as_features
 from fwexp.problems.graphs import check_edges
-from fwexp.problems.python_oracles import read_only
+from fwexp.problems.python_labelings import read_only
 from fwexp.problems.segmentation import segmentation_from_arrays
 from fwexp.types import ArrayLike, Lam
 

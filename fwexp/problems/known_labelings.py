@@ -5,6 +5,7 @@ part scores and vectors of parts go over the rows of an example, which are linke
 The family has no ``part_ptr``, because no function derived for it takes vectors of parts for arrays.
 """
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,13 +37,13 @@ class KnownLabelings:
     Copies and pickles begin empty. Threads may share one: an entry that another thread drops is computed again.
     """
 
-    def __init__(self) -> None:
-        self._known = Index()
+    def __init__(self, key: Callable[[Any], Hashable]) -> None:
+        self._key, self._known = key, Index(key)
         self._truths: dict[int, Any] = {}
         self._nbytes = 0
 
     def __reduce__(self):
-        return KnownLabelings, ()
+        return KnownLabelings, (self._key,)
 
     def find(self, i: int, y: Any) -> Known | None:
         """Return the known loss and features of a labeling of example i."""
@@ -70,7 +71,7 @@ class KnownLabelings:
             vector.flags.writeable = False
             size = vector.nbytes
         if self._nbytes + size > NBYTES:
-            self._known, self._truths, self._nbytes = Index(), {}, 0
+            self._known, self._truths, self._nbytes = Index(self._key), {}, 0
         self._nbytes += size
 
 
@@ -94,7 +95,7 @@ class Rows:
     """Labelings of a problem as numbers of rows, for as long as a method runs; see `protocol.kernel_view`."""
 
     def __init__(self, problem) -> None:
-        self._functions, self._index = problem, Index()
+        self._functions, self._index = problem, Index(problem.key)
         self._labelings, self._packed = list(problem.y), np.empty(problem.n, dtype=np.int64)
         self._count, self._used = problem.n, 0
         self._rows = StoredRows(

@@ -9,8 +9,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.arrays import as_floats, as_list
 from fwexp.problems.evaluation import evaluator
 from fwexp.problems.protocol import check_weights, from_public, original
-from fwexp.problems.python_labelings import snapshot
-from fwexp.problems.python_oracles import read_only
+from fwexp.problems.python_labelings import read_only, snapshot
 from fwexp.problems.signature import check_problem_type, check_signature, is_problem, of_inputs, signature, unlabelled
 
 

@@ -77,11 +77,6 @@ def test_files_do_not_hold_the_model(data, fitted, tmp_path):
         ("loss", -1, r"loss\(y\[0\], y_hat\) must be a finite number >= 0, got -1"),
         ("loss_augmented_inference", None, r"loss_augmented_inference\(X\[0\], y\[0\], w\) must return a labeling, got None"),
         ("loss_augmented_inference", 1, r"loss_augmented_inference\(X\[1\], y\[1\], w\) must max.* loss\(y\[1\], y\[0\]\) = 1"),
-        (
-            "batch_loss_augmented_inference",
-            [],
-            r"batch_loss_augmented_inference\(X, y, w\) must return a labeling per index, got 0",
-        ),
     ],
 )
 def test_messages_name_the_methods_of_the_model(method, answer, message):

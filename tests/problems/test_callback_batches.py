@@ -1,8 +1,9 @@
-"""Oracles in Python that answer for many examples at once, what is asked only once, and cutting planes on what is known."""
+"""Oracles in Python that processes ask for many examples at once, what is asked only once, and cutting planes on what is known."""
 
 import builtins
 from collections import Counter
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -36,35 +37,10 @@ def classes(n=30, seed=0, **changes):
         calls["loss", i, y] += 1
         return float(y != truth[i])
 
-    def max_oracle_batch(indices, w):
-        calls["batch", len(indices)] += 1
-        return np.argmax(X[indices] @ w.reshape(3, 2).T + (np.arange(3) != truth[indices, None]), axis=1)
-
-    given = {"features": features, "loss": loss, "max_oracle": max_oracle, "max_oracle_batch": max_oracle_batch}
+    given = {"features": features, "loss": loss, "max_oracle": max_oracle}
     given["decode"] = lambda i, w: int(np.argmax(w.reshape(3, 2) @ X[i]))
     given["inference"] = lambda x, w: int(np.argmax(w.reshape(3, 2) @ x))
     return fwexp.CallbackProblem(truth.tolist(), **given | changes), calls
-
-
-@pytest.mark.parametrize("solver", ["auto", "n_slack", "one_slack", "fw", "bcfw"])
-@pytest.mark.parametrize("changes", [{}, {"max_oracle": None}])
-def test_a_batch_oracle_gives_what_single_calls_give(solver, changes):
-    options = {"sampling": "gap", "refresh": 2} if solver == "bcfw" else {}
-    common = {"lam": 0.1, "max_passes": 8, "gap_tol": 0, "train_error": True, "schedule": 2, **options}
-    results = [fwexp.solve(classes(**given)[0], solver, **common) for given in ({"max_oracle_batch": None}, changes)]
-    np.testing.assert_array_equal(results[0].w, results[1].w)
-    assert results[0].trace.drop(columns="time").equals(results[1].trace.drop(columns="time"))
-
-
-def test_many_examples_are_asked_of_at_once():
-    problem, calls = classes()
-    fwexp.evaluate(problem, np.zeros(6))
-    fwexp.solve(problem, "fw", lam=0.1, max_passes=3, gap_tol=0)
-    assert calls["max_oracle"] == 0
-    assert {size for name, size in (key for key in calls if key[0] == "batch")} == {30}
-    fwexp.solve(problem, "n_slack", lam=0.1, max_passes=3, gap_tol=0, batch=7)
-    assert calls["max_oracle"] == 0
-    assert calls["batch", 7] > 0
 
 
 def test_answers_that_a_failed_evaluation_left_are_not_given_at_other_weights():
@@ -75,8 +51,8 @@ def test_answers_that_a_failed_evaluation_left_are_not_given_at_other_weights():
             raise ZeroDivisionError
         return float(y != problem.y[i])
 
-    problem = classes(loss=loss)[0]
-    with pytest.raises(ZeroDivisionError):
+    problem = classes(loss=loss, n_jobs=2)[0]
+    with joblib.parallel_config(backend="threading"), pytest.raises(ZeroDivisionError):
         fwexp.evaluate(problem, w)
     broken[0] = False
     problem.forget()  # as every start does
@@ -86,7 +62,7 @@ def test_answers_that_a_failed_evaluation_left_are_not_given_at_other_weights():
 
 @pytest.mark.parametrize("solver", ["auto", "bcfw", "fw"])
 def test_functions_are_asked_once_for_each_labeling(solver):
-    problem, calls = classes(max_oracle_batch=None)
+    problem, calls = classes()
     problem._compared[:] = True
     fwexp.solve(problem, solver, lam=0.01, max_passes=6, gap_tol=0)
     truth = {(i, y) for i, y in enumerate(problem.y)}
@@ -95,29 +71,12 @@ def test_functions_are_asked_once_for_each_labeling(solver):
         assert calls[name, *key] <= (1 if tuple(key) not in truth else 5), (name, key)
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (lambda indices, w: [0], r"max_oracle_batch\(indices, w\) must return a labeling per index, got 1 for indices 0 .. 29"),
-        (lambda indices, w: None, "what max_oracle_batch returns must be a list of labelings, got None"),
-        (lambda indices, w: [None] * len(indices), r"max_oracle\(0, w\) must return a labeling, got None"),
-        (lambda indices, w: w.sort(), r"max_oracle_batch\(indices, w\) must not write to w"),
-    ],
-)
-def test_bad_batches_are_one_line(answer, message):
-    with pytest.raises(ParameterError, match=message) as error:
-        fwexp.solve(classes(max_oracle_batch=answer)[0], lam=0.1)
-    assert "\n" not in str(error.value)
-    with pytest.raises(ParameterError, match="max_oracle must be a function, or None if there is a max_oracle_batch"):
-        classes(max_oracle=None, max_oracle_batch=None)
-
-
-def test_workers_give_what_one_process_gives():
-    joblib = pytest.importorskip("joblib")
+@pytest.mark.parametrize("solver", ["fw", "n_slack"])
+def test_workers_give_what_one_process_gives(solver):
     common = {"lam": 0.1, "max_passes": 4, "gap_tol": 0, "train_error": True}
-    wanted = fwexp.solve(classes(max_oracle_batch=None)[0], "fw", **common)
+    wanted = fwexp.solve(classes()[0], solver, **common)
     with joblib.parallel_config(backend="threading"):
-        got = fwexp.solve(classes(max_oracle_batch=None, n_jobs=2)[0], "fw", **common)
+        got = fwexp.solve(classes(n_jobs=2)[0], solver, **common)
     np.testing.assert_array_equal(wanted.w, got.w)
     assert wanted.trace.drop(columns="time").equals(got.trace.drop(columns="time"))
     with pytest.raises(ParameterError, match="n_jobs must be an integer other than 0, or None, got 0"):
@@ -128,7 +87,7 @@ def test_without_joblib_one_line_says_so(monkeypatch):
     plain = builtins.__import__
     monkeypatch.setattr(builtins, "__import__", lambda name, *rest: plain("no_such_module" if name == "joblib" else name, *rest))
     with pytest.raises(OptionError, match="n_jobs needs joblib, which is not installed: ") as error:
-        fwexp.evaluate(classes(n_jobs=2, max_oracle_batch=None)[0], np.zeros(6))
+        fwexp.evaluate(classes(n_jobs=2)[0], np.zeros(6))
     assert "\n" not in str(error.value)
 
 
@@ -161,7 +120,7 @@ def test_quadratic_programs_on_rows_are_those_in_plain_python(form, weighted, mo
 
 
 def test_auto_takes_cutting_planes_and_says_so():
-    problem, calls = classes(max_oracle_batch=None)
+    problem, calls = classes()
     result = fwexp.solve(problem, lam=0.05, gap_tol=1e-3)
     assert (result.solver, result.status, result.options["batch"]) == ("auto", "converged", 1)
     spent = calls["max_oracle"]

@@ -74,7 +74,6 @@ def problem_of_functions():
         loss=lambda i, y: float(y != "abcd"[i]),
         max_oracle=lambda i, w: "z",
         decode=lambda i, w: "abcd"[i],
-        max_oracle_batch=lambda indices, w: ["z" for _ in indices],
         nonnegative=[1],
     )
 

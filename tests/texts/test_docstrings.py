@@ -34,7 +34,7 @@ def methods(*classes: type) -> dict:
     }
 
 
-METHODS = methods(fwexp.CallbackProblem, *OURS)
+METHODS = methods(*OURS)
 BY_AUTHORS = {name: (Solver, method) for name, method in methods(Iteration, Objective, Solver).items()}  # told what others name
 BY_AUTHORS |= {f"protocol.{name}": (protocol, getattr(protocol, name)) for name in tiers.functions()}
 CONVEX = {f"convex.{name}": value for name, value in vars(fwexp.convex).items() if name in fwexp.convex.__all__ and callable(value)}
