@@ -40,7 +40,7 @@ EXTENDED = {
         *["check_positive", "NoOptions"],
     ],
     "fwexp.problems.protocol": [
-        *["required", "derived", "sets", "expectations", "kernels", "bounds", "enumeration", "exact", "weights"],
+        *["declared", "labelings", "derived", "weights"],
     ],
     "fwexp.plots": ["draw_results", "curves.Chart", "curves.Panel"],
 }
@@ -120,7 +120,10 @@ def _directives(name: str, path: str, value: object) -> str:
     if inspect.ismodule(value):
         held = {key: other for key, other in vars(value).items() if callable(other) and not key.startswith("_")}
         functions = [key for key, other in held.items() if other.__module__ == value.__name__]
-        return f".. currentmodule:: {name}\n\n" + "".join(f".. autofunction:: {key}\n" for key in functions)
+        tiers = {key: getattr(held[key], "tier", None) for key in functions}
+        heads = {tier: f".. rubric:: {tier}\n\n" * (tier is not None) for tier in tiers.values()}
+        entries = (heads.pop(tiers[key], "") + f".. autofunction:: {key}\n" for key in functions)
+        return f".. currentmodule:: {name}\n\n" + "".join(entries)
     directive = CLASS if inspect.isclass(value) else ".. autofunction:: {}\n" if callable(value) else ".. autodata:: {}\n"
     return f".. currentmodule:: {parent}\n\n" + directive.format(last)
 

@@ -183,16 +183,19 @@ def _classes(value) -> set[type]:
 _dispatched: list[Callable] = []
 
 
-def dispatched(stub: Callable | None = None, *, fastmath: bool = True, on_request: bool = False) -> Callable:
+def dispatched(
+    stub: Callable | None = None, *, fastmath: bool = True, on_request: bool = False, default: Sequence[str] | None = None
+) -> Callable:
     """Make ``stub``, a documented signature, a function that is dispatched on the class of its first argument.
 
     Classes register with ``function.register(cls)``; what is registered for a base class, ``object`` included, serves those
     that have nothing of their own. In compiled code the choice is made at compile time (numba's ``overload``), in plain
     Python at run time, so that the same solver loop serves both. ``fastmath`` is for oracles and sums over parts.
     ``on_request`` is for functions whose oracles on arrays take long to compile: a kernel that calls them requests this of `njit`.
+    ``default`` states that the stub itself is what is registered for ``object``, and the fields that it reads of a problem.
     """
     if stub is None:
-        return lambda stub: dispatched(stub, fastmath=fastmath, on_request=on_request)
+        return lambda stub: dispatched(stub, fastmath=fastmath, on_request=on_request, default=default)
     implementations: dict[type, Callable] = {}
     array_kernels: dict[Callable, tuple[Callable, ...]] = {}  # by implementation
 
@@ -216,13 +219,9 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True, on_reques
         return find(getattr(first, "instance_class", None))
 
     def register(
-        *classes: type, calls: Sequence[Callable] = (), requests: Sequence[Callable] = (), reads: Sequence[str] = ()
+        *classes: type, calls: Sequence[Callable] = (), requests: Sequence[Callable] = ()
     ) -> Callable[[Callable], Callable]:
-        """Register a function for classes.
-
-        ``calls`` are the oracles on arrays that it calls, and ``requests`` the functions dispatched ``on_request``. A default
-        states the fields that it ``reads``.
-        """
+        """Register a function for classes; it ``calls`` oracles on arrays, and ``requests`` functions dispatched ``on_request``."""
 
         def add(function: Callable) -> Callable:
             if function.__name__ == "_":  # tracebacks and profiles show what it does, for which class
@@ -230,14 +229,15 @@ def dispatched(stub: Callable | None = None, *, fastmath: bool = True, on_reques
                 function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
             implementations.update(dict.fromkeys(classes, function))
             array_kernels[function], dispatch.requests[function] = tuple(calls), tuple(requests)
-            dispatch.reads += tuple(reads)
             array_kernels_of.cache_clear()  # modules that are imported late register, too
             return function
 
         return add
 
-    dispatch.register, dispatch.find, dispatch.reads = register, find, ()
+    dispatch.register, dispatch.find, dispatch.reads = register, find, tuple(default or ())
     dispatch.array_kernels, dispatch.requests, dispatch.on_request = array_kernels, {}, on_request
     dispatch.implementations = implementations
     _dispatched.append(dispatch)
+    if default is not None:
+        register(object)(stub)
     return dispatch

@@ -48,33 +48,21 @@ def from_public(problem, w) -> np.ndarray:
     return rows.ravel()
 
 
-@dispatched
+@dispatched(default=())
 def class_scores(x, t, w, num_classes, width, out):
     """Set the first entries of ``out`` to the scores of the classes."""
-
-
-@dispatched
-def class_scatter(x, t, direction, c, num_classes, width, w):
-    """Add c direction_k x_t to the weights of every class k."""
-
-
-@dispatched
-def class_scatter_one(x, t, label, c, width, w):
-    """Add c x_t to the weights of a class."""
-
-
-@class_scores.register(object)
-def _(x, t, w, num_classes, width, out):
     row_scores(x, t, w, width, out)
 
 
-@class_scatter.register(object)
-def _(x, t, direction, c, num_classes, width, w):
+@dispatched(default=())
+def class_scatter(x, t, direction, c, num_classes, width, w):
+    """Add c direction_k x_t to the weights of every class k."""
     row_scatter(x, t, direction[:width], c, width, w)
 
 
-@class_scatter_one.register(object)
-def _(x, t, label, c, width, w):
+@dispatched(default=())
+def class_scatter_one(x, t, label, c, width, w):
+    """Add c x_t to the weights of a class."""
     row_scatter_label(x, t, label, c, width, w)
 
 

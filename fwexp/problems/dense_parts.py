@@ -1,18 +1,13 @@
-"""Vectors of parts as plain float64 arrays, as long as theta: ``part_ptr[i + 1] - part_ptr[i]`` numbers.
+"""Vectors of parts as plain float64 arrays (``protocol.derived``), for families with a walk (``walk``), which call `register`.
 
-First the defaults, which follow from the required functions for families that keep no other form and have no walk. Blocks and
-running sums hold the vectors of all examples one after the other: 8 bytes per part of every example each. ``psi_score``,
-``scatter_psi``, ``gram_scores`` and ``norm_sq`` allocate, and the last two go through R^d.
-
-Families with a walk (``walk``) call `register`. Norms and scores of images go through the weights, without allocating: after a
-vector there is room for its image, except the shared parts.
+Norms and scores of images go through the weights, without allocating: after a vector there is room for its image, except the shared
+parts.
 """
 
 import numpy as np
 
 from fwexp.jit.compilation import register_jitable
 from fwexp.problems import protocol
-from fwexp.problems.protocol import add_psi, clear, dot, scatter, scores
 from fwexp.problems.walk import (
     Implied,
     Sums,
@@ -28,139 +23,6 @@ from fwexp.problems.walk import (
     shared_of,
     sums_of,
 )
-
-# --- defaults ---------------------------------------------------------------------------------------------------------
-
-
-@protocol.workspace.register(object, reads=("part_ptr", "label_ptr"))
-def _(problem):
-    size = int(np.diff(problem.part_ptr).max())
-    return protocol.Workspace(
-        theta=np.zeros(size),
-        direction=np.zeros(size),
-        image=np.zeros(size),
-        y=np.zeros(int(np.diff(problem.label_ptr).max()), dtype=np.int32),
-        scratch=np.zeros(size),
-    )
-
-
-@protocol.rescale.register(object, reads=("part_ptr",))
-def _(problem, i, c, theta):
-    for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
-        theta[j] *= c
-
-
-@protocol.clear.register(object, reads=("part_ptr",))
-def _(problem, i, direction):
-    for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
-        direction[j] = 0.0
-
-
-@protocol.close.register(object)
-def _(problem, i, direction):
-    pass
-
-
-@protocol.new_blocks.register(object, reads=("part_ptr",))
-def _(problem):
-    return np.zeros(problem.part_ptr[-1])
-
-
-@protocol.copy_blocks.register(object)
-def _(problem, blocks):
-    return blocks.copy()
-
-
-@protocol.set_direction.register(object, reads=("part_ptr",))
-def _(problem, i, y, blocks, direction):
-    clear(problem, i, direction)
-    add_psi(problem, i, y, 1.0, direction)
-    start = problem.part_ptr[i]
-    for j in range(problem.part_ptr[i + 1] - start):
-        direction[j] -= blocks[start + j]
-
-
-@protocol.set_dense.register(object, reads=("part_ptr",))
-def _(problem, i, values, direction):
-    for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
-        direction[j] = values[j]
-
-
-@protocol.dot.register(object, reads=("part_ptr",))
-def _(problem, i, direction, theta):
-    total = 0.0
-    for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
-        total += direction[j] * theta[j]
-    return total
-
-
-@protocol.psi_score.register(object, reads=("part_ptr",))
-def _(problem, i, y, theta):
-    psi = np.zeros(problem.part_ptr[i + 1] - problem.part_ptr[i])
-    add_psi(problem, i, y, 1.0, psi)
-    return dot(problem, i, psi, theta)
-
-
-@protocol.gram_scores.register(object)
-def _(problem, i, direction, theta):
-    vector = np.zeros(problem.num_weights)
-    scatter(problem, i, direction, 1.0, vector)
-    scores(problem, i, vector, theta)
-
-
-@protocol.norm_sq.register(object)
-def _(problem, i, direction):
-    vector = np.zeros(problem.num_weights)
-    scatter(problem, i, direction, 1.0, vector)
-    total = 0.0
-    for j in range(len(vector)):
-        total += vector[j] * vector[j]
-    return total
-
-
-@protocol.add_to_block.register(object, reads=("part_ptr",))
-def _(problem, i, direction, c, blocks):
-    start = problem.part_ptr[i]
-    for j in range(problem.part_ptr[i + 1] - start):
-        blocks[start + j] += c * direction[j]
-
-
-@protocol.scatter_psi.register(object, reads=("part_ptr",))
-def _(problem, i, y, c, w):
-    psi = np.zeros(problem.part_ptr[i + 1] - problem.part_ptr[i])
-    add_psi(problem, i, y, 1.0, psi)
-    scatter(problem, i, psi, c, w)
-
-
-@protocol.scatter_block.register(object, reads=("part_ptr",))
-def _(problem, i, blocks, c, w):
-    scatter(problem, i, blocks[problem.part_ptr[i] : problem.part_ptr[i + 1]], c, w)
-
-
-@protocol.new_sums.register(object, reads=("part_ptr",))
-def _(problem, count):
-    return np.zeros((count, problem.part_ptr[-1]))
-
-
-@protocol.accumulate.register(object, reads=("part_ptr",))
-def _(problem, i, direction, c, total):
-    start = problem.part_ptr[i]
-    for j in range(problem.part_ptr[i + 1] - start):
-        total[start + j] += c * direction[j]
-
-
-@protocol.accumulate_psi.register(object, reads=("part_ptr",))
-def _(problem, i, y, c, total):
-    add_psi(problem, i, y, c, total[problem.part_ptr[i] : problem.part_ptr[i + 1]])
-
-
-@protocol.scatter_sum.register(object, reads=("part_ptr",))
-def _(problem, total, c, w):
-    for i in range(problem.n):
-        scatter(problem, i, total[problem.part_ptr[i] : problem.part_ptr[i + 1]], c, w)
-
-
-# --- families with a walk ---------------------------------------------------------------------------------------------
 
 of_arrays = Implied()
 

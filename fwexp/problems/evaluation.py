@@ -8,24 +8,9 @@ import numpy as np
 from fwexp.errors import Stopped
 from fwexp.jit.compilation import dispatched, njit, specialise
 from fwexp.jit.threads import num_threads, parallel_for
+from fwexp.problems import protocol
 from fwexp.problems.loss_terms import HINGE, new_work, term
-from fwexp.problems.protocol import (
-    ask_ahead,
-    costly_oracle,
-    counted_positions,
-    decode,
-    forget,
-    inner,
-    largest_losses,
-    loss,
-    loss_weight,
-    new_labelings,
-    psi_score,
-    public_labeling,
-    scores,
-    store_labeling,
-    stored_labeling,
-)
+from fwexp.problems.protocol import loss
 
 TOL = 1e-9  # relative, of values that are equal
 MOST_PER_CALL = 10_000  # examples per call of users' functions that take several
@@ -57,13 +42,9 @@ class Totals(NamedTuple):
     weight: float = 0.0  # of these weights times the positions that the losses count
 
 
-@dispatched
-def evaluator(problem, objective) -> "Evaluator":
+@dispatched(default=())
+def evaluator(problem, objective=HINGE) -> "Evaluator":
     """Return the evaluator of weights on a problem; a problem that is spread out has its own."""
-
-
-@evaluator.register(object)
-def _(problem, objective=HINGE):
     return Evaluator(problem, objective)
 
 
@@ -72,36 +53,36 @@ def _decode_range(problem, objective, start, end, w, buffers, hinge, losses, err
     """Decode the examples start .. end at w: with loss for ``hinge``, without for ``error``, or both."""
     theta, y, scratch = buffers.theta, buffers.y, buffers.scratch
     for i in range(start, end):
-        scores(problem, i, w, theta)
+        protocol.scores(problem, i, w, theta)
         if len(error) > 0:
-            decode(problem, i, theta, y, scratch)
+            protocol.decode(problem, i, theta, y, scratch)
             error[i] = loss(problem, i, y)
-            weight[i] = loss_weight(problem, i, y)
+            weight[i] = protocol.loss_weight(problem, i, y)
         if len(hinge) > 0:
             hinge[i], losses[i] = term(objective, problem, i, buffers)
-        store_labeling(problem, i, y, labelings)
+        protocol.store_labeling(problem, i, y, labelings)
 
 
 @njit
 def _values_at(problem, w, buffers, labelings, values):
     """Set ``values`` to L_i(y) - <w, psi_i(y)> of the labelings y."""
     for i in range(problem.n):
-        scores(problem, i, w, buffers.theta)
-        y = stored_labeling(problem, i, labelings)
-        values[i] = loss(problem, i, y) - psi_score(problem, i, y, buffers.theta)
+        protocol.scores(problem, i, w, buffers.theta)
+        y = protocol.stored_labeling(problem, i, labelings)
+        values[i] = loss(problem, i, y) - protocol.psi_score(problem, i, y, buffers.theta)
 
 
 class Evaluator:
     """Evaluates weights on one problem again and again, reusing its buffers; ``calls`` counts calls of its oracles."""
 
     def __init__(self, problem, objective=HINGE) -> None:
-        forget(problem)
+        protocol.forget(problem)
         self.problem, self.objective = problem, objective
         self.calls, self.mean_loss = 0, 0.0
-        self._costly, self._positions = costly_oracle(problem), counted_positions(problem)
+        self._costly, self._positions = protocol.costly_oracle(problem), protocol.counted_positions(problem)
         self._kernel = specialise(_decode_range, problem, objective)
         self._buffers = [new_work(objective, problem) for _ in range(chunks_of(problem))]
-        self.labelings = new_labelings(problem)
+        self.labelings = protocol.new_labelings(problem)
 
     def __call__(
         self,
@@ -121,7 +102,7 @@ class Evaluator:
             self.mean_loss = total.loss / self.problem.n
         return Evaluation(
             hinge=total.hinge / self.problem.n if hinge else np.nan,
-            norm_sq=inner(self.problem, w, w) if norm_sq is None else norm_sq,
+            norm_sq=protocol.inner(self.problem, w, w) if norm_sq is None else norm_sq,
             error=total.error / total.weight if error else np.nan,
         )
 
@@ -129,7 +110,7 @@ class Evaluator:
         """Return the sums over the examples that the means are made of."""
         n = self.problem.n
         starts = self.objective == HINGE and hinge and not error and not w.any()
-        known = largest_losses(self.problem) if starts else None
+        known = protocol.largest_losses(self.problem) if starts else None
         if known is not None:
             self.calls += n  # as if it had called them, because traces count calls by evaluations
             total = float(np.add.reduce(known))
@@ -156,7 +137,7 @@ class Evaluator:
 
     def oracles_in_range(self, start: int, end: int, w: np.ndarray, hinges: np.ndarray, losses: np.ndarray) -> None:
         """Set H_i(w) and L_i of the examples start .. end, and keep the labelings of the max-oracle."""
-        ask_ahead(self.problem, start, end, w, True, False)
+        protocol.ask_ahead(self.problem, start, end, w, True, False)
 
         def run_chunk(k: int, first: int, last: int) -> None:
             examples = start + first, start + last
@@ -190,7 +171,9 @@ class Evaluator:
     def public_labelings(self) -> list:
         """Return ``labelings`` in the public form, one per example."""
         problem = self.problem
-        return [public_labeling(problem, i, stored_labeling(problem, i, self.labelings)) for i in range(problem.n)]
+        return [
+            protocol.public_labeling(problem, i, protocol.stored_labeling(problem, i, self.labelings)) for i in range(problem.n)
+        ]
 
     def _decode(self, w, hinges, losses, errors, weights=None, stop=None) -> None:
         weights = np.empty_like(errors) if weights is None else weights
@@ -207,7 +190,7 @@ class Evaluator:
             return
         for start in range(0, self.problem.n, MOST_PER_CALL):
             end = min(start + MOST_PER_CALL, self.problem.n)
-            ask_ahead(self.problem, start, end, w, len(hinges) > 0, len(errors) > 0)
+            protocol.ask_ahead(self.problem, start, end, w, len(hinges) > 0, len(errors) > 0)
             for i in range(start, end):
                 if stop is not None and stop():
                     raise Stopped

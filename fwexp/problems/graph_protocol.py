@@ -38,6 +38,11 @@ def _(problem):
     return True
 
 
+@protocol.num_positions.register(SegmentationProblem, MultiLabelProblem)
+def _(problem, i):
+    return problem.label_ptr[i + 1] - problem.label_ptr[i]
+
+
 @register_jitable
 def graph(problem, i):
     """Return the ends of the edges of example i, and where the edges of every node are, as ``oracles.max_flow`` takes them."""

@@ -20,18 +20,7 @@ import numpy as np
 from fwexp.driver.settings import check
 from fwexp.errors import OptionError
 from fwexp.jit.compilation import dispatched, inlined
-from fwexp.problems.protocol import (
-    dot,
-    example_weight,
-    expectation_oracle,
-    expectation_scratch,
-    loss,
-    loss_augmented_scores,
-    max_oracle,
-    num_positions,
-    set_dense,
-    workspace,
-)
+from fwexp.problems import protocol
 
 
 class Hinge(NamedTuple):
@@ -85,7 +74,7 @@ class SoftWorkspace(NamedTuple):
 def soft_workspace(problem) -> SoftWorkspace:
     """Return a fresh workspace, large enough for every example."""
     mean, potentials = np.zeros((2, int(np.diff(problem.part_ptr).max())))
-    return SoftWorkspace(*workspace(problem), mean, potentials, expectation_scratch(problem))
+    return SoftWorkspace(*protocol.workspace(problem), mean, potentials, protocol.expectation_scratch(problem))
 
 
 @dispatched(fastmath=False)
@@ -100,7 +89,7 @@ def term(objective, problem, i, work):
 
 @new_work.register(Hinge)
 def _(objective, problem):
-    return workspace(problem)
+    return protocol.workspace(problem)
 
 
 @new_work.register(Softmax)
@@ -110,15 +99,15 @@ def _(objective, problem):
 
 @term.register(Hinge)
 def _(objective, problem, i, work):
-    value = max_oracle(problem, i, work.theta, work.y, work.scratch)
-    return value, loss(problem, i, work.y)
+    value = protocol.max_oracle(problem, i, work.theta, work.y, work.scratch)
+    return value, protocol.loss(problem, i, work.y)
 
 
-@term.register(Softmax, requests=[expectation_oracle])
+@term.register(Softmax, requests=[protocol.expectation_oracle])
 def _(objective, problem, i, work):
     value, mean_loss, rounding = expectations(objective, problem, i, work)
-    set_dense(problem, i, work.mean, work.direction)
-    return value + rounding - dot(problem, i, work.direction, work.theta), mean_loss
+    protocol.set_dense(problem, i, work.mean, work.direction)
+    return value + rounding - protocol.dot(problem, i, work.direction, work.theta), mean_loss
 
 
 @inlined
@@ -132,8 +121,8 @@ def expectations(objective, problem, i, work):
     for j in range(size):
         work.mean[j] = work.potentials[j] = 0.0
     if tau > 0.0:  # else the example has weight 0
-        loss_augmented_scores(problem, i, work.theta, 1.0 / tau, objective.cost, work.potentials)
-        oracle = expectation_oracle(problem, i, work.potentials[:size], work.mean[:size], work.expectation)
+        protocol.loss_augmented_scores(problem, i, work.theta, 1.0 / tau, objective.cost, work.potentials)
+        oracle = protocol.expectation_oracle(problem, i, work.potentials[:size], work.mean[:size], work.expectation)
         mean_loss, entropy, rounding = oracle[1], oracle[2], rounding_of(problem, i, oracle[0], work.potentials, size)
     return objective.cost * mean_loss + tau * (entropy - rounding), mean_loss, tau * rounding
 
@@ -144,7 +133,7 @@ def rounding_of(problem, i, log_z, potentials, size):
 
     Both are sums over the positions of the example, of as many potentials or twice as many.
     """
-    positions, largest = num_positions(problem, i), 0.0
+    positions, largest = protocol.num_positions(problem, i), 0.0
     for j in range(size):
         largest = max(largest, abs(potentials[j]))
     return ROUNDING * (1.0 + positions) * (abs(log_z) + positions * largest)
@@ -153,4 +142,4 @@ def rounding_of(problem, i, log_z, potentials, size):
 @inlined
 def tau_of(objective, problem, i):
     """Return the temperature of example i."""
-    return objective.temperature * example_weight(problem, i)
+    return objective.temperature * protocol.example_weight(problem, i)

@@ -115,11 +115,6 @@ def _(problem, i, theta, c, cost, potentials):
             rows[v * problem.width + k] += c * cost * _cost(problem, start + v, k)
 
 
-@protocol.num_positions.register(MultiLabelProblem)
-def _(problem, i):
-    return problem.label_ptr[i + 1] - problem.label_ptr[i]
-
-
 @protocol.expectation_oracle.register(MultiLabelProblem, calls=[forest_marginals])
 def _(problem, i, potentials, mean, scratch):
     start, L, width, mean_loss = problem.label_ptr[i], problem.num_labels, problem.width, 0.0

@@ -26,13 +26,9 @@ def row_scatter_label(x, t, label, c, width, weights):
     """Add c x_t[f] to the weight of (f, label) for every feature f."""
 
 
-@dispatched
+@dispatched(default=())
 def has_rows(x):
     """Return whether there are inputs; a constant to the compiler, which leaves out unused code."""
-
-
-@has_rows.register(object)
-def _(x):
     return True
 
 
@@ -310,29 +306,14 @@ def _(x, t, z, u):
     return total
 
 
-@row_dot.register(SparseFeatures)
+@row_dot.register(SparseFeatures, BinaryFeatures)
 def _(x, t, z, u):
     total = 0.0
     j, k = x.indptr[t], z.indptr[u]
     while j < x.indptr[t + 1] and k < z.indptr[u + 1]:  # indices are sorted
         a, b = x.indices[j], z.indices[k]
         if a == b:
-            total += x.values[j] * z.values[k]
-        if a <= b:
-            j += 1
-        if b <= a:
-            k += 1
-    return total
-
-
-@row_dot.register(BinaryFeatures)
-def _(x, t, z, u):
-    total = 0.0
-    j, k = x.indptr[t], z.indptr[u]
-    while j < x.indptr[t + 1] and k < z.indptr[u + 1]:
-        a, b = x.indices[j], z.indices[k]
-        if a == b:
-            total += 1.0
+            total += entry_value(x, t, j) * entry_value(z, u, k)
         if a <= b:
             j += 1
         if b <= a:
@@ -408,14 +389,9 @@ def _(x, start, end):
     return float((np.bincount(columns, values) ** 2.0).sum())
 
 
-@dispatched(fastmath=False)
+@dispatched(fastmath=False, default=())
 def prefetch_rows(x, start, end):
     """Prefetch the rows start .. end."""
-
-
-@prefetch_rows.register(object)
-def _(x, start, end):
-    pass
 
 
 @prefetch_rows.register(DenseFeatures)

@@ -100,11 +100,6 @@ def _(problem, i, theta, c, cost, potentials):
         potentials[v] += added if problem.labels[start + v] == 0 else -added
 
 
-@protocol.num_positions.register(SegmentationProblem)
-def _(problem, i):
-    return problem.label_ptr[i + 1] - problem.label_ptr[i]
-
-
 @protocol.expectation_oracle.register(SegmentationProblem, calls=[forest_marginals])
 def _(problem, i, potentials, mean, scratch):
     start, mean_loss = problem.label_ptr[i], 0.0

@@ -35,47 +35,29 @@ from fwexp.problems.walk import (
 # --- functions that a family registers: inner products of rows ----------------------------------------------------------
 
 
-@dispatched
+@dispatched(default=())
 def product_at(problem, i, r, s):
     """Return the inner product of the features of rows r and s of example i, for one label: by default of the inputs."""
+    return row_dot(inputs(problem), first_row(problem, i) + r, inputs(problem), first_row(problem, i) + s)
 
 
-@dispatched
+@dispatched(default=())
 def num_local(problem, i):
     """Return the size of weights of the features of example i alone, 0 to use `product_at`: 0 by default.
 
     Products of all rows with all others cost less through such weights where there are many rows.
     """
+    return 0
 
 
-@dispatched
+@dispatched(default=())
 def scores_local(problem, i, r, local, out):
     """Compute ``scores_at`` with weights of the features of example i alone."""
 
 
-@dispatched
+@dispatched(default=())
 def scatter_local(problem, i, r, row, local):
     """Add the features of row r to weights of the features of example i alone, as ``scatter_at`` does to all."""
-
-
-@product_at.register(object)
-def _(problem, i, r, s):
-    return row_dot(inputs(problem), first_row(problem, i) + r, inputs(problem), first_row(problem, i) + s)
-
-
-@num_local.register(object)
-def _(problem, i):
-    return 0
-
-
-@scores_local.register(object)
-def _(problem, i, r, local, out):
-    pass
-
-
-@scatter_local.register(object)
-def _(problem, i, r, row, local):
-    pass
 
 
 # --- derived functions ----------------------------------------------------------------------------------------------------

@@ -2,20 +2,19 @@
 
 Every family registers the ``required`` functions, with which most solvers run. The class of a family states its other tiers in
 its attribute ``tiers``, and `fwexp.testing.check_problem` compares the statement with the functions. Functions that a family
-does not register have defaults (in ``labelings`` and ``dense_parts``), if the family has the fields that these read.
+does not register have defaults where they are declared, if the family has the fields that these read.
 """
 
 from functools import cache
 
 from fwexp.problems import protocol
-from fwexp.problems.protocol import bounds, enumeration, exact, expectations, kernels, required, sets
 
 REQUIRED = "required"
 
 
 @cache
 def functions(module=protocol) -> tuple[str, ...]:
-    """Return the names of all functions of the protocol, or of those in one of its files."""
+    """Return the names of all functions of the protocol, or of another module."""
     found = {name: value for name, value in vars(module).items() if hasattr(value, "implementations")}
     for name, function in found.items():
         if not hasattr(function, "degree"):
@@ -23,10 +22,9 @@ def functions(module=protocol) -> tuple[str, ...]:
     return tuple(found)
 
 
-# By the names of their files, in which the functions of a tier, and no others, are declared.
 TIERS: dict[str, tuple[str, ...]] = {
-    module.__name__.rpartition(".")[2]: functions(module)
-    for module in (required, sets, expectations, kernels, bounds, enumeration, exact)
+    tier: tuple(name for name in functions() if getattr(protocol, name).tier == tier)
+    for tier in (REQUIRED, "sets", "expectations", "kernels", "bounds", "enumeration", "exact")
 }
 
 UNDERIVED = ("inner",)  # the default is for weights of features, which is not enough for a tier

@@ -40,86 +40,54 @@ def parts(problem, i, y, c, visitor):
     """
 
 
-@dispatched
+@dispatched(default=())
 def num_shared(problem):
     """Return how many parts all examples share: 0 by default."""
-
-
-@dispatched
-def row_width(problem):
-    """Return how many labels a row has, with padding: ``width`` by default."""
-
-
-@dispatched
-def inputs(problem):
-    """Return the rows of inputs of all examples, one of the classes of ``features``: ``x`` by default."""
-
-
-@dispatched
-def first_row(problem, i):
-    """Return which row of the inputs is the first one of example i, or past the last one of i = n; ``label_ptr`` by default."""
-
-
-@dispatched
-def scratch_size(problem):
-    """Return how many numbers the oracles need in ``Workspace.scratch`` (plain Python): `row_width` by default."""
-
-
-@dispatched
-def scores_at(problem, i, r, w, out):
-    """Set ``out`` (row_width,) to the scores of the labels of row r of example i; by default from the inputs alone."""
-
-
-@dispatched(fastmath=False)
-def scatter_at(problem, i, r, row, c, w):
-    """Add c times the features of row r to the weights, for each label as often as ``row`` (row_width,) has it."""
-
-
-@dispatched(fastmath=False)
-def scatter_one(problem, i, r, label, c, w):
-    """Add c times the features of row r to the weights of one label."""
-
-
-@num_shared.register(object)
-def _(problem):
     return 0
 
 
-@row_width.register(object)
-def _(problem):
+@dispatched(default=())
+def row_width(problem):
+    """Return how many labels a row has, with padding: ``width`` by default."""
     return problem.width
 
 
-@inputs.register(object)
-def _(problem):
+@dispatched(default=())
+def inputs(problem):
+    """Return the rows of inputs of all examples, one of the classes of ``features``: ``x`` by default."""
     return problem.x
 
 
-@first_row.register(object)
-def _(problem, i):
+@dispatched(default=())
+def first_row(problem, i):
+    """Return which row of the inputs is the first one of example i, or past the last one of i = n; ``label_ptr`` by default."""
     return problem.label_ptr[i]
 
 
-@scratch_size.register(object)
-def _(problem):
+@dispatched(default=())
+def scratch_size(problem):
+    """Return how many numbers the oracles need in ``Workspace.scratch`` (plain Python): `row_width` by default."""
     return row_width(problem)
 
 
-@scores_at.register(object)
-def _(problem, i, r, w, out):
+@dispatched(default=())
+def scores_at(problem, i, r, w, out):
+    """Set ``out`` (row_width,) to the scores of the labels of row r of example i; by default from the inputs alone."""
     if row_width(problem) == 1:
         out[0] = row_product(inputs(problem), first_row(problem, i) + r, w)
     else:
         row_scores(inputs(problem), first_row(problem, i) + r, w, row_width(problem), out)
 
 
-@scatter_at.register(object)
-def _(problem, i, r, row, c, w):
+@dispatched(fastmath=False, default=())
+def scatter_at(problem, i, r, row, c, w):
+    """Add c times the features of row r to the weights, for each label as often as ``row`` (row_width,) has it."""
     row_scatter(inputs(problem), first_row(problem, i) + r, row, c, row_width(problem), w)
 
 
-@scatter_one.register(object)
-def _(problem, i, r, label, c, w):
+@dispatched(fastmath=False, default=())
+def scatter_one(problem, i, r, label, c, w):
+    """Add c times the features of row r to the weights of one label."""
     row_scatter_label(inputs(problem), first_row(problem, i) + r, label, c, row_width(problem), w)
 
 
@@ -136,23 +104,15 @@ def add_shared(visitor, k, c):
     """Add c times a shared part."""
 
 
-@dispatched
+@dispatched(default=())
 def swap_row(visitor, r, truth, label, c):
     """Add c times the true label of row r, and subtract c times another label; nothing if both are the same."""
-
-
-@dispatched
-def swap_shared(visitor, k, other, c):
-    """Add c times a shared part, and subtract c times another one; nothing if both are the same."""
-
-
-@swap_row.register(object)
-def _(visitor, r, truth, label, c):
     return add_row(visitor, r, truth, c) + add_row(visitor, r, label, -c) if truth != label else 0.0
 
 
-@swap_shared.register(object)
-def _(visitor, k, other, c):
+@dispatched(default=())
+def swap_shared(visitor, k, other, c):
+    """Add c times a shared part, and subtract c times another one; nothing if both are the same."""
     return add_shared(visitor, k, c) + add_shared(visitor, other, -c) if k != other else 0.0
 
 

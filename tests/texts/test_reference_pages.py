@@ -35,7 +35,7 @@ def test_every_object_has_a_page_and_a_row_with_its_summary(tmp_path):
     assert "[Train on your own data](../../practice.md)" in (tmp_path / "api" / "fwexp.estimators.ChainSVMCV.md").read_text()
     for name in ("solvers.Solver", "solvers.base.Point", "solvers.fw.BatchOracle", "options.option", "experiments.Figure"):
         assert (tmp_path / "api" / f"fwexp.{name}.md").is_file()
-    assert ".. autofunction:: max_oracle\n" in (tmp_path / "api" / "fwexp.problems.protocol.required.md").read_text()
+    assert ".. autofunction:: max_oracle\n" in (tmp_path / "api" / "fwexp.problems.protocol.declared.md").read_text()
 
 
 def test_no_two_pages_have_the_same_name_where_case_does_not_matter(tmp_path):

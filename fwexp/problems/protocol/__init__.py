@@ -5,10 +5,10 @@ A problem family is a ``NamedTuple`` of C-contiguous arrays with the fields ``n`
 part scores), ``label_ptr`` (int64 (n + 1,), the same for the labels of its labeling) and ``labels`` (int32, the true
 ones). Where some weights must not be negative, ``nonnegative`` (int64, ascending) has their indices among the internal ones.
 
-A family registers an implementation of each function in ``required``. There is a file for every tier of further functions,
-which solvers ask for by its name: ``sets`` (of labelings), ``expectations``, ``kernels``, ``bounds``, ``enumeration`` and
-``exact``. What is in ``derived`` and ``weights`` a family registers only where it has something faster. All can be imported
-from here; ``fwexp.problems.tiers`` lists the functions of a family.
+A family registers an implementation of each function of the tier ``required``. Solvers ask for further tiers by their names:
+``sets`` (of labelings), ``expectations``, ``kernels``, ``bounds``, ``enumeration`` and ``exact``. What is in ``derived`` and
+``weights`` a family registers only where it has something faster. All can be imported from here; ``fwexp.problems.tiers`` lists the
+functions of a family.
 
 Each function declares by ``@degree`` how the weight c_i of an example enters it (``degrees``); there is no default. A named tuple
 whose class also derives from ``fwexp.problems.subsets.Sliceable`` has subsets.
@@ -45,12 +45,7 @@ total : ndarray
 """
 
 # Whole files: a function that is added to one of them is in the protocol.
-from fwexp.problems.protocol.bounds import *  # noqa: F403
+from fwexp.problems.protocol.declared import *  # noqa: F403
 from fwexp.problems.protocol.derived import *  # noqa: F403
-from fwexp.problems.protocol.enumeration import *  # noqa: F403
-from fwexp.problems.protocol.exact import *  # noqa: F403
-from fwexp.problems.protocol.expectations import *  # noqa: F403
-from fwexp.problems.protocol.kernels import *  # noqa: F403
-from fwexp.problems.protocol.required import *  # noqa: F403
-from fwexp.problems.protocol.sets import *  # noqa: F403
+from fwexp.problems.protocol.labelings import *  # noqa: F403
 from fwexp.problems.protocol.weights import *  # noqa: F403

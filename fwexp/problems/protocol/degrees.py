@@ -16,7 +16,9 @@ class WithWeights:
     __slots__ = ()
 
 
-def degree(power: int | str | None = None, *, by: Callable | None = None, **options) -> Callable[[Callable], Callable]:
+def degree(
+    power: int | str | None = None, *, by: Callable | None = None, tier: str | None = None, **options
+) -> Callable[[Callable], Callable]:
     """Declare a function of the protocol, and its degree in c_i; ``options`` are those of `dispatched`.
 
     Parameters
@@ -26,6 +28,8 @@ def degree(power: int | str | None = None, *, by: Callable | None = None, **opti
         is a factor of its fourth argument.
     by : callable, optional
         Instead, ``by(function)`` returns the implementation for problems with weights.
+    tier : str, optional
+        The tier that the function belongs to, by whose name solvers ask for it.
     """
     if callable(power):
         return degree()(power)
@@ -36,7 +40,7 @@ def degree(power: int | str | None = None, *, by: Callable | None = None, **opti
         if form is None or (power == "c" and names[3:4] != ("c",)):
             raise TypeError(f'{stub.__name__} must declare its degree in c_i: @degree(0), (1), (2), ("c") or (by=...)')
         function = dispatched(stub, **options)
-        function.degree = by or power
+        function.degree, function.tier = by or power, tier
         function.register(WithWeights)(form(function))
         return function
 

@@ -9,48 +9,31 @@ from fwexp.problems.protocol.derived import scatter_block
 UNCONSTRAINED = np.empty(0, dtype=np.int64)  # ``nonnegative`` of a problem without constraints
 
 
-@degree(0)
+@degree(0, default=())
 def to_public(problem, w):
     """Return a new float64 vector of length d, in the order that the family documents, of internal weights w (plain Python)."""
-
-
-@to_public.register(object)
-def _(problem, w):
     return w.copy()
 
 
-@degree(0)
+@degree(0, default=())
 def from_public(problem, w):
     """Return new internal weights of a public w of length d (plain Python)."""
-
-
-@from_public.register(object)
-def _(problem, w):
     return np.array(w, dtype=np.float64)
 
 
-@degree(0)
+@degree(0, default=())
 def order_of_weights(problem):
     """Return the facts on which the order of internal weights depends in addition to the signature (plain Python)."""
-
-
-@order_of_weights.register(object)
-def _(problem):
     return None
 
 
-@degree(0)
+@degree(0, default=())
 def check_weights(problem, w):
     """Refuse a public w at which the oracles cannot find the maximum, such as one with negative entries (plain Python).
 
     Solvers that are let near such a problem never come there: its ``nonnegative`` says where the others are. Raises
     ``ParameterError``, which names the place and the value.
     """
-
-
-@check_weights.register(object)
-def _(problem, w):
-    pass
 
 
 def new_weights(problem) -> np.ndarray:
