@@ -72,6 +72,8 @@ def test_claims_of_killed_processes_do_not_pile_up(final):
     claim = locks.acquire_claim(final)
     assert [path.name for path in final.parent.iterdir()] == [f".{final.name}.claim-3"]
     assert claim.is_held()
+    put(final, 4, GONE)  # a successor, which has not removed this claim yet
+    assert not claim.is_held()
     claim.release()
 
 
