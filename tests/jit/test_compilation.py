@@ -220,27 +220,6 @@ def test_caches_depend_on_the_sources_that_kernels_reach(package, read_from, tmp
     assert all(path.is_dir() for path in after.values())
 
 
-BLOCKS = sorted(path.relative_to(PACKAGE) for path in (PACKAGE / "blocks").rglob("*.py"))
-LOOP = "fwexp.blocks.block_loop"  # the module of the kernel that calls most of them by dispatch
-
-
-@pytest.mark.parametrize("file", BLOCKS, ids=lambda path: path.stem)
-def test_an_edit_of_any_file_of_block_methods_changes_the_digest_of_their_kernels(tmp_path, read_from, file):
-    folder = tmp_path / "fwexp"
-    for part in ("blocks", "solvers", "problems", "oracles", "jit"):
-        shutil.copytree(PACKAGE / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    read_from(folder)
-
-    def digest(module):
-        return code_digest.digest([module, *compilation.REACHED], whole=compilation.PACKAGES)
-
-    before = {module: digest(module) for module in (LOOP, "fwexp.blocks.active_set", "fwexp.solvers.excessive_gap")}
-    assert digest(LOOP) == before[LOOP]
-    (folder / file).write_text((folder / file).read_text() + "\nEDITED = True")
-    read_from(folder)
-    assert {module for module in before if digest(module) != before[module]} == {LOOP, "fwexp.blocks.active_set"}
-
-
 def test_all_that_kernels_call_counts_for_their_cache():
     """Functions called by dispatch lie where those who call them import from, or in packages that count as a whole."""
     for module in pkgutil.walk_packages(fwexp.__path__[:1], "fwexp."):
@@ -314,14 +293,6 @@ def test_classes_from_outside_run_compiled_but_are_not_cached_on_disk(outside):
     new = {path for path in set(CACHE.rglob("*.nbc")) - before if "_decode_range" in path.name}
     assert len(new) <= 2  # of the class inside, if it was compiled here for the first time
     assert compilation.specialise(_decode_range, problem) is kernel  # compiled once per process
-
-
-def test_weighted_problems_from_outside_are_not_cached_either(outside):
-    inside, problem = (fwexp.weighted_problem(family, [1.0, 0.0, 2.0, 3.0]) for family in outside)
-    assert compilation.specialise(_decode_range, inside) is _decode_range
-    assert not compilation.specialise(_decode_range, problem).stats.cache_path
-    values = [Evaluator(p)(np.array([1.0, -2.0, 0.5])) for p in (inside, problem)]
-    assert values[0] == pytest.approx(values[1], rel=1e-14)
 
 
 def test_functions_of_a_problem_run_as_plain_python():
@@ -413,13 +384,6 @@ def test_dispatch_is_the_same_compiled_and_in_plain_python():
         area(3, 1.0)
     with pytest.raises(numba.TypingError):
         compiled_area((1.0, 2.0), 1.0)
-
-
-def test_subclasses_inherit_in_plain_python():
-    class Named(Square):
-        pass
-
-    assert area(Named(3.0, 0.0), 1.0) == 9.0
 
 
 def test_tracebacks_name_the_function_and_the_class():

@@ -106,15 +106,6 @@ def test_without_a_place_nothing_is_kept(places, tmp_path, monkeypatch):
     assert compilation.njit(plus)(1.0) == 2.5
 
 
-def test_a_home_that_nobody_knows_is_no_error(places, monkeypatch):
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", lambda: Path("~nobody_of_this_name").expanduser())
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: Path.home())
-    found, trouble = base()
-    assert found == places[1]
-    assert "home directory" in trouble
-
-
 @pytest.mark.parametrize(
     ("ages", "kept"),
     [
@@ -145,10 +136,6 @@ def test_folders_with_other_files_are_not_pruned(tmp_path, monkeypatch, plant):
     os.utime(tmp_path / "cache", (0, 0))
     disk_cache.prune(tmp_path)
     assert {path.name for path in (tmp_path / "link").iterdir()} == {"kernel.nbc", "thesis"}
-
-
-def test_pruning_what_is_gone_is_no_error(tmp_path):
-    disk_cache.prune(tmp_path / "missing")
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -332,51 +319,6 @@ def test_a_process_that_is_killed_while_it_writes_leaves_nothing_behind(kernel):
     third = new()
     assert (third(1.0), hits(third)) == (2.5, 1)
     assert [*folder.iterdir()] == [cut]
-
-
-PROCESS = """
-from fwexp.jit import compilation
-
-@compilation.array_kernel("float64[::1](float64[::1])")
-def tripled(x):
-    return 3 * x
-
-@compilation.njit
-def kernel(x):
-    return tripled(x).sum() / 7
-
-import numpy as np
-compilation.load_array_kernels([tripled])
-print(kernel(np.linspace(0.1, 1, 37)).hex(), sum(kernel.stats.cache_hits.values()))
-"""
-
-
-@pytest.mark.slow
-def test_a_process_has_the_same_bits_after_every_damage(tmp_path):
-    """The whole of a cache is damaged at once, then each file of it alone."""
-    script = tmp_path / "kernels.py"
-    script.write_text(PROCESS)
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(Path(__file__).parents[2])}
-
-    def run():
-        done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout.split()
-
-    value, found = run()
-    assert found == "0"
-    kept = files(tmp_path / "cache")
-    assert len(kept) == 2
-    for damage in ("emptied", "halved"):
-        for path in kept:
-            path.write_bytes(DAMAGES[damage](path.read_bytes()))
-        assert run() == [value, "0"]
-    assert run() == [value, "1"]
-    for path in kept:
-        path.write_bytes(flipped(path.read_bytes(), 0.5))
-        assert run() == [value, "0" if "kernel" in path.stem.split("-")[0].split(".")[-1] else "1"]
-    assert run() == [value, "1"]
-    assert files(tmp_path / "cache") == kept
 
 
 # --- processes --------------------------------------------------------------------------------------------------------

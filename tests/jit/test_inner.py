@@ -1,6 +1,5 @@
 """Parts of kernels: they have no machine code of their own, and do in kernels what they do in Python."""
 
-import gc
 import sys
 from typing import NamedTuple
 
@@ -41,12 +40,6 @@ def test_a_kernel_with_parts_does_what_python_does(kernel):
         assert kernel(values, size) == kernel.py_func(values, size)
 
 
-def test_what_a_part_raises_is_raised():
-    for kernel in (_total, _twice):
-        with pytest.raises(ValueError, match="a negative size"):
-            kernel(np.arange(5.0), -1)
-
-
 @compilation.register_jitable
 def _checked(values, limit):
     print("limit", limit)  # noqa: T201
@@ -74,18 +67,6 @@ def test_what_a_part_prints_and_raises_may_be_known_at_run_time_only(capfd):
             kernel(np.arange(5.0), 2.5)
         assert error.value.args == ("too large", 3.0)
         assert capfd.readouterr().out == "limit 4.0\nlimit 2.5\n"
-
-
-def test_parts_free_what_they_allocate():
-    values = np.arange(5.0)
-    _twice(values, 3)
-    gc.collect()
-    _nrt_python.memsys_enable_stats()
-    before = rtsys.get_allocation_stats()
-    for size in range(100):
-        _twice(values, size)
-    after = rtsys.get_allocation_stats()
-    assert after.alloc - before.alloc == after.free - before.free > 0
 
 
 def test_parts_have_no_machine_code_of_their_own(monkeypatch):

@@ -71,32 +71,6 @@ def test_shapes_and_shifts(shape, shift, kernel):
     check(rng.integers(0, 3, size=shape) + shift, kernel)
 
 
-@given(score=grids(st.floats(0, 10)))
-def test_full_matchings_as_scipy_has_them(score):
-    value, match = matching(score + 100.0)
-    assert np.count_nonzero(match) == min(score.shape)
-    assert value == pytest.approx((score + 100.0)[linear_sum_assignment(score, maximize=True)].sum(), rel=1e-12)
-
-
-def test_negative_scores_leave_all_unmatched():
-    value, match = matching(-np.ones((4, 3)))
-    assert value == 0.0
-    assert not match.any()
-
-
-def test_a_row_gives_way():
-    # both rows want column 0; the first is moved, since the second has nothing else
-    value, match = matching(np.array([[3.0, 2.0], [2.5, -1.0]]))
-    assert value == 4.5
-    assert match.tolist() == [2, 1]
-
-
-def test_a_row_gives_way_and_stays_alone():
-    value, match = matching(np.array([[3.0], [5.0]]))
-    assert value == 5.0
-    assert match.tolist() == [0, 1]
-
-
 def test_compiled_code_finds_the_same_matching():
     rng = np.random.default_rng(1)
     for _ in range(50):

@@ -1,4 +1,4 @@
-"""Forward-backward and the expectation oracles against sums over all labelings."""
+"""Forward-backward and softmax against sums over all labelings."""
 
 import math
 from itertools import product
@@ -8,14 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import fwexp
 from fwexp.oracles.exponentials import exponentials
 from fwexp.oracles.forward_backward import SPREAD, forward_backward, scaled_forward_backward, scratch_size
 from fwexp.oracles.log_forward_backward import log_forward_backward
 from fwexp.oracles.softmax import softmax
-from fwexp.problems import protocol
 from fwexp.problems.features import padded_width
-from tests import reference as ref
 
 KERNELS = {
     "compiled": forward_backward,
@@ -186,39 +183,6 @@ def test_raised_factors_change_nothing(gap, seed):
     check(unary, transitions, "compiled")
 
 
-def test_marginals_are_the_gradient_of_log_z():
-    rng = np.random.default_rng(8)
-    unary, transitions = rng.normal(size=(9, 5)), rng.normal(size=(5, 5))
-    _, marginals, pairs = run(unary, transitions)
-    for _ in range(5):
-        u, v, h = rng.normal(size=(9, 5)), rng.normal(size=(5, 5)), 1e-5
-        rise = run(unary + h * u, transitions + h * v)[0] - run(unary - h * u, transitions - h * v)[0]
-        assert rise / (2 * h) == pytest.approx((u * marginals).sum() + (v * pairs).sum(), abs=1e-8)
-
-
-def test_reversed_chains():
-    rng = np.random.default_rng(1)
-    unary, transitions = 50.0 * rng.normal(size=(300, 26)), 10.0 * rng.normal(size=(26, 26))
-    log_z, marginals, pairs = run(unary, transitions)
-    np.testing.assert_allclose(marginals.sum(axis=1), 1.0, atol=1e-12)
-    np.testing.assert_allclose(pairs.sum(axis=0), marginals[1:].sum(axis=0), atol=1e-9)
-    np.testing.assert_allclose(pairs.sum(axis=1), marginals[:-1].sum(axis=0), atol=1e-9)
-    reverse = run(unary[::-1], transitions.T.copy())
-    assert reverse[0] == pytest.approx(log_z, rel=1e-13)
-    np.testing.assert_allclose(reverse[1][::-1], marginals, atol=1e-9)
-    np.testing.assert_allclose(reverse[2].T, pairs, atol=1e-9)
-
-
-def test_shifts_change_log_z_only():
-    rng = np.random.default_rng(2)
-    unary, transitions = rng.normal(size=(5, 4)), rng.normal(size=(4, 4))
-    shifts = rng.normal(size=(5, 1))
-    one, other = run(unary, transitions), run(unary + shifts, transitions - 2.0)
-    assert other[0] == pytest.approx(one[0] + shifts.sum() - 8.0, abs=1e-12)
-    for k in (1, 2):
-        np.testing.assert_allclose(other[k], one[k], atol=1e-13)
-
-
 @pytest.mark.parametrize("kernel", [exponentials, exponentials.py_func])
 def test_exponentials(kernel):
     x = -np.concatenate(([0.0], np.logspace(-300, 0, 200), np.linspace(0.0, 800.0, 4001)))
@@ -237,61 +201,3 @@ def test_softmax():
         assert log_z == pytest.approx(np.logaddexp.reduce(scores[:5]), rel=1e-14)
         np.testing.assert_allclose(p[:5], np.exp(scores[:5] - log_z), rtol=1e-11)
         assert np.isnan(p[5:]).all()
-
-
-# The expectation oracles of the families ----------------------------------------------------------------------------
-
-
-def families():
-    """Yield (enumerated problem, fwexp problem) of every family that has an expectation oracle."""
-    rng = np.random.default_rng(4)
-    X, y = ref.random_chains(rng, 4, 3, 2, (1, 2, 3))
-    tp = ref.tiny_chain(X, y, 3)
-    yield "chain", tp, fwexp.chain_problem(X, y, 3)
-    yield "enumerated", tp, fwexp.enumerated_problem(tp.psi, tp.loss)
-    slack = ref.slack_rescaled(tp)
-    yield "enumerated, slack", slack, fwexp.enumerated_problem(tp.psi, tp.loss, rescaling="slack")
-    inputs, labels = rng.normal(size=(5, 3)), rng.integers(4, size=5)
-    multi = ref.tiny_multiclass(inputs, labels, 4)
-    yield "multiclass", multi, fwexp.multiclass_problem(inputs, labels, 4)
-    costs = rng.random((4, 4)) * (1.0 - np.eye(4))
-    multi = ref.TinyProblem(multi.psi, tuple(costs[label] for label in labels), multi.labelings, multi.truth)
-    yield "multiclass, costs", multi, fwexp.multiclass_problem(inputs, labels, 4, costs=costs)
-    slack = ref.slack_rescaled(multi)
-    yield "multiclass, slack", slack, fwexp.multiclass_problem(inputs, labels, 4, costs=costs, rescaling="slack")
-
-
-@pytest.mark.parametrize(("tp", "problem"), [pytest.param(tp, p, id=name) for name, tp, p in families()])
-def test_expectations_after_two_updates(tp, problem):
-    rng = np.random.default_rng(5)
-    work, scratch = protocol.workspace(problem), protocol.expectation_scratch(problem)
-    for i in range(tp.n):
-        parts = problem.part_ptr[i + 1] - problem.part_ptr[i]
-        potentials, mean, log_a = np.zeros(parts), np.full(parts, np.nan), np.zeros(len(tp.loss[i]))
-        for c in (0.7, 2.0):
-            w = rng.normal(size=tp.d)
-            protocol.scores(problem, i, protocol.from_public(problem, w), work.theta)
-            protocol.loss_augmented_scores(problem, i, work.theta, c, 1.0, potentials)
-            log_a += c * tp.scores(i, w)
-        a = np.exp(log_a - np.logaddexp.reduce(log_a))
-        _, loss, entropy = protocol.expectation_oracle(problem, i, potentials, mean, scratch)
-        assert entropy == pytest.approx(-a @ np.log(a), abs=1e-12)
-        assert loss == pytest.approx(a @ tp.loss[i], abs=1e-13)
-        protocol.set_dense(problem, i, mean, work.direction)
-        image = np.zeros(problem.num_weights)
-        protocol.scatter(problem, i, work.direction, 1.0, image)
-        np.testing.assert_allclose(protocol.to_public(problem, image), a @ tp.psi[i], atol=1e-12)
-        # as a vector of parts like any other
-        assert protocol.norm_sq(problem, i, work.direction) == pytest.approx(image @ image, abs=1e-12)
-        assert protocol.dot(problem, i, work.direction, work.theta) == pytest.approx(a @ tp.psi[i] @ w, abs=1e-12)
-
-
-def test_zero_potentials_are_the_uniform_distribution():
-    for _, tp, problem in families():
-        scratch = protocol.expectation_scratch(problem)
-        for i in range(tp.n):
-            parts = problem.part_ptr[i + 1] - problem.part_ptr[i]
-            log_z, loss, entropy = protocol.expectation_oracle(problem, i, np.zeros(parts), np.empty(parts), scratch)
-            assert loss == pytest.approx(tp.loss[i].mean(), abs=1e-14)
-            assert log_z == pytest.approx(np.log(len(tp.loss[i])), abs=1e-13)
-            assert entropy == pytest.approx(log_z, abs=1e-13)

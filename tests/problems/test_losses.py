@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.errors import ParameterError
 from fwexp.problems.full_pairs import FullPairsProblem
-from fwexp.problems.graphs import LOSSES
-from fwexp.testing import check_problem
 from tests.small_problems import run_in_plain_python
 
 RNG = np.random.default_rng(5)
@@ -17,14 +14,11 @@ Y = [RNG.permutation([0, 1, 2, 0])[:size] for size in SIZES]
 EDGES = [np.array([(v, v + 1) for v in range(size - 1)]).reshape(-1, 2) for size in SIZES]
 Z = [RNG.random(size=(size - 1, 1)) for size in SIZES]
 NODE_WEIGHTS = [RNG.uniform(0.5, 2.0, size) for size in SIZES]
-COSTS = np.array([[0.0, 2.0, 1.0], [0.5, 0.0, 3.0], [1.0, 1.0, 0.0]])
 TWO = [labels % 2 for labels in Y]
 
 # For every family a problem with a loss, and how much the positions of its examples count.
 FAMILIES = {
     "chain": (lambda loss: fwexp.chain_problem(X, Y, 3, loss=loss), SIZES),
-    "costs": (lambda loss: fwexp.chain_problem(X, Y, 3, costs=COSTS, loss=loss), SIZES),
-    "graph": (lambda loss: fwexp.segmentation_problem(X, EDGES, Z, TWO, loss=loss), SIZES),
     "nodes": (lambda loss: fwexp.segmentation_problem(X, EDGES, Z, TWO, NODE_WEIGHTS, loss=loss), [*map(sum, NODE_WEIGHTS)]),
     "labels": (lambda loss: fwexp.segmentation_problem(X, EDGES, Z, Y, NODE_WEIGHTS, 3, loss=loss), [*map(sum, NODE_WEIGHTS)]),
     "pairs": (lambda loss: FullPairsProblem(X, EDGES, Z, Y, 3, loss=loss), SIZES),
@@ -43,17 +37,9 @@ def some_weights(problem):
     return np.abs(np.random.default_rng(0).normal(size=problem.d))
 
 
-def test_the_number_is_the_share_times_the_length(family):
-    counting, sharing, sizes = family
-    w = some_weights(counting)
-    for i, size in enumerate(sizes):
-        y, value = fwexp.max_oracle(counting, i, w)
-        assert value == pytest.approx(size * fwexp.max_oracle(sharing, i, w / size)[1], abs=1e-12)
-        assert fwexp.loss(counting, i, y) == pytest.approx(size * fwexp.loss(sharing, i, y), abs=1e-14)
-
-
 @pytest.mark.parametrize("around", ["nothing", "subset", "weights", "weights of a subset"])
-def test_errors_are_per_position_whatever_is_around(family, around):
+def test_errors_are_per_position_whatever_is_around(family, around, monkeypatch):
+    run_in_plain_python(monkeypatch)
     counting, sharing, sizes = family
     c, which = np.ones(4), [3, 1, 1]
     if around == "subset":
@@ -69,24 +55,3 @@ def test_errors_are_per_position_whatever_is_around(family, around):
     assert got.error == pytest.approx(c @ (sizes * losses) / (c @ sizes), abs=1e-14)
     assert got.hinge == pytest.approx(c @ hinges / c.sum(), abs=1e-12)
     assert fwexp.evaluate(sharing, w).error == pytest.approx(c @ losses / c.sum(), abs=1e-14)
-
-
-def test_families_that_count_keep_the_promises_of_the_protocol(family, monkeypatch):
-    run_in_plain_python(monkeypatch)
-    check_problem(family[0])
-
-
-def test_expected_losses_are_those_of_all_labelings(monkeypatch):
-    run_in_plain_python(monkeypatch)
-    problem = FAMILIES["costs"][0]("errors")
-    first, second = (fwexp.solve(problem, solver, lam=1.0, max_passes=100, gap_tol=1e-4) for solver in ("online_eg", "bcfw"))
-    assert abs(first.primal - second.primal) <= max(first.gap, second.gap) < 1e-2
-
-
-@pytest.mark.parametrize("build", [fwexp.chain_problem, fwexp.segmentation_problem])
-@pytest.mark.parametrize("loss", ["hamming", None, 1])
-def test_other_losses_are_refused(build, loss):
-    accepted = ", ".join(sorted(LOSSES[:2] if build is fwexp.chain_problem else LOSSES))
-    arguments = (X, Y) if build is fwexp.chain_problem else (X, EDGES, Z, TWO)
-    with pytest.raises(ParameterError, match=rf"^unknown loss '{loss}'; accepted: {accepted}$"):
-        build(*arguments, loss=loss)

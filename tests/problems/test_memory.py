@@ -46,13 +46,11 @@ def one_long_one(form, T, n, K, p=6, seed=0):
     return fwexp.chain_problem(X, np.split(y, ends), K)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("K", [2, 3, 9])
 @pytest.mark.parametrize("form", ARRAYS)
-def test_long_sequences_keep_the_promises_of_the_protocol(monkeypatch, form, K):
+def test_long_sequences_keep_the_promises_of_the_protocol(monkeypatch, form):
+    run_in_plain_python(monkeypatch)
     monkeypatch.setattr(chain, "LONGEST_GRAM", 2)
-    problem = as_form(form, *inputs(form, 0, K=K, p=5, lengths=LENGTHS if K < 9 else (1, 2, 3)), K)
-    check_problem(problem)
+    check_problem(as_form(form, *inputs(form, 0, n=3, K=3, p=5, lengths=(1, 2, 3)), 3))
 
 
 @pytest.mark.slow
@@ -101,8 +99,8 @@ def test_kernels_need_no_gram_either(monkeypatch, kind):
         np.testing.assert_allclose(values[0], values[1], atol=1e-12)
 
 
-@pytest.mark.slow
 def test_a_sequence_without_any_nonzero_input_needs_no_columns(monkeypatch):
+    run_in_plain_python(monkeypatch)
     monkeypatch.setattr(chain, "LONGEST_GRAM", 2)
     problem = fwexp.chain_problem([sp.csr_array((4, 3)), sp.csr_array(np.eye(3))], [[0, 1, 1, 0], [0, 1, 1]])
     check_problem(problem)
@@ -144,7 +142,7 @@ def test_active_sets_allocate_no_blocks(options):
         assert solver.state.cache is None
 
 
-@pytest.mark.parametrize("options", [{}, {"cache": True}, {"sampling": "gap"}, {"line_search": False}])
+@pytest.mark.parametrize("options", [{}, {"cache": True}, {"sampling": "gap"}])
 def test_growth_of_blocks_changes_nothing(monkeypatch, options):
     problem = one_long_one("dense", 40, 30, 5)
     wanted = fwexp.solve(problem, "bcfw", lam=1e-3, max_passes=20, gap_tol=0, **options)
@@ -157,19 +155,6 @@ def test_growth_of_blocks_changes_nothing(monkeypatch, options):
     again = fwexp.solve(problem, "bcfw", lam=1e-3, max_passes=2, gap_tol=0, warm_start=got, **options)
     same = fwexp.solve(problem, "bcfw", lam=1e-3, max_passes=2, gap_tol=0, warm_start=wanted, **options)
     np.testing.assert_array_equal(again.w, same.w)
-
-
-def test_a_full_step_makes_the_room_it_needs(monkeypatch):
-    problem, weights = one_long_one("dense", 40, 30, 5), []
-    for first, fewest in ((sparse_blocks.FIRST_ROOM, sparse_blocks.SMALLEST_POOL), (0, 1)):
-        monkeypatch.setattr(sparse_blocks, "FIRST_ROOM", first)
-        monkeypatch.setattr(sparse_blocks, "SMALLEST_POOL", fewest)
-        solver = SOLVERS["bcfw"](problem, 0.1, check_options(SOLVERS["bcfw"], {}), 0, ("last",), None, None)
-        for _ in range(3):
-            solver.full_step()
-        weights.append(solver.state.iterate.w.copy())
-    assert weights[0].any()
-    np.testing.assert_array_equal(*weights)
 
 
 def test_full_blocks_are_an_error_not_a_write_past_the_end(monkeypatch):

@@ -10,6 +10,7 @@ from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.oracle_check import OracleCheck
 from fwexp.problems.protocol import from_public
 from fwexp.testing import small_chains
+from tests.small_problems import run_in_plain_python
 from tests.test_every_solver import FAMILIES
 
 LABELS = 4
@@ -33,8 +34,9 @@ def classes(lenient=False, blind=False):
     return fwexp.CallbackProblem([int(y) for y in TRUTH], features=features, loss=loss, max_oracle=max_oracle)
 
 
-@pytest.mark.parametrize("family", [pytest.param(name, marks=[pytest.mark.slow] * (name == "pose")) for name in FAMILIES])
-def test_good_oracles_pass(family):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_good_oracles_pass(family, monkeypatch):
+    run_in_plain_python(monkeypatch)
     problem = FAMILIES[family]()
     rng = np.random.default_rng(1)
     check = OracleCheck(Evaluator(problem))

@@ -67,15 +67,15 @@ def refused(name, call):
         call()
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-60, 1e60, 1e160, 1e300])
+@pytest.mark.parametrize("scale", [1e-300, 1e-60, 1e60, 1e300])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_array_that_is_out_of_range_is_named(family, scale):
     name, build = FAMILIES[family]
     refused(name, lambda: fwexp.solve(build(scale), lam=1.0, max_passes=2))
 
 
-@pytest.mark.parametrize("solver", ["auto", "bcfw", "one_slack"])
-@pytest.mark.parametrize("scale", [1e-24, 1e-10, 1e8, 1e24])
+@pytest.mark.parametrize("solver", ["bcfw", "one_slack"])
+@pytest.mark.parametrize("scale", [1e-24, 1e24])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_other_scales_are_trained_on(family, scale, solver):
     problem = FAMILIES[family][1](scale)
@@ -93,7 +93,7 @@ TAKE_FUNCTIONS = [
     ("n_slack", {"batch": 2}),
 ]
 # Of features and losses, as powers of two, which are exact in float32 up to 2^127 and down to 2^-149, and from 1e-50 to 1e50.
-POWERS = [(70, 0), (-75, 0), (66, 66), (-64, -64), (120, 80), (-120, -80), (-140, -140), (163, 163), (-162, -162), (0, 160)]
+POWERS = [(-75, 0), (66, 66), (120, 80), (-140, -140), (163, 163), (0, 160)]
 
 
 def test_every_solver_that_takes_functions_is_tried():

@@ -12,6 +12,11 @@ from tests.small_problems import chain, run_in_plain_python
 RNG = np.random.default_rng(0)
 
 
+@pytest.fixture(autouse=True)
+def plain_python(monkeypatch):
+    run_in_plain_python(monkeypatch)
+
+
 def classes(p, K, n=4):
     return fwexp.multiclass_problem(RNG.normal(size=(n, p)), np.arange(n) % K, K)
 
@@ -52,8 +57,7 @@ SAME_D = [
 
 
 @pytest.mark.parametrize(("train", "other", "message"), SAME_D)
-def test_other_signatures_of_the_same_d_are_refused(train, other, message, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_other_signatures_of_the_same_d_are_refused(train, other, message):
     assert train.d == other.d
     result = fwexp.solve(train, "bcfw", lam=1.0, max_passes=1)
     refusals = [
@@ -181,8 +185,7 @@ def test_problems_take_no_arguments_of_inputs():
         fwexp.predict(problem, np.zeros(2), shapes=[(1, 1)])
 
 
-def test_kernel_results_predict_and_evaluate_with_the_training_inputs(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_kernel_results_predict_and_evaluate_with_the_training_inputs():
     X, y = RNG.normal(size=(12, 2)), np.arange(12) % 3
     train = fwexp.multiclass_problem(X, y)
     result = fwexp.solve(train, "kernel_bcfw", kernel="rbf", lam=0.01, max_passes=30, train_error=True)

@@ -14,7 +14,8 @@ from fwexp.problems import tiers
 from fwexp.problems.weighted import Weighted, share, total_weight
 from fwexp.solvers import SOLVERS, of_kind
 from fwexp.testing import check_problem
-from tests.blocks.test_constraints import NONNEGATIVE, functions, optimum, outputs, primal
+from tests import reference as ref
+from tests.blocks.test_constraints import functions, optimum, outputs, primal
 from tests.small_problems import run_in_plain_python
 
 LAM = 0.2
@@ -38,7 +39,6 @@ FAMILIES = {
     "enumerated": lambda which: fwexp.enumerated_problem([PSI[i] for i in which], [LOSSES[i] for i in which]),
     "functions": lambda which: functions([PSI[i] for i in which], [LOSSES[i] for i in which], None),
 }
-SOME = {"n_slack": {}, "online_eg": {}, "kernel_bcfw": {}, "kernel_fw": {}, "ssg": {}, "fcfw": {}, "one_slack": {}, "fw": {}}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -61,11 +61,11 @@ def hinge(problem, w):
     return np.mean([c[i] * fwexp.max_oracle(problem, i, w)[1] for i in range(problem.n)]), w @ w
 
 
-COMPILE_MUCH = {"matching", "enumerated"}
-
-
-@pytest.mark.parametrize("family", [pytest.param(name, marks=[pytest.mark.slow] * (name in COMPILE_MUCH)) for name in FAMILIES])
-def test_weighted_problems_keep_the_promises_of_families(family):
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weighted_problems_keep_the_promises_of_families(family, compiled, monkeypatch):
+    if not compiled:
+        run_in_plain_python(monkeypatch)
     check_problem(fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS))
 
 
@@ -87,45 +87,12 @@ METHODS = [
 ]
 
 
+FAR = ("excessive_gap", "extragradient")  # with their constants they are far from the optimum after thousands of passes
+ANY_METHOD = [*METHODS, *((name, {}) for name in FAR)]
+
+
 def test_every_solver_is_there():
-    slow = {"excessive_gap", "extragradient"}  # with their constants they are far from the optimum after thousands of passes
-    hinge = {name for name, cls in of_kind("structured").items() if "hinge" in cls.objectives}
-    assert {name for name, _ in METHODS} == hinge - slow
-
-
-@pytest.mark.parametrize("family", ["multiclass", "chain", "enumerated", "functions"])
-@pytest.mark.parametrize(("solver", "options"), METHODS, ids=str)
-def test_every_solver_reaches_the_weighted_optimum(solver, options, family, monkeypatch):
-    """The optimum is that of the repeated examples, by one_slack, whose QP is exact."""
-    weighted = fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS)
-    kernel = solver.startswith("kernel")
-    if not all(tiers.has(weighted, tier) for tier in SOLVERS[solver].needs(SOLVERS[solver].Options())):
-        with pytest.raises(TypeError, match=r"which (Callback|Enumerated)Problem does not have"):
-            fwexp.solve(weighted, solver, lam=LAM, **options)
-        return
-    if family == "functions" and options.get("sampling") == "lipschitz":
-        options = options | {"sampling": "uniform"}
-    if family == "functions" and "accelerate" in options:
-        options = options | {"accelerate": {"kap": 1.0}}
-    run_in_plain_python(monkeypatch)
-    best = optimum_of(family)
-    result = fwexp.solve(weighted, solver, lam=LAM, gap_tol=0.01, max_passes=60, schedule=2, **options)
-    assert (result.trace.primal >= best - 1e-9).all()
-    assert result.primal <= best + (0.06 if solver == "ssg" else 0.03)
-    if solver != "ssg":
-        assert (result.trace.dual <= best + 1e-9).all()
-    if not kernel:
-        assert result.primal == pytest.approx(0.5 * LAM * result.w @ result.w + hinge(weighted, result.w)[0], rel=1e-9)
-
-
-def optimum_of(family, optima={}):  # noqa: B006 - a cache
-    if family not in optima:
-        repeated = FAMILIES[family]([0, 0, 0, 0, 2, 2, 3, 4, 4])
-        optima[family] = fwexp.solve(repeated, "one_slack", lam=LAM, gap_tol=1e-9, max_passes=500, schedule=50).primal
-    return optima[family]
-
-
-ANY_METHOD = [*METHODS, ("excessive_gap", {}), ("extragradient", {})]
+    assert {name for name, _ in ANY_METHOD} == {name for name, cls in of_kind("structured").items() if "hinge" in cls.objectives}
 
 
 def costs_written_out(X, y, costs=COSTS):
@@ -134,23 +101,37 @@ def costs_written_out(X, y, costs=COSTS):
     return [rows[k] - rows for rows, k in zip(phi, y, strict=True)], list(costs[y])
 
 
-@pytest.mark.parametrize("passes", [1, 30])
+def written_out(family):
+    """Return psi and losses of a family, by definition."""
+    chains = ref.tiny_chain(CHAIN_X, CHAIN_Y, 3)
+    return {"costs": costs_written_out(X, Y), "chain": (chains.psi, chains.loss), "functions": (PSI, LOSSES)}[family]
+
+
+@pytest.mark.parametrize("family", ["costs", "chain", "functions"])
 @pytest.mark.parametrize(("solver", "options"), ANY_METHOD, ids=str)
-def test_certificates_hold_with_costs_and_weights(solver, options, passes, monkeypatch):
+def test_certificates_hold_with_weights(solver, options, family, monkeypatch):
     """P(w) is recomputed at every w that is returned, and P* is that of the quadratic program of all labelings."""
     run_in_plain_python(monkeypatch)
-    weighted = fwexp.weighted_problem(FAMILIES["costs"](range(5)), WEIGHTS)
-    psi, losses = costs_written_out(X, Y)
+    weighted, cls = fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS), SOLVERS[solver]
+    if not all(tiers.has(weighted, tier) for tier in cls.needs(cls.Options())):
+        with pytest.raises(TypeError, match="which CallbackProblem does not have"):
+            fwexp.solve(weighted, solver, lam=LAM, **options)
+        return
+    if family == "functions":  # which know no bounds
+        known = {"sampling": "uniform"} if options.get("sampling") == "lipschitz" else {}
+        options = options | known | ({"accelerate": {"kap": 1.0}} if "accelerate" in options else {})
+    psi, losses = written_out(family)
     c, best = WEIGHTS / WEIGHTS.mean(), optimum(psi, losses, LAM, [], WEIGHTS)[1]
-    result = fwexp.solve(weighted, solver, lam=LAM, gap_tol=0, max_passes=passes, schedule=1.0, **options)
+    result = fwexp.solve(weighted, solver, lam=LAM, gap_tol=0, max_passes=30, schedule=2.0, **options)
     start = result.trace[(result.trace.step == 0) & (result.trace.iterate == "last")].iloc[0]
     if solver not in ("online_eg", "excessive_gap"):  # which do not start at w = 0
         assert start.primal == pytest.approx(c @ [values.max() for values in losses] / 5, rel=1e-12)
     assert (result.trace.primal >= best - 1e-7).all()
     assert not (result.trace.dual > best + 1e-7).any()  # ssg has none
+    if solver not in FAR:
+        assert result.primal <= best + 0.1
     if not solver.startswith("kernel"):
         assert result.primal == pytest.approx(primal(psi, losses, result.w, LAM, c), rel=1e-9)
-        assert fwexp.evaluate(weighted, result.w).hinge == pytest.approx(primal(psi, losses, result.w, 0.0, c), rel=1e-9)
 
 
 @pytest.mark.parametrize("solver", ["auto", "one_slack"])
@@ -174,21 +155,7 @@ def test_classifiers_with_costs_and_weights_are_certified(given, solver, monkeyp
     assert model.dual_gap_ <= 1e-4
 
 
-def test_weights_and_constraints_go_together(monkeypatch):
-    run_in_plain_python(monkeypatch)
-    problem = fwexp.enumerated_problem(PSI, LOSSES, nonnegative=NONNEGATIVE)
-    weighted = fwexp.weighted_problem(problem, WEIGHTS)
-    best = optimum(PSI, LOSSES, LAM, NONNEGATIVE, WEIGHTS)[1]
-    for solver, options in (("bcfw", {"step": "corrective"}), ("one_slack", {}), ("fw", {})):
-        result = fwexp.solve(weighted, solver, lam=LAM, gap_tol=1e-3, max_passes=300, **options)
-        assert best - 1e-9 <= result.primal <= best + 1e-3
-        assert result.dual <= best + 1e-9
-        c = WEIGHTS / WEIGHTS.mean()
-        assert result.primal == pytest.approx(primal(PSI, LOSSES, result.w, LAM, c), rel=1e-9)
-        assert result.w[NONNEGATIVE].min() >= 0.0
-
-
-@pytest.mark.parametrize("family", ["chain", "multiclass", "slack", "matching", "enumerated"])
+@pytest.mark.parametrize("family", ["chain", "multiclass", "matching"])
 def test_compiled_code_of_every_family_does_what_plain_python_does(family, monkeypatch):
     """With the solver that takes least to compile; the example in the docstring of ``weighted_problem`` compiles the most."""
     weighted = fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS)
@@ -198,29 +165,6 @@ def test_compiled_code_of_every_family_does_what_plain_python_does(family, monke
     np.testing.assert_allclose(compiled.w, plain.w, rtol=1e-9, atol=1e-12)
     for name in ("primal", "dual", "test_error"):
         np.testing.assert_allclose(compiled.trace[name], plain.trace[name], rtol=1e-9, atol=1e-12)
-
-
-def test_training_errors_are_those_of_repeated_examples(monkeypatch):
-    run_in_plain_python(monkeypatch)
-    weighted = fwexp.weighted_problem(FAMILIES["chain"](range(5)), WEIGHTS)
-    result = fwexp.solve(weighted, "bcfw", lam=LAM, sampling="perm", gap_tol=1e-3, max_passes=2000, train_error=True)
-    assert result.status == "converged"
-    best = optimum_of("chain")
-    assert best - 1e-9 <= result.primal <= best + 1e-3
-    repeated = FAMILIES["chain"]([0, 0, 0, 0, 2, 2, 3, 4, 4])
-    row = result.trace[result.trace.primal == result.trace.primal.min()].iloc[0]
-    assert row.train_error == pytest.approx(fwexp.evaluate(repeated, result).error, rel=1e-9)
-
-
-def test_one_example_is_as_without_weights():
-    problem = FAMILIES["multiclass"](range(5))
-    weighted = fwexp.weighted_problem(problem, WEIGHTS)
-    w = np.random.default_rng(2).normal(size=problem.d)
-    for i in range(5):
-        assert fwexp.loss(weighted, i, 1) == fwexp.loss(problem, i, 1)
-        assert fwexp.max_oracle(weighted, i, w) == fwexp.max_oracle(problem, i, w)
-        assert (fwexp.joint_feature(weighted, i, 1) != fwexp.joint_feature(problem, i, 1)).nnz == 0
-    assert fwexp.predict(weighted, w) == fwexp.predict(problem, w)
 
 
 def test_results_serve_problems_with_and_without_weights(tmp_path):
