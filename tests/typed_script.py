@@ -53,7 +53,10 @@ chains = fwexp.chain_problem([np.eye(3)], [[0, 1, 1]], costs=[[0, 1], [2, 0]], n
 assert_type(fwexp.weighted_problem(chains, [1.0])[:1], SetOfExamples)
 assert_type(fwexp.load(result.save("model.npz")).w, np.ndarray)
 fwexp.solve(OwnFamily(), lam=1)
-check_problem(fwexp.CallbackProblem([0, 1], features=lambda i, y: np.zeros(2), loss=lambda i, y: float(y != i)))
+functions = fwexp.CallbackProblem(
+    [0, 1], features=lambda i, y: np.zeros(2), loss=lambda i, y: float(y != i), max_oracle=lambda i, w: 1 - i
+)
+check_problem(functions)
 check_solver("ssg", problem=chains, lam="1/n")
 
 tagger = ChainSVM(1e-3, tol=0.1, features="auto", iterate="wavg").fit([[{"word": "a"}]], [["D"]], sample_weight=[1.0])
