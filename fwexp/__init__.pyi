@@ -1,4 +1,4 @@
-# What type checkers read instead of __init__.py; tests/test_typing.py compares the imports with its _HOME.
+# What type checkers read instead of __init__.py; tests/texts/test_typing.py compares the imports with its _HOME.
 from fwexp.api import evaluate as evaluate
 from fwexp.api import joint_feature as joint_feature
 from fwexp.api import loss as loss

@@ -141,6 +141,10 @@ HALF = "from fwexp.solvers import Solver\nclass M(Solver):\n    name = title = '
             "from fwexp.solvers import Solver\nclass M(Solver):\n    name = title = 'half'",
             "it does not define advance, point, start",
         ),
+        (
+            "from fwexp.solvers import Solver\nclass M(Solver):\n    name = title = 'half'\n    chooses = True",
+            "it does not define advance, point, start",
+        ),
         (None, "plugin files must be files of Python, got"),
     ],
 )

@@ -65,10 +65,11 @@ def _words(before: list[str], commands: Mapping) -> Iterable[str]:
 
 
 def _query_hydra(before: list[str], word: str) -> None:
-    """Print Hydra's completions of a word of ``fwexp run``; none if Hydra cannot read the words before."""
+    """Print Hydra's completions of a word of ``fwexp run`` that fit the words before; none if Hydra cannot read these."""
     from hydra.core.plugins import Plugins
     from hydra.plugins.completion_plugin import CompletionPlugin
 
+    from fwexp.run import catalogues
     from fwexp.run.command import TAKE_VALUES, is_sweep, split, unchecked_help
     from fwexp.run.composition import CONFIG_NAME, composing
 
@@ -81,4 +82,17 @@ def _query_hydra(before: list[str], word: str) -> None:
             os.environ["COMP_LINE"] = " ".join(["fwexp", *["-m"] * is_sweep(flags), *overrides, *([] if word else [""])])
             with unchecked_help():
                 bash(composition.loader).query(CONFIG_NAME)
-        print(*printed.getvalue().split())
+        print(*_values(word, before) or catalogues.that_fit(printed.getvalue().split(), before))
+
+
+def _values(word: str, before: list[str]) -> list[str]:
+    """Return the possible values of ``group.option=``, if the group is chosen before; Hydra offers the value that is set."""
+    from fwexp.commands.option_help import offered
+
+    key, equals, _ = word.partition("=")
+    group, _, path = key.partition(".")
+    chosen = [name for other in before for start, _, name in [other.partition("=")] if start == group]
+    if not (equals and path and chosen):
+        return []
+    start = max(word.rfind("="), word.rfind(",")) + 1
+    return [word[:start] + value for value in offered(group, chosen[-1], path) if value.startswith(word[start:])]

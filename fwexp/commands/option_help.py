@@ -14,6 +14,7 @@ from typing import NamedTuple
 from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import ParameterError, unknown
 from fwexp.methods import ALIASES, methods
+from fwexp.options import NoOptions
 from fwexp.plugins import KINDS
 from fwexp.run.catalogues import catalogue, kinds
 from fwexp.run.config import defaults_of
@@ -177,3 +178,16 @@ def meanings(options: type) -> dict[str, str]:
 def _filled(text: str) -> str:
     """Return a paragraph of a docstring in lines for a terminal."""
     return textwrap.fill(text.replace("``", ""), 110)
+
+
+def offered(group: str, chosen: str, path: str) -> list[str]:
+    """Return the values to offer for an option, such as ``cache`` or ``cache.F``, of the choice in a group."""
+    method = methods().get(chosen, methods().get(ALIASES.get(chosen))) if group == "solver" else None
+    own = method.solver if method else chosen
+    if group not in GROUPS or own not in catalogue(group):
+        return []
+    options, (*above, last) = catalogue(group)[own].Options, path.split(".")
+    for name in above:
+        found = [field for field in dataclasses.fields(options) if field.name == name]
+        options = next((part for field in found for part in _types(field) if dataclasses.is_dataclass(part)), NoOptions)
+    return [value for field in dataclasses.fields(options) if field.name == last for value in choices(field)]

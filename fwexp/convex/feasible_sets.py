@@ -53,7 +53,7 @@ def epsilon(*arrays) -> float:
 class ConvexSet(ABC):
     """A compact convex set in R^dim.
 
-    A subclass has ``dim``, ``atom`` and ``contains``.
+    A subclass has ``dim``, ``atom`` and ``contains``, and for steps that ask for it ``diameter``.
 
     Attributes
     ----------

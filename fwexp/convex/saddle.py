@@ -322,6 +322,8 @@ class SaddleFrankWolfe(SaddleMethod):
             L = game.norm()
             self._C = 2.0 * L + 8.0 * L * L / (self.options.beta * self.options.delta)
         elif step == "adaptive":
+            if lacking := [name for name in "XY" if not hasattr(getattr(game, name), "diameter")]:
+                raise OptionError(f"step adaptive needs the diameter of both sets, which {lacking[0]} lacks")
             self._C = game.norm() * (game.X.diameter**2 + game.Y.diameter**2)
         atoms = game.X.atom(np.zeros(game.X.dim)), game.Y.atom(np.zeros(game.Y.dim))
         x, y = atoms[0].dense(game.X.dim), atoms[1].dense(game.Y.dim)

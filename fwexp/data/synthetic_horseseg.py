@@ -21,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.data.dataset import Dataset
+from fwexp.data.raw_choices import choices
 from fwexp.errors import ParameterError
 from fwexp.options import check_integer, choice, option
 
 SIZES = {"small": 147, "medium": 6121, "large": 25438}
 NUM_TEST = 241
-SEED = 2016
 PLACES, COLOURS, SHAPES = 16, 128, 512  # words
 VOCABULARIES = (PLACES,) * 3 + (COLOURS,) * 3 + (SHAPES,) * 3
 SIGNAL = {COLOURS: 18, SHAPES: 12}  # percent of words that depend on the label
@@ -74,16 +74,6 @@ def read(options: Options, data_dir: Path):
             raise ParameterError(f"dataset synthetic_horseseg: n must be at most {size}, got {options.n}")
         count = options.n
     return _problem(0, count, options.loss), _problem(SIZES["large"], NUM_TEST, options.loss)
-
-
-def choices(stream: int):
-    """Return ``choice(number of choices, *shape)``, which draws from a stream of random bits."""
-    bits = np.random.PCG64([SEED, stream])
-
-    def choice(choices: int, *shape: int) -> np.ndarray:
-        return (bits.random_raw(int(np.prod(shape))) % np.uint64(choices)).astype(np.int64).reshape(shape)
-
-    return choice
 
 
 def draw(number: int) -> Image:

@@ -19,7 +19,7 @@ import numpy as np
 
 from fwexp.data.dataset import Dataset
 from fwexp.data.lsp_joints import JOINTS, PARENTS
-from fwexp.data.synthetic_horseseg import choices
+from fwexp.data.raw_choices import choices
 from fwexp.options import NoOptions
 
 NUM_TRAIN, NUM_TEST = 100, 50

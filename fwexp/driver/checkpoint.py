@@ -91,8 +91,10 @@ class Checkpoint:
 def is_checkpoint(path: Path) -> bool:
     """Return whether a file is no link and was written by `Checkpoint.save`, even if it was damaged since."""
     try:
+        if path.is_symlink() or not path.is_file():
+            return False
         with path.open("rb") as file:
-            return not path.is_symlink() and f"{IDENTITY}.npy".encode() in file.read(64)
+            return f"{IDENTITY}.npy".encode() in file.read(64)
     except OSError:
         return False
 

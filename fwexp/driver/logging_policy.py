@@ -49,7 +49,8 @@ class Regime(NamedTuple):
 def regime_of(terms: Terms, schedule, gap_tol: float, cost: int) -> Regime:
     """Return the regime of a run, given its tolerance in the units of the iteration and the oracle calls that a row costs.
 
-    Rows for other sets than the training set are wanted along the run: then no look at the estimated gap decides.
+    If passes are cheap or oracles costly, rows are a share of the calls. Otherwise looks at the estimated gap decide, if only the
+    training set is evaluated: rows for other sets are wanted along the whole run.
     """
     n, target_gap = terms.size, FIRST_TARGET * gap_tol if gap_tol > 0.0 else NO_TARGET
     if schedule == "steps":

@@ -132,7 +132,8 @@ class ModelEncoding(Encoding):
     @property
     def key(self) -> Callable:
         """What makes labelings hashable: a method of the model, if it has one."""
-        return getattr(self.params.model, "key", key_of)
+        own = getattr(self.params.model, "key", None)
+        return own if callable(own) else key_of
 
     def loss(self, truth, labeling) -> float:
         """Return the loss of a labeling; of a model without one, the truth has none."""

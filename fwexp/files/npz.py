@@ -14,11 +14,17 @@ def arrays_in(file: BinaryIO, unpacked: int = 0) -> dict[str, np.ndarray]:
         raise ValueError("it is empty")
     with zipfile.ZipFile(file) as archive:
         sizes = sum(member.file_size for member in archive.infolist())
+        damaged = archive.testzip()
     if sizes > (most := max(unpacked, size)):
         raise ValueError(f"it unpacks to more than {most} bytes")
+    if damaged:  # np.load reads what a header claims, and compares the checksum of that only if it is all
+        raise ValueError(f"its member {damaged} is damaged")
     file.seek(0)
-    with np.load(file, allow_pickle=False) as arrays:
-        return dict(arrays)
+    with np.load(file, allow_pickle=False) as loaded:
+        arrays = dict(loaded)
+    if others := [name for name, value in arrays.items() if not isinstance(value, np.ndarray)]:
+        raise ValueError(f"its member {others[0]} is no array")
+    return arrays
 
 
 def read(path: Path) -> dict[str, np.ndarray] | None:

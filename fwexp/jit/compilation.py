@@ -25,6 +25,7 @@ __all__ = [
     "array_kernel",
     "dispatched",
     "inlined",
+    "named",
     "njit",
     "oracle_part",
     "register_jitable",
@@ -180,6 +181,14 @@ def _classes(value) -> set[type]:
     return {type(value)}.union(*map(_classes, value))
 
 
+def named(function: Callable, name: str) -> Callable:
+    """Set the name, which tracebacks and profiles show, of a function that is called ``_`` in the sources."""
+    if function.__name__ == "_":
+        function.__name__ = function.__qualname__ = name
+        function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
+    return function
+
+
 _dispatched: list[Callable] = []
 
 
@@ -224,9 +233,7 @@ def dispatched(
         """Register a function for classes; it ``calls`` oracles on arrays, and ``requests`` functions dispatched ``on_request``."""
 
         def add(function: Callable) -> Callable:
-            if function.__name__ == "_":  # tracebacks and profiles show what it does, for which class
-                function.__name__ = function.__qualname__ = name = f"{stub.__name__}_{classes[0].__name__}"
-                function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
+            named(function, f"{stub.__name__}_{classes[0].__name__}" if len(classes) == 1 else stub.__name__)
             implementations.update(dict.fromkeys(classes, function))
             array_kernels[function], dispatch.requests[function] = tuple(calls), tuple(requests)
             array_kernels_of.cache_clear()  # modules that are imported late register, too

@@ -159,6 +159,9 @@ class CallbackProblem(PythonProblem):
     ) -> None:
         if len(y) == 0:
             raise ParameterError("y must hold at least one labeling, got n = 0")
+        for name, function in {"features": features, "loss": loss, "max_oracle": max_oracle, "key": key}.items():
+            if not callable(function):
+                raise ParameterError(f"{name} must be a function, got {short(function)}")
         self.y = [snapshot(labeling) for labeling in y]
         for i, labeling in enumerate(self.y):
             if not can_be_kept(labeling):

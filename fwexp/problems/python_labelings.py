@@ -40,7 +40,8 @@ def key_of(y: Any) -> Hashable:
     if isinstance(y, (list, tuple)):
         return (type(y), *map(key_of, y))
     known = "hashable, arrays of numbers or texts, or lists or tuples of these"
-    raise ParameterError(f"labelings must be {known}, or have a key=, a function that makes them so, got {type(y).__name__}")
+    makes = "key= of CallbackProblem, or a method key(y) of a model, makes others so"
+    raise ParameterError(f"labelings must be {known}, got {type(y).__name__}; {makes}")
 
 
 def equal_labelings(a: Any, b: Any, key: Callable[[Any], Hashable] = key_of) -> bool:
@@ -77,11 +78,16 @@ class Index:
     def find(self, i: int, y: Any) -> Any:
         """Return the value of a labeling that is equal to y, None if there is none."""
         value = self._by_identity.get((i, id(y)))
-        return self._by_key.get((i, self._key(y))) if value is None else value
+        return self._by_key.get((i, self._hashable(y))) if value is None else value
 
     def add(self, i: int, y: Any, value: Any) -> None:
         """Keep a value; y must not change any more."""
-        self._by_identity[i, id(y)] = self._by_key[i, self._key(y)] = value
+        self._by_identity[i, id(y)] = self._by_key[i, self._hashable(y)] = value
+
+    def _hashable(self, y: Any) -> Hashable:
+        if not has_hash(key := self._key(y)):
+            raise ParameterError(f"key must return a hashable value for every labeling, got {short(key)}")
+        return key
 
 
 class PythonProblem(Examples):

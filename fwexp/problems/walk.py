@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.compilation import dispatched, register_jitable
+from fwexp.jit.compilation import dispatched, named, register_jitable
 from fwexp.problems import protocol
 from fwexp.problems.rows import (
     entry_column,
@@ -202,7 +202,7 @@ class Implied:
         """Add an implementation of ``function``, as a decorator."""
 
         def add(implementation: Callable) -> Callable:
-            self._functions.append((function, implementation))
+            self._functions.append((function, named(implementation, function.__name__)))
             return implementation
 
         return add

@@ -1,7 +1,7 @@
 """Which data sets, solvers and tasks fit together, by the kind of problem; and the modules that a configuration uses."""
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from fwexp.errors import ParameterError, listed
 from fwexp.methods import ALIASES, methods
@@ -73,3 +73,30 @@ def modules(config: Mapping) -> list[str]:
     names = {"solver": config["solver"]["name"], "dataset": config["dataset"]["name"], "task": task_of(config)}
     spread = ["fwexp.distributed.shards"] if "engine" in config else []
     return [catalogue(group).module(name) for group, name in names.items()] + spread
+
+
+def that_fit(words: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Return the choices ``group=name`` among words that fit those among the others, and all words that are no choices."""
+    chosen = [choice for word in others if (choice := _choice(word))]
+    return [word for word in words if not (own := _choice(word)) or all(_fit(own, other) for other in chosen)]
+
+
+def _choice(word: str) -> tuple[str, list[str]] | None:
+    """Return the names that ``group=name,name`` chooses, if they are known; for methods their solvers."""
+    group, _, text = word.partition("=")
+    if group not in GROUPS:
+        return None
+    solvers = dict(ALIASES) | {name: method.solver for name, method in methods().items()} if group == "solver" else {}
+    known = [solvers.get(name, name) for name in text.split(",")]
+    names = [name for name in known if name in catalogue(group)]
+    return (group, names) if names else None
+
+
+def _fit(*choices: tuple[str, list[str]]) -> bool:
+    """Return whether two choices are for the same kind of problem, and a task runs the solver."""
+    one, other = ({kind for name in names for kind in kinds(group, name)} for group, names in choices)
+    by_group = dict(choices)
+    if {"task", "solver"} != set(by_group):
+        return bool(one & other)
+    limits = [catalogue("task")[task].solvers for task in by_group["task"]]
+    return bool(one & other) and all(limit is None or set(by_group["solver"]) <= set(limit) for limit in limits)

@@ -58,7 +58,7 @@ def _bad_key(inner, error: Exception) -> UserError:
     parent = inner.parent_node
     full = inner.full_key or str(inner.key)
     prefix = full.removesuffix(str(inner.key))
-    if full.startswith("dataset.validation"):
+    if full in ("dataset.validation", "dataset.validation_seed"):
         return OptionError(f"{full} needs a data set of examples, got one of a convex problem or saddle point")
     accepted = [prefix + str(key) for key in (parent or ()) if key not in ("hydra", "name")]
     text = str(error)

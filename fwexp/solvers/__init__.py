@@ -34,7 +34,7 @@ def __getattr__(name: str):
 def _check(cls) -> None:
     if not (inspect.isclass(cls) and issubclass(cls, Iteration) and hasattr(cls, "kinds")):
         raise ParameterError("it is no subclass of fwexp.solvers.Solver, nor of the methods of fwexp.convex")
-    if inspect.isabstract(cls) and not getattr(cls, "chooses", False):
+    if inspect.isabstract(cls) and not issubclass(cls, import_module(f"{__name__}.base").Choice):
         raise ParameterError(f"it does not define {', '.join(sorted(cls.__abstractmethods__))}")
     for attribute in ("name", "title", "Options"):
         if not hasattr(cls, attribute):

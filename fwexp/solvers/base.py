@@ -162,7 +162,7 @@ class Solver(Iteration):
             raise WarmStartError(f"warm_start must have the objective {wanted}, got {got}")
 
     def dual_value(self, ell: float, norm_sq: float) -> float:
-        """Return D = ell - lam/2 ||A a||^2 (``norm_sq``), rounded down if the objective has an entropy, which ``ell`` has in it."""
+        """Return D = ell - lam/2 ||A a||^2 (``norm_sq``), rounded down if ``ell`` includes an entropy."""
         return ell - 0.5 * self.lam * norm_sq - (self.rounding(ell, norm_sq) if self.objective != HINGE else 0.0)
 
     def rounding(self, total: float, norm_sq: float) -> float:

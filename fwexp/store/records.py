@@ -215,7 +215,7 @@ def parsed(content: bytes, name: str, kind: type = Run) -> dict:
     """Return the record that the file of this name holds, as `read` does."""
     try:
         record = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Damaged(f"{name} is no JSON") from error
     if not isinstance(record, dict):
         raise Damaged(f"{name} is no record")

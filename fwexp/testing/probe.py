@@ -9,7 +9,7 @@ from fwexp.problems import protocol
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.constraints import public_indices
 from fwexp.problems.oracle_check import random_neighbour
-from fwexp.problems.python_labelings import can_be_kept, equal_labelings, key_of, snapshot
+from fwexp.problems.python_labelings import PythonProblem, can_be_kept, equal_labelings, key_of, snapshot
 
 TOL = 1e-9  # relative; sums may be taken in any order
 
@@ -51,7 +51,8 @@ class ProblemProbe:
     @cached_property
     def key(self):
         """What makes labelings hashable."""
-        return self.problem.key if isinstance(self.problem, CallbackProblem) else key_of
+        problem = protocol.original(self.problem)
+        return problem.key if isinstance(problem, PythonProblem) else key_of
 
     def same(self, y, other) -> bool:
         """Return whether two labelings are equal."""

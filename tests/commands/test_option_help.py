@@ -6,9 +6,9 @@ import pytest
 
 from fwexp.blocks.acceleration import AccelerateOptions
 from fwexp.cli import main
-from fwexp.commands.option_help import GROUPS, meanings
+from fwexp.commands.option_help import GROUPS, meanings, offered
 from fwexp.methods import ALIASES, methods
-from fwexp.run.catalogues import catalogue
+from fwexp.run.catalogues import catalogue, that_fit
 from fwexp.solvers.bcfw_options import CacheOptions
 
 
@@ -106,3 +106,23 @@ def test_names_are_completed(fwexp, monkeypatch):
     for line, words in (("fwexp solvers bcpfw_gap_", "bcpfw_gap_cache"), ("fwexp options conll", "conll2000")):
         monkeypatch.setenv("COMP_LINE", line)
         assert fwexp("-sc", "query=bash")[1] == f"{words}\n"
+
+
+@pytest.mark.parametrize(
+    ("group", "chosen", "path", "values"),
+    [
+        ("solver", "bcfw_gap", "step", ["fw", "pairwise", "away", "corrective", "exact"]),
+        ("solver", "auto", "line_search", ["true", "false", "null"]),
+        ("solver", "bcfw", "accelerate.refresh", ["true", "false"]),
+        ("solver", "bcfw", "accelerate.nothing", []),
+        ("solver", "nothing", "step", []),
+        ("dataset", "ocr", "split", ["ocr2", "ocr"]),
+    ],
+)
+def test_values_are_offered(group, chosen, path, values):
+    assert offered(group, chosen, path) == values
+
+
+def test_tasks_are_offered_solvers_that_they_run():
+    assert that_fit(["solver=ssg", "solver=bcfw_gap", "solver=away", "lam="], ["task=path"]) == ["solver=bcfw_gap", "lam="]
+    assert that_fit(["task=path", "task=train", "task=convex"], ["solver=ssg"]) == ["task=train"]

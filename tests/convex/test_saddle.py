@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 import fwexp
 from fwexp import record
-from fwexp.convex import SADDLE_METHODS, Bilinear, Box, L2Ball, Simplex, saddle_point, svm_game
+from fwexp.convex import SADDLE_METHODS, Bilinear, Box, ConvexSet, L2Ball, Simplex, saddle_point, svm_game
 from fwexp.convex.atoms import single
 from fwexp.convex.saddle import DualExtragradient, ExtragradientOptions
 from fwexp.driver.iteration import Budget
+from fwexp.errors import OptionError
 
 METHODS = [
     ("dual_extragradient", {}),
@@ -165,3 +166,19 @@ def test_methods_agree_on_a_structural_svm(make):
         assert result.value - result.gap - 1e-6 <= hinge <= result.value + 1e-6
         assert np.linalg.norm(result.x) <= radius * (1 + 1e-9)
         assert result.value - hinge < 0.5 * hinge
+
+
+def test_steps_that_need_a_diameter_name_a_set_without():
+    class Point(ConvexSet):
+        dim = 2
+
+        def atom(self, g):
+            return single(0, 1.0)
+
+        def contains(self, x):
+            return True
+
+    game = Bilinear(np.eye(2), Simplex(2), Point())
+    assert saddle_point(game, method="sp_fw", max_iter=1).x.shape == (2,)
+    with pytest.raises(OptionError, match=r"^step adaptive needs the diameter of both sets, which Y lacks$"):
+        saddle_point(game, method="sp_fw", step="adaptive")

@@ -22,6 +22,7 @@ import fwexp
 from fwexp.files import code_digest
 from fwexp.jit import compilation, disk_cache
 from fwexp.problems import protocol, walk
+from fwexp.problems.chain import ChainProblem
 from fwexp.problems.enumerated import EnumeratedProblem
 from fwexp.problems.evaluation import Evaluator, _decode_range
 
@@ -391,3 +392,6 @@ def test_tracebacks_name_the_function_and_the_class():
     with pytest.raises(TypeError) as error:
         area(Circle(2.0, 3.0), None)
     assert error.traceback[-1].name == "area_Circle"
+    assert protocol.max_oracle.find(ChainProblem).__name__ == "max_oracle_ChainProblem"
+    shared = {function for function in protocol.norm_sq.implementations.values() if function.__name__ == "norm_sq"}
+    assert protocol.norm_sq.find(ChainProblem) in shared  # one of several families, which the name leaves open

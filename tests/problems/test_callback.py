@@ -319,12 +319,25 @@ def test_labelings_of_any_form_are_trained_on_alike(solver, options, form, monke
 
 def test_labelings_that_cannot_be_compared_are_one_line():
     for key, message in (
-        (key_of, r"labelings must be hashable, arrays .* or have a key=, a function that makes them so, got Tree"),
+        (key_of, r"labelings must be hashable, arrays .*, got Tree; key= of CallbackProblem, or a method key\(y\) of a model, "),
         (lambda tree: tree, r"key\(y\[0\]\) must be hashable, got Tree"),
+        (None, r"key must be a function, got None"),
     ):
         with pytest.raises(ParameterError, match=message) as error:
             of_form(lambda y: Tree(np.array(y)), lambda tree: tree.nodes, key)
         assert "\n" not in str(error.value)
+    with pytest.raises(ParameterError, match="max_oracle must be a function, got None"):
+        fwexp.CallbackProblem([0], features=lambda i, y: [1.0], loss=lambda i, y: 0.0, max_oracle=None)
+    asked = itertools.count()
+    problem = of_form(np.array, np.asarray, lambda y: tuple(y) if next(asked) < 10 else list(y))
+    with pytest.raises(ParameterError, match="key must return a hashable value for every labeling, got "):
+        fwexp.solve(problem, lam=0.1)
+
+
+def test_weights_of_examples_keep_the_key(monkeypatch):
+    run_in_plain_python(monkeypatch)
+    make, nodes, key = FORMS["dataclass"]
+    check_problem(fwexp.weighted_problem(of_form(make, nodes, key), np.ones(4)))
 
 
 def test_what_may_change_is_copied_and_what_is_compared_by_identity_is_not():

@@ -6,9 +6,9 @@ part scores), ``label_ptr`` (int64 (n + 1,), the same for the labels of its labe
 ones). Where some weights must not be negative, ``nonnegative`` (int64, ascending) has their indices among the internal ones.
 
 A family registers an implementation of each function of the tier ``required``. Solvers ask for further tiers by their names:
-``sets`` (of labelings), ``expectations``, ``kernels``, ``bounds``, ``enumeration`` and ``exact``. What is in ``derived`` and
-``weights`` a family registers only where it has something faster. All can be imported from here; ``fwexp.problems.tiers`` lists the
-functions of a family.
+``sets`` (of labelings), ``expectations``, ``kernels``, ``bounds``, ``enumeration`` and ``exact``. What else is in ``derived``,
+``labelings`` and ``weights`` a family registers only where it has something faster. All can be imported from here;
+``fwexp.problems.tiers`` lists the functions of a family.
 
 Each function declares by ``@degree`` how the weight c_i of an example enters it (``degrees``); there is no default. A named tuple
 whose class also derives from ``fwexp.problems.subsets.Sliceable`` has subsets.

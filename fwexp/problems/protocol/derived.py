@@ -1,8 +1,8 @@
-"""Functions that follow from the functions of the tiers for every family: a family registers one only for speed.
+"""Functions that follow from the functions of the tiers for every family, which registers one only for speed; the tier ``exact``.
 
 The defaults are for vectors of parts that are plain float64 arrays, as long as theta. Blocks and running sums hold those of all
-examples one after the other: 8 bytes per part of every example each. `scatter_psi`, `psi_score`, `gram_scores` and `norm_sq`
-allocate, and the last two go through R^d. Families with a walk (``fwexp.problems.walk``) have most functions from it.
+examples one after the other: 8 bytes per part of every example each. `scatter_psi` and `norm_sq` allocate; `norm_sq`
+goes through R^d. Families with a walk (``fwexp.problems.walk``) have most functions from it.
 """
 
 from typing import NamedTuple
