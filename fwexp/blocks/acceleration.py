@@ -99,7 +99,8 @@ def acceleration_strength(radii_sq: np.ndarray, lam: float) -> float | None:
     """Return kap = min(sqrt(R^2/(2 lam n)), 10), or None (no acceleration) where that is below 1; R^2 is the mean of ``radii_sq``.
 
     R^2/(lam n) measures how ill conditioned the problem is; a well conditioned one converges in a few passes, and centres would
-    slow it down. The square root and the bound 10 measured best, or close to it, for lam n from 0.1 to 1000.
+    slow it down. A run that has not ended after `LATE_PASSES` gets `LATE_STRENGTH`, which pays at high accuracy. The root and
+    the bound 10 measured best, or close to it, for lam n from 0.1 to 1000 on handwriting, digits and Gaussian classes.
     """
     kap = float(np.sqrt(np.mean(radii_sq) / (2.0 * lam * len(radii_sq))))
     return min(kap, LARGEST) if kap >= 1.0 else None

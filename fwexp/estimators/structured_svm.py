@@ -131,7 +131,7 @@ class ModelEncoding(Encoding):
 
     @property
     def key(self) -> Callable:
-        """What makes labelings hashable: a method of the model, if it has one."""
+        """The function that makes labelings hashable: a method of the model, if it has one."""
         own = getattr(self.params.model, "key", None)
         return own if callable(own) else key_of
 

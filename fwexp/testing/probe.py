@@ -50,7 +50,7 @@ class ProblemProbe:
 
     @cached_property
     def key(self):
-        """What makes labelings hashable."""
+        """The function that makes labelings hashable."""
         problem = protocol.original(self.problem)
         return problem.key if isinstance(problem, PythonProblem) else key_of
 

@@ -1,4 +1,4 @@
-"""What methods, functions and sets refuse: one line that names the bad value and the accepted ones."""
+"""Methods, functions and sets refuse bad values in one line, which names the value and the accepted ones."""
 
 import re
 

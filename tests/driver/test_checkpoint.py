@@ -5,6 +5,8 @@ import math
 import os
 import random
 import signal
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ import pytest
 import fwexp
 from fwexp import record
 from fwexp.driver import loop
-from fwexp.driver.checkpoint import Checkpoint, remove
+from fwexp.driver.checkpoint import Checkpoint, is_checkpoint, remove
 from fwexp.driver.clock import on_interrupt
 from fwexp.solvers import check_options, get_solver
 from fwexp.solvers.bcfw import BCFW
@@ -182,6 +184,17 @@ def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path):
 def test_nonsense_is_no_checkpoint(tmp_path, content):
     (tmp_path / "saved").write_bytes(content)
     assert Fragile(tmp_path / "saved").load() is None
+
+
+def test_a_pipe_is_no_checkpoint_and_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    looked = []
+    threading.Thread(target=lambda: looked.append(is_checkpoint(tmp_path / "pipe")), daemon=True).start()
+    for _ in range(500):
+        if looked:
+            break
+        time.sleep(0.01)
+    assert looked == [False]
 
 
 def test_a_run_goes_on_where_it_cannot_be_saved(tmp_path, capsys):

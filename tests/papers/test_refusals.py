@@ -1,4 +1,4 @@
-"""What commands on figures, claims, comparisons and selections do not accept: one line, exit code 2, and nothing is written."""
+"""Commands on figures, claims and comparisons refuse mistakes in one line, with exit code 2, and write nothing."""
 
 import shlex
 

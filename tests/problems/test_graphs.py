@@ -43,7 +43,7 @@ def test_size():
 @pytest.mark.parametrize("edges", [32767, 32768])
 @pytest.mark.parametrize("truth", [[1, 1], [0, 1]])
 def test_labelings_hold_as_many_cut_edges_as_there_are(truth, edges):
-    """Where edge features are 0 or 1 sums of them are kept in 16 bits, unless there are more edges than those can count."""
+    """Sums of edge features that are 0 or 1 are kept in 16 bits, unless there are more edges than 16 bits can count."""
     X, Z = [sp.csr_array([[1.0, 0.0], [0.0, 1.0]])], [sp.csr_array(np.ones((edges, 1)))]
     problem = fwexp.segmentation_problem(X, [[(0, 1)] * edges], Z, [truth])
     assert isinstance(problem.z, BinaryFeatures)

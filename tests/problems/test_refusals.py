@@ -1,4 +1,4 @@
-"""What every constructor of problems refuses: one line that names the argument, the bad value and what is accepted."""
+"""Constructors of problems refuse mistakes in one line, which names the argument, the bad value and the accepted ones."""
 
 import numpy as np
 import pytest
