@@ -15,7 +15,7 @@ from fwexp import record
 from fwexp.driver.progress import print_line
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import ParameterError
-from fwexp.files import atomic, npz
+from fwexp.files import atomic, folders, npz
 
 if TYPE_CHECKING:
     from fwexp.driver.iteration import Iteration
@@ -91,7 +91,7 @@ class Checkpoint:
 def is_checkpoint(path: Path) -> bool:
     """Return whether a file is no link and was written by `Checkpoint.save`, even if it was damaged since."""
     try:
-        if path.is_symlink() or not path.is_file():
+        if path.is_symlink() or not folders.is_file(path):
             return False
         with path.open("rb") as file:
             return f"{IDENTITY}.npy".encode() in file.read(64)

@@ -405,7 +405,7 @@ def test_decode_must_return_a_labeling():
     with pytest.raises(ParameterError, match=r"decode\(0, w\) must return a labeling, got None"):
         fwexp.predict(three_way(decode=lambda plain, i, w: None), np.zeros(6))
     with pytest.raises(ParameterError, match=r"y must hold labelings, got y\[1\] = None"):
-        fwexp.CallbackProblem([0, None], features=None, loss=None, max_oracle=None)
+        fwexp.CallbackProblem([0, None], features=min, loss=min, max_oracle=min)
 
 
 @pytest.mark.parametrize("error", [KeyError("a"), ValueError("this volume is read-only"), ZeroDivisionError(), StopIteration(3)])
