@@ -76,14 +76,6 @@ def test_published_verdicts_follow_from_the_archive_beside_them(tmp_path, monkey
     assert main(["claims", "--strict", "--archive", f"{published}/runs.tar.xz", f"published={published}/published"]) == 0
 
 
-def test_results_are_those_of_the_store(results_dir, archived):
-    ours, theirs = (
-        frame.sort_values(["key", "step"], kind="stable", ignore_index=True)
-        for frame in (archive.read(archived), store.load_results(results_dir))
-    )
-    assert ours.equals(theirs[ours.columns])
-
-
 def test_equal_runs_give_equal_archives_with_checksums(results_dir, archived, tmp_path):
     write(store.find_runs(results_dir)[::-1], tmp_path / "again.tar.xz")
     assert (tmp_path / "again.tar.xz").read_bytes() == archived.read_bytes()
@@ -94,16 +86,25 @@ def test_equal_runs_give_equal_archives_with_checksums(results_dir, archived, tm
     assert [line.split("  ")[1] for line in sums.splitlines()] == names[1:]
 
 
-@pytest.mark.parametrize("change", ["run.json", "trace.parquet", "SHA256SUMS", -100, 100, 0])
+def pack(path, contents):
+    with tarfile.open(path, "w:xz") as packed:
+        for name, content in contents:
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            packed.addfile(entry, io.BytesIO(content))
+
+
+@pytest.mark.parametrize("change", ["run.json", "trace.parquet", "SHA256SUMS", "one more", "one less", "no sums", -100, 100, 0])
 def test_a_changed_or_cut_archive_is_refused(archived, tmp_path, change):
     path = tmp_path / "changed.tar.xz"
     if isinstance(change, int):
         path.write_bytes(archived.read_bytes()[:change])
     else:
-        with tarfile.open(archived) as old, tarfile.open(path, "w:xz") as new:
-            for entry in old.getmembers():
-                content = old.extractfile(entry).read()
-                new.addfile(entry, io.BytesIO(content[::-1] if entry.name.endswith(change) else content))
+        with tarfile.open(archived) as old:
+            contents = [(entry.name, old.extractfile(entry).read()) for entry in old]
+        others = {"one more": [*contents, ("../x", b"")], "one less": contents[:-1], "no sums": contents[1:]}
+        reversed_ = [(name, content[::-1] if name.endswith(change) else content) for name, content in contents]
+        pack(path, others.get(change, reversed_))
     for take in (archive.read, lambda path: archive.restore(path, tmp_path / "results")):
         with pytest.raises(ParameterError, match="archive must hold runs with their checksums, got "):
             take(path)
@@ -124,11 +125,7 @@ def test_a_foreign_archive_with_right_sums_restores_nothing(results_dir, tmp_pat
     record |= {"files": record["files"] | {TRACE: fingerprint(trace)}}
     contents = {f"runs/{run.key}/{RECORD}": records.content_of(record), f"runs/{run.key}/{TRACE}": trace}
     sums = "".join(f"{sha256(content)}  {name}\n" for name, content in contents.items())
-    with tarfile.open(tmp_path / "foreign.tar.xz", "w:xz") as packed:
-        for name, content in {archive.SUMS: sums.encode(), **contents}.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            packed.addfile(entry, io.BytesIO(content))
+    pack(tmp_path / "foreign.tar.xz", {archive.SUMS: sums.encode(), **contents}.items())
     for take in (archive.read, archive.runs, lambda path: archive.restore(path, tmp_path / "results")):
         with pytest.raises(ParameterError, match=f"archive must hold runs with their checksums, got .*{reason}"):
             take(tmp_path / "foreign.tar.xz")
@@ -143,7 +140,14 @@ def test_restored_runs_count_as_stored_and_keep_their_numbers(results_dir, archi
     assert {run.record["created"] for run in here.values()} == {run.record["created"] for run in there.values()}
     ours, theirs = (store.load_results(folder).sort_values(["key", "step"]) for folder in (tmp_path, results_dir))
     assert ours.reset_index(drop=True).equals(theirs.reset_index(drop=True))
+    of_archive = archive.read(archived).sort_values(["key", "step"], kind="stable", ignore_index=True)
+    assert of_archive.equals(theirs.reset_index(drop=True)[of_archive.columns])
     assert archive.restore(archived, tmp_path) == []
+    gone, *others = here.values()
+    shutil.rmtree(gone.path)
+    before = {path: path.stat().st_mtime_ns for run in others for path in run.path.iterdir()}
+    assert archive.restore(archived, tmp_path) == [gone.key]  # what is stored is not replaced
+    assert {path: path.stat().st_mtime_ns for run in others for path in run.path.iterdir()} == before
     write(here.values(), tmp_path / "again.tar.xz")
     assert set(archive.read(tmp_path / "again.tar.xz")["key"]) == keys
 
@@ -160,15 +164,6 @@ def test_only_runs_that_figures_open_are_restored_with_weights(results_dir, tmp_
     write(runs, tmp_path / "all.tar.xz", [run.key for run in runs])
     assert set(archive.restore(tmp_path / "all.tar.xz", tmp_path / "results")) == {run.key for run in others}
     assert [run.weights().tolist() for run in store.find_runs(tmp_path / "results")] == [run.weights().tolist() for run in runs]
-
-
-def test_runs_that_are_stored_are_not_replaced(results_dir, archived, tmp_path):
-    shutil.copytree(results_dir, tmp_path / "results")
-    gone, *others = store.find_runs(tmp_path / "results")
-    shutil.rmtree(gone.path)
-    before = {path: path.stat().st_mtime_ns for run in others for path in run.path.iterdir()}
-    assert archive.restore(archived, tmp_path / "results") == [gone.key]
-    assert {path: path.stat().st_mtime_ns for run in others for path in run.path.iterdir()} == before
 
 
 def test_a_figure_takes_its_runs_from_an_archive(archived, tmp_path, monkeypatch, capsys):

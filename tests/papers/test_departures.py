@@ -51,17 +51,10 @@ def test_rows_have_data_seeds_budgets_and_what_was_published(page):
     assert row(page, "fig1") == ["fig1", "`ocr`", "3", "0.1", "50 passes", "4", "not published"]
     assert row(page, "fig1", 1) == ["", "`hansards`", "1", "1/n", "5 s or gap 1e-06", "", ""]
     assert row(page, "fig2")[-2:] == ["4 (published: 3)", "30 min"]
-    assert row(page, "fig3")[-2:] == ["4", "60 s"] or row(page, "fig3")[-2:] == ["4", "1 min"]
-
-
-def test_paths_name_what_cuts_them():
-    path = RUN | {"task": {"name": "path", "lam_min": 0.5}, "max_passes": 1e5}
-    assert departures._ends([path]) == "lam 0.5"
-    assert departures._ends([path, path | {"max_passes": 250.0}, path]) == "lam 0.5; lam 0.5 or 250 passes"
-
-
-def test_the_machine_and_the_total_time_are_named(page):
+    assert row(page, "fig3")[-2:] in (["4", "60 s"], ["4", "1 min"])
     assert "The 3 published runs took 0.5 solver hours in all, on a processor; 2 cores; 4 GB; threads: 1." in page
+    path = RUN | {"task": {"name": "path", "lam_min": 0.5}, "max_passes": 1e5}
+    assert departures._ends([path, path | {"max_passes": 250.0}, path]) == "lam 0.5; lam 0.5 or 250 passes"
 
 
 def test_papers_tell_their_budgets_choices_and_stand_ins(page):
@@ -70,11 +63,6 @@ def test_papers_tell_their_budgets_choices_and_stand_ins(page):
         assert all(choice in page for choice in paper.choices)
     assert "| `hansards` | n 5000 + 347, d 95 | **stand-in:** the corpus" in page
     assert "- fig1: (f): training alignments and features stand in for the paper's." in page
-
-
-def test_nothing_published_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(departures, "_configs", lambda name: [])
-    assert "Nothing is published yet." in departures.page(tmp_path)
 
 
 @pytest.mark.slow

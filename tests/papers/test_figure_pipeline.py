@@ -25,15 +25,13 @@ from fwexp.files.atomic import clean
 from fwexp.files.owned import MARK
 from fwexp.papers import figure_files as figure_files
 from fwexp.papers.figure_pipeline import save_figure, stored_results
-from fwexp.papers.origin import Origin, reservations
-from fwexp.plots.curves import Chart
+from fwexp.papers.origin import reservations
 from fwexp.run import runner, sweep
 from fwexp.run.config import run_key
 from fwexp.store import records
 from fwexp.store.provenance import provenance
 from fwexp.store.records import Damaged
 from tests.kills import killed_at
-from tests.plots.synthetic_results import make_figure as synthetic_results
 
 NAME = "quickstart"
 SVG, DUBLIN = "{http://www.w3.org/2000/svg}", "{http://purl.org/dc/elements/1.1/}"
@@ -52,24 +50,14 @@ def undrawn(monkeypatch):
     monkeypatch.setattr(figure_files, "_drawn", lambda *_: [b"", b""])
 
 
-@pytest.mark.slow
-def test_a_figure_is_two_pictures_and_a_table_and_their_origin(made):
-    folder, paths = made
-    assert paths == [folder / "figures" / f"{NAME}-smoke{suffix}" for suffix in (".png", ".svg", ".csv", ".json")]
-    assert paths[0].read_bytes().startswith(b"\x89PNG")
-    assert b"<svg" in paths[1].read_bytes()
-    frame = pd.read_csv(paths[2])
-    assert set(frame["variant"]) == {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "fw"}
-    assert set(frame["panel"]) == set("abcdef")
-    assert frame["x"].max() == 2
-
-
 def test_the_table_is_what_is_drawn(made):
     folder, paths = made
     results = stored_results(sweep.expand([f"+experiment={NAME}"], preset="smoke"), folder)
     frame = FIGURES[NAME].data(results)
     read = pd.read_csv(paths[2])
     assert list(read.columns) == [*frame.columns, "preset", "commit"]
+    assert set(read["variant"]) == {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "fw"}
+    assert (set(read["panel"]), read["x"].max()) == (set("abcdef"), 2)
     pd.testing.assert_frame_equal(read[frame.columns], frame, check_dtype=False, rtol=0, atol=0)
     picture = FIGURES[NAME].draw(frame)
     drawn = [line.get_xydata() for ax in picture.axes for line in ax.lines]
@@ -129,6 +117,8 @@ def test_runs_that_the_preset_does_not_name_do_not_change_it(made, tmp_path, und
 def test_every_file_says_where_it_comes_from(made):
     folder, paths = made
     png, svg, csv, record = paths
+    assert paths == [folder / "figures" / f"{NAME}-smoke{suffix}" for suffix in (".png", ".svg", ".csv", ".json")]
+    assert make_figure(NAME, folder, dry_run=True) == [path.with_stem(NAME) for path in paths]  # the full one is another
     runs = store.find_runs(folder, key=_smoke_keys())
     git = provenance()["git"]
     commit = git["commit"] + "-dirty" * git["dirty"] if git else "unknown"
@@ -171,19 +161,6 @@ def test_an_svg_has_text_and_a_name_and_a_description(made):
     texts = {"".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")}
     assert {"BCFW", "SSG-wavg", "FW", "(a) handwritten dates, λ = 0.1", "primal suboptimality"} <= texts
     assert any("smoke preset" in text for text in texts)
-
-
-def test_a_smoke_figure_leaves_the_full_one_alone(made, tmp_path, undrawn):
-    folder, _ = made
-    (tmp_path / "runs").symlink_to(folder / "runs")
-    full = make_figure(NAME, tmp_path, dry_run=True)
-    assert [path.name for path in full] == [f"{NAME}{suffix}" for suffix in (".png", ".svg", ".csv", ".json")]
-    (tmp_path / "figures").mkdir()
-    for path in full:
-        path.write_text("precious")
-    smoke = make_figure(NAME, tmp_path, preset="smoke", launcher="basic")
-    assert set(smoke).isdisjoint(full)
-    assert {path.read_text() for path in full} == {"precious"}
 
 
 @pytest.mark.slow
@@ -354,24 +331,6 @@ def test_an_interrupt_that_became_another_error_is_an_interrupt(monkeypatch, cap
     monkeypatch.setitem(COMMANDS, "figure", swallow)
     assert (main(["figure"]), capsys.readouterr().err) == (130, "fwexp: interrupted\n")
     assert signal.getsignal(signal.SIGINT) is before
-
-
-@pytest.mark.slow
-def test_equal_pictures_are_equal_files(tmp_path):
-    curves = Chart(FIGURES.find("icml2013/fig1").chart.panels[:1])
-    frame = curves.data(synthetic_results(seeds=range(3)))
-
-    def save(name, *origin, **options):
-        return save_figure(curves.draw(frame), frame, tmp_path / name / "fig", *origin, **options)
-
-    first, second, titled = save("first"), save("second"), save("titled", Origin("a/b", "Loss < 1 & gap > 0", "smoke"))
-    for one, two in zip(first, second):
-        assert one.read_bytes() == two.read_bytes()
-    root = ElementTree.parse(titled[1]).getroot()
-    assert (root[0].text, root[0].get("id")) == ("Loss < 1 & gap > 0", "a-b-title")
-    noted = save("noted", note="smoke preset")
-    assert noted[0].read_bytes() != first[0].read_bytes()
-    assert noted[2].read_bytes() == first[2].read_bytes()
 
 
 # -- the command --

@@ -1,5 +1,4 @@
 import json
-import math
 import re
 import shutil
 import subprocess
@@ -14,7 +13,8 @@ from fwexp.cli import main
 from fwexp.errors import OptionError
 from fwexp.experiments import FIGURES
 from fwexp.papers import figure_files
-from fwexp.papers.claims import VERDICTS, all_claims, verdict_records
+from fwexp.papers.claims import all_claims, verdict_records
+from fwexp.papers.declarations import papers_by_id
 from fwexp.papers.figure_pipeline import save_figure
 from fwexp.papers.origin import Origin
 from fwexp.papers.report import build as building
@@ -151,17 +151,12 @@ def test_every_figure_and_every_claim_is_there(parsed):
     everywhere = {attributes["id"] for page in parsed.values() for _, attributes in page.elements if "id" in attributes}
     FIGURES.load_all()
     assert everywhere >= {name.replace("/", "-") for name in FIGURES}
-    assert everywhere >= {
-        f"{paper}-{k}" for paper, count in (("B13", 22), ("G16", 11), ("L", 5), ("R", 9)) for k in range(1, count + 1)
-    }
-
-
-def test_pictures_have_words_and_stand_in_without_scripts(parsed):
-    page = parsed["review"]
-    assert all(len(image["alt"]) > 40 for image in page.all("img"))
-    inside = [tag for k, (tag, _) in enumerate(page.elements) if page.elements[k - 1][0] == "noscript"]
-    assert inside == ["img"]
-    assert "Not drawn yet" in page.words
+    for id, claim in all_claims().items():
+        words = parsed[papers_by_id()[claim.paper].name].words
+        assert id in everywhere
+        assert f"In the paper: {claim.place}" in words
+        assert f"Criterion: {claim.criterion}" in words
+    assert "factor1.25 " in parsed["icml2013"].words
 
 
 def test_curves_are_the_numbers_of_the_csv(store, report):
@@ -176,11 +171,9 @@ def test_curves_are_the_numbers_of_the_csv(store, report):
         assert line["name"] == style.line(variant).label
         for name, column in (("x", "x"), ("y", "median")):
             assert line[name] == pytest.approx(rows[column].tolist(), rel=1e-4)
-    titles = [each["text"] for each in layout["annotations"]]
-    assert all(title.startswith(f"<b>({key}) triangle") for key, title in zip(panels, titles, strict=True))
+    assert all(f"({key}) triangle" in each["text"] for key, each in zip(panels, layout["annotations"], strict=True))
     values, across = layout["updatemenus"]
-    assert [button["label"] for button in values["buttons"]] == ["values as drawn", "values logarithmic", "values linear"]
-    assert [button["label"] for button in across["buttons"]][:2] == ["axis as drawn", "against passes"]
+    assert [len(menu["buttons"]) for menu in (values, across)] == [3, 4]
     for button in across["buttons"]:
         moved = button["args"][0]["x"]
         assert [len(x) for x in moved] == [len(trace["x"]) for trace in data]
@@ -210,13 +203,6 @@ def test_a_band_has_no_gap_where_a_position_has_no_best():
     assert line["y"] == [0.5, None, 0.2]
 
 
-def test_a_path_runs_to_smaller_lam(report):
-    _, layout = charted(report / "icml2016.html")["chart-icml2016-fig8"]
-    axes = [axis for name, axis in layout.items() if name.startswith("xaxis")]
-    assert axes
-    assert all(axis["type"] == "log" and axis["range"][0] > axis["range"][1] for axis in axes)
-
-
 def test_pages_can_be_used_by_key_and_by_voice(parsed):
     for page in parsed.values():
         assert page.all("html") == [{"lang": "en"}]
@@ -225,30 +211,16 @@ def test_pages_can_be_used_by_key_and_by_voice(parsed):
         assert len(page.all("h1")) == 1
         regions = [attributes for attributes in page.all("div") if attributes.get("class") == "wide"]
         assert all(attributes["tabindex"] == "0" and attributes["aria-label"] for attributes in regions)
+    review = parsed["review"]
+    assert all(len(image["alt"]) > 40 for image in review.all("img"))
+    assert [tag for k, (tag, _) in enumerate(review.elements) if review.elements[k - 1][0] == "noscript"] == ["img"]
+    assert "Not drawn yet" in review.words
 
 
 def test_equal_stores_give_equal_reports(report):
     before = {path: path.read_bytes() for path in report.rglob("*") if path.is_file()}
     building.build(report.parent)
     assert {path: path.read_bytes() for path in report.rglob("*") if path.is_file()} == before
-
-
-def test_colours_have_contrast(report):
-    css = (report / "report.css").read_text()
-    pairs = re.findall(r"\{ color: (#\w{6}); background: (#\w{6}); \}", css)
-    assert len(pairs) == len(VERDICTS) + 1
-    for front, back in [*pairs, ("#55585f", "#ffffff"), ("#0a4fb3", "#f5f6f8")]:
-        assert contrast(front, back) >= 4.5, (front, back)
-
-
-def contrast(one, other):
-    """Contrast of two colours as WCAG 2 defines it."""
-    light = []
-    for color in (one, other):
-        parts = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255
-        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-        light.append(linear @ [0.2126, 0.7152, 0.0722])
-    return (max(light) + 0.05) / (min(light) + 0.05)
 
 
 def test_text_of_configurations_and_data_is_escaped(tmp_path):
@@ -285,11 +257,6 @@ def test_a_table_is_a_table(tmp_path):
     page = Page(pages.part("content", {"title": "T", "chart": None, "table": pages._markdown(found)}))
     assert page.words.split() == ["ab|c", "<1*2", "Some", "words."]
     assert [tag for tag, _ in page.elements].count("th") == 2
-
-
-def test_numbers_that_json_lacks_are_null():
-    assert charts.finite({"x": [np.inf, np.nan, 1 / 3]}) == {"x": [None, None, 0.33333]}
-    assert '"y":[null,1.0]' in charts.chart("x", [{"y": [math.inf, 1.0]}], {}, [])
 
 
 def test_what_is_not_drawn_here_is_shown_as_it_was_published(store, tmp_path):
@@ -339,12 +306,6 @@ def test_a_figure_says_whether_it_is_reproduced():
     assert re.search("Not judged by itself.*G16-1.*holds in part", pages.part("state", pages._state(found, {}, looking)))
 
 
-def test_claims_bear_on_the_figures_whose_runs_they_look_at():
-    everything = {id: {} for id in ("B13-5", "B13-1", "L-4")}
-    assert set(pages._bearing(FIGURES.find("icml2013/fig4"), everything)) == {"B13-5"}
-    assert "L-4" in pages._bearing(FIGURES.find("icml2013/fig1"), everything)
-
-
 def test_without_plotly_it_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(building, "find_spec", lambda _: None)
     with pytest.raises(OptionError, match="needs plotly, which is not installed"):
@@ -353,22 +314,6 @@ def test_without_plotly_it_is_one_line(monkeypatch, tmp_path):
 
 
 NOTHING = {"stand_ins": {}, "changed": "", "numbers": {}, "sensitivity": {}, "runs": [], "missing": 0}
-
-
-def test_a_claim_shows_the_sentence_the_criterion_and_the_thresholds():
-    claim = all_claims()["B13-9"]
-    record = {"id": "B13-9", "verdict": "fails", "statement": "S.", "place": claim.place, "criterion": claim.criterion, "why": "W"}
-    page = Page(
-        pages.part(
-            "claim",
-            record
-            | NOTHING
-            | {"sensitivity": {"factor": {"1.5": {"verdict": "holds", "parts": {}}, "2": {"verdict": "fails", "parts": {}}}}},
-        )
-    )
-    assert f"In the paper: {claim.place}" in page.words
-    assert f"Criterion: {claim.criterion}" in page.words
-    assert "factor1.5 holds, 2 (chosen) fails" in page.words
 
 
 def test_claims_that_are_contradicted_stand_apart_from_those_that_hold_in_part():
@@ -489,9 +434,3 @@ def test_a_figure_says_what_holds_on_its_own_data():
         assert said in page
         here = pages._bearing(found.figure, {"G16-1": record})
         assert state in pages._state(figures.Drawn(found.figure, Path("somewhere"), "full", {}), here, {}).answer
-
-
-@pytest.mark.parametrize("note", ["runs of bcfw mix sources", "runs of bcfw were made by another version of the code"])
-def test_a_reservation_about_the_code_is_explained(note):
-    found = figures.Drawn(FIGURES.find("icml2016/fig1"), None, "full", {"note": note, "runs": {}})
-    assert f"{note}. Sources are the code" in pages.part("figure", pages.shown(found, {}, Path()))
