@@ -2,6 +2,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -356,6 +357,9 @@ def test_a_run_names_what_uses_it_and_tells_itself_from_those_alike(tmp_path):
     assert [rows[key]["options"] for key in "abc"] == ["max_passes=1", "max_passes=2", ""]
     assert [[claim["id"] for claim in rows[key]["claims"]] for key in "abc"] == [["R-1"], [], []]
     assert (rows["a"]["gap"], rows["c"]["status"]) == (None, "damaged")
+    unknown = {"provenance": dict.fromkeys(("versions", "git", "cpu", "python")), "oracle_calls": 1e18, "passes": 5e-324}
+    (row,) = run_pages.pages([replace(stored[0], record=unknown)], pd.DataFrame(), {}, [])
+    assert row["facts"]["with"] == "commit unknown"
 
 
 def test_a_repetition_that_did_not_finish_leaves_the_run_as_it_was(store, report, tmp_path, monkeypatch):

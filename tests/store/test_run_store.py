@@ -1,6 +1,8 @@
 import errno
+import functools
 import itertools
 import json
+import operator
 import os
 import shutil
 import signal
@@ -15,6 +17,7 @@ import pytest
 
 import fwexp
 from fwexp import store
+from fwexp.cli import main
 from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import OptionError, ParameterError
 from fwexp.files import atomic, locks
@@ -278,29 +281,63 @@ def test_every_changed_byte_of_a_record_is_noticed(tmp_path, config, make_result
         assert stored_run.read(entry).status in ("max_passes", "failed")
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"key": "0" * 64},  # that of another run
-        {"config": {}},
-        {"config": None},
-        {"status": "interrupted"},
-        {"status": "failed"},
-        {"status": None},
-        {"gap": "0.1"},
-        {"files": {}},
-        {"files": None},
-        {"sources": 1},
-        {"sources": {"sha256": "0"}},
-    ],
-)
-def test_a_record_that_does_not_fit_is_not_believed(tmp_path, config, make_result, values):
-    record = store.save(make_result(), config, tmp_path) / "run.json"
-    change(record, lam=0.5)
+MISFITS = [
+    (("key",), "0" * 64),  # that of another run
+    *((("config",), value) for value in ({}, None)),
+    (("config", "seed"), -1),
+    (("config", "lam"), [0.1]),
+    (("config", "solver", "name"), ["bcfw"]),
+    *((("status",), value) for value in ("interrupted", "failed", "excellent", None)),
+    (("gap",), "0.1"),
+    (("lam",), True),
+    (("published",), "yes"),
+    *((("files",), value) for value in ({}, None)),
+    (("files", "model.npz", "sha256"), None),
+    *((("sources",), value) for value in (1, {"sha256": "0"}, {"modules": 5, "sha256": "0"})),
+    (("provenance",), None),
+    *((("provenance", "git"), value) for value in ({"commit": [1], "dirty": False}, {"commit": "0"})),
+    (("provenance", "versions"), ["numpy"]),
+    *(((name,), ...) for name in ("key", "provenance", "files")),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), MISFITS)
+def test_a_record_that_does_not_fit_is_left_out_with_one_line_and_replaced(tmp_path, config, make_result, capsys, path, value):
+    store.save(make_result(), config | {"seed": 1}, tmp_path)
+    file = store.save(make_result(), config, tmp_path) / "run.json"
+    change(file, lam=0.5)
     assert store.is_stored(tmp_path, config)
-    change(record, **values)
+    record, (*above, last) = records.read(file), path
+    part = functools.reduce(operator.getitem, above, record)
+    part[last] = value
+    if value is ...:
+        del part[last]
+    records.write(file, record)
     assert not store.is_stored(tmp_path, config)
-    assert [run.status for run in store.find_runs(tmp_path, include={"damaged"})] == ["damaged"]
+    assert main(["ls", f"results_dir={tmp_path}"]) == 0
+    assert ["damaged" in line for line in capsys.readouterr().out.splitlines()].count(True) == 1
+    with pytest.warns(UserWarning, match="is damaged and was left out: ") as found:
+        assert set(store.load_results(tmp_path)["seed"]) == {1}
+    assert len(found) == 1
+    store.tidy(tmp_path)
+    store.save(make_result(), config, tmp_path)
+    assert store.is_stored(tmp_path, config)
+
+
+PLANTED = {
+    "a file": lambda runs: (runs / "notes.txt").write_text("hi"),
+    "a link": lambda runs: (runs / "link").symlink_to("nowhere"),
+    "a file below": lambda runs: (runs / "digits" / "bcfw" / "notes.txt").write_text("hi"),
+    "a long name": lambda runs: (runs / ("d" * 250) / "bcfw" / "notes").mkdir(parents=True),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTED.values(), ids=PLANTED)
+def test_stray_files_and_links_are_left_out(tmp_path, config, make_result, plant):
+    store.save(make_result(), config, tmp_path)
+    plant(tmp_path / "runs")
+    assert main(["ls", f"results_dir={tmp_path}"]) == 0
+    assert len(store.find_runs(tmp_path)) == 1
 
 
 def test_a_record_of_another_configuration_is_not_believed(tmp_path, config, make_result):
@@ -357,6 +394,7 @@ def test_a_failure_leaves_a_record_until_the_run_succeeds(tmp_path, config, make
     assert path == tmp_path / "runs" / "digits" / "bcfw" / "failed" / f"{run_key(config)}.json"
     record = json.loads(path.read_text())
     assert record["error"] == "ZeroDivisionError: by nought"
+    assert records.misfit(records.Run, record) == ""
     assert "test_run_store.py" in record["traceback"]
     assert record["config"] == config
     assert not store.is_stored(tmp_path, config)
@@ -365,6 +403,8 @@ def test_a_failure_leaves_a_record_until_the_run_succeeds(tmp_path, config, make
     assert (run.status, run.columns()["solver"]) == ("failed", "bcfw")
     store.save(make_result(), config, tmp_path)
     assert store.find_runs(tmp_path, include={"failed"}) == store.find_runs(tmp_path)
+    path = store.save_failure(ValueError("\udc80" * 10**6), config | {"seed": 1}, tmp_path)
+    assert stored_run.read(paths.Entry(path, "digits", "bcfw", path.stem)).status == "failed"
 
 
 def test_tidying_does_what_it_can_and_makes_nothing(tmp_path, config, make_result, monkeypatch):
