@@ -368,8 +368,7 @@ def binary_svm(*, tol=1e-9):
     """
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((10, 3)), rng.choice([-1.0, 1.0], 10)
-    psi = np.stack([0.0 * X, y[:, None] * X], axis=1)
-    outputs, order = small.Outputs(psi, np.tile([0.0, 1.0], (len(y), 1))), rng.integers(len(y), size=200)
+    outputs, order = small.binary_outputs(X, y), rng.integers(len(y), size=200)
     apart = {}
     for lam in (1.0, 0.1, 0.01):
         ws, _ = small.iterates(outputs, "bcfw", lam, len(order), order=order)
