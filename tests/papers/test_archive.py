@@ -102,7 +102,7 @@ def test_a_changed_or_cut_archive_is_refused(archived, tmp_path, change):
     else:
         with tarfile.open(archived) as old:
             contents = [(entry.name, old.extractfile(entry).read()) for entry in old]
-        others = {"one more": [*contents, ("../x", b"")], "one less": contents[:-1], "no sums": contents[1:]}
+        others = {"one more": [*contents, (f"{contents[1][0]}.more", b"")], "one less": contents[:-1], "no sums": contents[1:]}
         reversed_ = [(name, content[::-1] if name.endswith(change) else content) for name, content in contents]
         pack(path, others.get(change, reversed_))
     for take in (archive.read, lambda path: archive.restore(path, tmp_path / "results")):
