@@ -24,6 +24,7 @@ from fwexp.problems.chain import ChainProblem, divisor
 from fwexp.problems.features import row_entries
 from fwexp.problems.matching import MatchingProblem
 from fwexp.problems.signature import check_labels
+from fwexp.problems.transitions import ByPosition
 from fwexp.types import Problem
 
 
@@ -158,9 +159,9 @@ def svm_game(problem: Problem, radius: float) -> Bilinear:
     check_labels(problem)
     if len(getattr(problem, "nonnegative", ())):
         raise OptionError("a saddle point keeps no weights nonnegative; build the problem without nonnegative")
-    if getattr(problem, "num_edge_features", 0):
-        raise OptionError("a saddle point has no features of transitions; build the problem without Z")
     if isinstance(problem, ChainProblem):
+        if isinstance(problem.transitions, ByPosition):
+            raise OptionError("a saddle point has no features of transitions; build the problem without Z")
         if len(problem.penalty) or len(problem.position_weight) or problem.is_cut.any():
             raise OptionError("a saddle point takes no forbidden, position_weight or is_cut; build the problem without them")
         F, truth, losses, polytopes, constant = _chain(problem)

@@ -1,32 +1,25 @@
 """Decoding of chains straight from rows of features, without a problem around them: a sentence in microseconds."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit, register_jitable, specialise
-from fwexp.oracles.forward_backward import forward_backward, scratch_size
+from fwexp.oracles.forward_backward import scratch_size
 from fwexp.oracles.k_best_viterbi import k_best_viterbi
-from fwexp.oracles.log_forward_backward import log_forward_backward
 from fwexp.oracles.viterbi import viterbi
+from fwexp.problems import transitions
 from fwexp.problems.chain import FORBIDDEN, Pair, add_forbidden
-from fwexp.problems.features import DenseFeatures, NoFeatures, SparseFeatures, padded_width
-from fwexp.problems.rows import add_scores_at, has_rows, row_scores
+from fwexp.problems.features import padded_width
+from fwexp.problems.rows import row_scores
+from fwexp.problems.transitions import Shared, Transitions
 
 FREE = np.empty(0, dtype=np.int32)  # No position has a given label.
 EXCLUDED = 0.5 * FORBIDDEN  # Labelings of lower scores are not allowed.
 
 
-class Edges(NamedTuple):
-    """Features of the transition to every position, and how many there are."""
-
-    rows: DenseFeatures | SparseFeatures | NoFeatures
-    count: int
-
-
-NO_EDGES = Edges(NoFeatures(), 0)
+NO_FEATURES = Shared()  # of transitions
 
 _kernels: dict[tuple, Callable] = {}  # of rows of each class, as they are looked up once only
 
@@ -39,7 +32,9 @@ def padded_weights(rows: np.ndarray, forbidden: Sequence[Pair] = ()) -> np.ndarr
     return padded.ravel()
 
 
-def decode(x, ptr: np.ndarray, weights: np.ndarray, num_states: int, given: np.ndarray = FREE, z: Edges = NO_EDGES) -> np.ndarray:
+def decode(
+    x, ptr: np.ndarray, weights: np.ndarray, num_states: int, given: np.ndarray = FREE, z: Transitions = NO_FEATURES
+) -> np.ndarray:
     """Return the labels of highest score of all positions: rows of features x, with `padded_weights`.
 
     Labels that are ``given`` for positions, (N,) with -1 elsewhere, are kept. Where no labeling is allowed, labels are -1.
@@ -51,7 +46,7 @@ def decode(x, ptr: np.ndarray, weights: np.ndarray, num_states: int, given: np.n
 
 
 def decode_several(
-    x, ptr: np.ndarray, weights: np.ndarray, num_states: int, n_best: int, given: np.ndarray = FREE, z: Edges = NO_EDGES
+    x, ptr: np.ndarray, weights: np.ndarray, num_states: int, n_best: int, given: np.ndarray = FREE, z: Transitions = NO_FEATURES
 ):
     """Return the ``n_best`` labelings (n_best, N) of highest score of every chain, and their scores (n, n_best), -inf of none."""
     labels = np.empty((n_best, ptr[-1]), dtype=np.int32)
@@ -62,7 +57,7 @@ def decode_several(
 
 
 def marginals(
-    x, ptr: np.ndarray, weights: np.ndarray, num_states: int, given: np.ndarray = FREE, z: Edges = NO_EDGES
+    x, ptr: np.ndarray, weights: np.ndarray, num_states: int, given: np.ndarray = FREE, z: Transitions = NO_FEATURES
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the probabilities (N, K) of the labels of all positions, and the logarithms of the normalisers of all chains, (n,)."""
     width, longest = padded_width(num_states), int(np.diff(ptr).max(initial=0))
@@ -73,7 +68,7 @@ def marginals(
 
 
 def _kernel(function: Callable, x, z) -> Callable:
-    key = function, type(x), type(z.rows)
+    key = function, type(x), *map(type, z)
     if key not in _kernels:
         _kernels[key] = specialise(function, x, z)
     return _kernels[key]
@@ -87,9 +82,9 @@ def _decode_chains(x, z, ptr, w, num_states, width, given, y):
     for i in range(len(ptr) - 1):
         if ptr[i + 1] > ptr[i]:
             scores = unary[: (ptr[i + 1] - ptr[i]) * width]
-            transitions = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
+            tables = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
             labels = y[ptr[i] : ptr[i + 1]]
-            if viterbi(scores, transitions, num_states, width, labels, messages) < EXCLUDED:
+            if viterbi(scores, tables, num_states, width, labels, messages) < EXCLUDED:
                 labels[:] = -1
 
 
@@ -102,8 +97,8 @@ def _decode_chains_several(x, z, ptr, w, num_states, width, given, y, values):
         length = ptr[i + 1] - ptr[i]
         if length > 0:
             scores, labelings = unary[: length * width], np.empty((several, length), dtype=np.int32)
-            transitions = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
-            k_best_viterbi(scores, transitions, num_states, width, labelings, values[i])
+            tables = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
+            k_best_viterbi(scores, tables, num_states, width, labelings, values[i])
             y[:, ptr[i] : ptr[i + 1]] = labelings
         else:
             values[i, 0] = 0.0
@@ -112,18 +107,12 @@ def _decode_chains_several(x, z, ptr, w, num_states, width, given, y, values):
 @njit
 def _marginals_of_chains(x, z, ptr, w, num_states, width, given, found, log_z, scratch):
     """Write the probabilities of labels at all positions to found, and the logarithms of normalisers to log_z."""
-    longest, size = _longest(ptr), num_states * width
-    unary, probabilities = np.empty(longest * width), found.ravel()
-    pairs = np.empty((longest if has_rows(z.rows) else 1) * size)
+    unary, probabilities = np.empty(_longest(ptr) * width), found.ravel()
     for i in range(len(ptr) - 1):
         if ptr[i + 1] > ptr[i]:
             scores, out = unary[: (ptr[i + 1] - ptr[i]) * width], probabilities[ptr[i] * width : ptr[i + 1] * width]
-            transitions = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
-            of_pairs = pairs[: len(transitions)]
-            if has_rows(z.rows):
-                log_z[i] = log_forward_backward(scores, transitions, num_states, width, out, of_pairs, scratch)
-            else:
-                log_z[i] = forward_backward(scores, transitions, num_states, width, out, of_pairs, scratch)
+            tables = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
+            log_z[i] = transitions.marginals(z, scores, tables, num_states, width, out, np.empty(len(tables)), scratch)
 
 
 @register_jitable
@@ -149,17 +138,7 @@ def _chain_scores(x, z, start, end, w, num_states, width, given, unary):
             for k in range(num_states):
                 if given[start + t] >= 0 and k != given[start + t]:
                     unary[t * width + k] = FORBIDDEN
-    if not has_rows(z.rows):
-        return w[first + 2 * width :]
-    size = num_states * width
-    features, transitions = first - z.count * size, np.empty((end - start - 1) * size)
-    for t in range(1, end - start):
-        for before in range(num_states):
-            row = transitions[(t - 1) * size + before * width : (t - 1) * size + (before + 1) * width]
-            for k in range(width):
-                row[k] = w[first + (2 + before) * width + k]
-            add_scores_at(z.rows, start + t, w, features + before * width, size, row)
-    return transitions
+    return transitions.tables(z, start, end, w, num_states, width)
 
 
 def max_marginals(unary, transitions, start, end) -> np.ndarray:

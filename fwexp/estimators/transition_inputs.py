@@ -7,9 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.decoding import NO_EDGES, Edges
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
+from fwexp.problems.transitions import ByPosition, Shared, Transitions
 
 ACCEPTED = "None, a list of names of features in X, or a function of a sequence"
 
@@ -104,16 +104,16 @@ def learn(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, weights: np.ndar
     return rows(vectorizer, edges, ptr, lambda several: vectorizer.fit_transform(several, of_rows, former))
 
 
-def encode(vectorizer: Vectorizer | None, edges: list | None, ptr: np.ndarray) -> Edges:
+def encode(vectorizer: Vectorizer | None, edges: list | None, ptr: np.ndarray) -> Transitions:
     """Return the features of the transitions of further sequences, as kernels take them."""
     if vectorizer is None or edges is None:
-        return NO_EDGES
+        return Shared()
     found = as_features(rows(vectorizer, edges, ptr), copy=False)
     # Few classes of rows mean few kernels.
     if not isinstance(found, DenseFeatures):
         values = np.ones(len(found.indices)) if isinstance(found, BinaryFeatures) else found.values
         found = SparseFeatures(found.indptr, found.indices, values)
-    return Edges(found, vectorizer.num_features)
+    return ByPosition(found, vectorizer.num_features)
 
 
 def rows(vectorizer: Vectorizer, edges: list, ptr: np.ndarray, transform: Callable | None = None):

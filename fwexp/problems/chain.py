@@ -9,9 +9,9 @@ With q features of transitions (``Z``), the score of a transition depends on the
 ``[f*K^2 + from*K + to]`` between the weights of the features and the weights of the first label.
 
 Internally weights are rows of ``width`` numbers (K padded with zeros): p feature rows, first, last, and K transition
-rows. The part scores theta of an example hold K transition rows, then one row per position. With features of transitions they hold
-one row per position, then K transition rows of every position after the first. Functions that solvers call are in
-``chain_protocol``.
+rows. The part scores theta of an example hold K transition rows, then one row per position. With features of transitions
+(``transitions``) they hold one row per position, then K transition rows of every position after the first. Functions that solvers
+call are in ``chain_protocol``.
 
 Memory follows the sum of the lengths: in addition to the inputs a problem holds 12 bytes per position, 32 per sequence, and what
 makes the norm of a direction cheap. That is the Gram matrix of the inputs of a sequence, T (T + 1)/2 numbers, where
@@ -42,6 +42,7 @@ from fwexp.problems.features import (
 )
 from fwexp.problems.rows import packed_gram, renumbered
 from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
+from fwexp.problems.transitions import ByPosition, Shared, Transitions
 from fwexp.types import ArrayLike, Loss, SetOfExamples, Weights
 
 LOSSES = ("share", "errors")
@@ -73,7 +74,7 @@ class ChainArrays(NamedTuple):
     gram: np.ndarray  # float64: per sequence the packed lower triangle of <x_t, x_u> (+ 1 at both ends for the biases), or none
     # ``x`` with the columns of a sequence without Gram numbered from 0, where there is such a sequence
     local_x: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures
-    num_local: np.ndarray  # int64 (n,): the number of these columns
+    num_local: np.ndarray  # int64 (n, 2): how many weights of such columns there are, and the number of those of ``x``; or 0
     nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of internal weights that must not be negative
     # float64 (K, width): by how much the cost of a label (column) differs from 1 where another (row) is true; or (0, 0)
     excess: np.ndarray = np.zeros((0, 0))
@@ -82,11 +83,8 @@ class ChainArrays(NamedTuple):
     position_weight: np.ndarray = np.zeros(0)  # float64 (positions,), by how much more an error there costs; or (0,)
     # bool (n, 2): whether the first and the last position are cuts through a longer sequence, without biases; or (0, 2)
     is_cut: np.ndarray = NO_CUTS
-    num_edge_features: int = 0  # q
-    # One row per position, the features of the transition to it; then no sequence has a Gram matrix.
-    z: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures = NoFeatures()
-    local_z: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures = NoFeatures()  # ``z`` like ``local_x``
-    num_local_z: np.ndarray = np.zeros(0, dtype=np.int64)  # int64 (n,)
+    transitions: Transitions = Shared()  # with features, no sequence has a Gram matrix
+    local_transitions: Transitions = Shared()  # like ``local_x``
 
 
 class ChainProblem(Sliceable, ChainArrays):
@@ -103,9 +101,8 @@ class ChainProblem(Sliceable, ChainArrays):
         "counts": PER_EXAMPLE,
         "position_weight": "label_ptr",
         "is_cut": PER_EXAMPLE,
-        "z": "label_ptr",
-        "local_z": "label_ptr",
-        "num_local_z": PER_EXAMPLE,
+        "transitions": "label_ptr",
+        "local_transitions": "label_ptr",
     }
 
     def __repr__(self) -> str:
@@ -118,75 +115,68 @@ def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share", is_cut=No
     A label of -1 (in test sets) is never predicted and counted wrong. ``is_cut`` (n, 2) says whether a sequence begins and ends at
     a cut through a longer one, where no weights of the first and last label count. Rows of ``z`` of first positions are 0.
     """
-    features = as_features(x, copy=False)
+    features, p, q = as_features(x, copy=False), int(x.shape[1]), 0
+    transitions, tables = Shared(), 1
     is_cut = NO_CUTS if is_cut is None else np.ascontiguousarray(is_cut, dtype=np.bool_)
-    p, width = int(x.shape[1]), padded_width(num_states)
     label_ptr = np.ascontiguousarray(ptr, dtype=np.int64)
-    lengths = np.diff(label_ptr).astype(np.float64)
+    lengths, width = np.diff(label_ptr), padded_width(num_states)
     if z is not None:
-        return _with_edges(chain_from_arrays(x, y, ptr, num_states, loss, is_cut), features, z)
+        q = int(z.shape[1])
+        transitions, tables = ByPosition(as_features(z, "Z", copy=False), q), lengths - 1
+    num_rows = p + 2 + (1 + q) * num_states
+    counts = lengths if check_choice("loss", loss, LOSSES) == "errors" else np.ones_like(lengths)
     return ChainProblem(
-        n=len(label_ptr) - 1,
-        d=num_states * (p + 2 + num_states),
+        n=len(lengths),
+        d=num_states * num_rows,
         num_states=num_states,
         width=width,
         num_features=p,
-        num_weights=(p + 2 + num_states) * width,
-        part_ptr=(label_ptr + np.arange(len(label_ptr)) * num_states) * width,
+        num_weights=num_rows * width,
+        part_ptr=np.concatenate(([0], np.cumsum((lengths + tables * num_states) * width))),
         label_ptr=label_ptr,
         labels=np.ascontiguousarray(y, dtype=np.int32),
-        counts=lengths if check_choice("loss", loss, LOSSES) == "errors" else np.ones_like(lengths),
+        counts=counts.astype(np.float64),
         x=features,
         is_cut=is_cut,
-        **_products(features, p, label_ptr, is_cut),
+        transitions=transitions,
+        **_products(features, p, transitions, num_states, label_ptr, is_cut),
     )
 
 
-def _with_edges(problem: ChainProblem, x, z) -> ChainProblem:
-    """Return a problem whose transitions have features z."""
-    K, width, q = problem.num_states, problem.width, int(z.shape[1])
-    z = as_features(z, "Z", copy=False)
-    lengths = np.diff(problem.label_ptr)
-    num_rows = problem.num_features + q * K + 2 + K
-    local_z, num_local_z = renumbered(z, _spans(problem.label_ptr), q)
-    return problem._replace(
-        d=K * num_rows,
-        num_weights=num_rows * width,
-        part_ptr=np.concatenate(([0], np.cumsum((lengths + (lengths - 1) * K) * width))),
-        num_edge_features=q,
-        z=z,
-        local_z=local_z,
-        num_local_z=num_local_z,
-        **_products(x, problem.num_features, problem.label_ptr, problem.is_cut, longest=0),
-    )
-
-
-def _spans(label_ptr: np.ndarray) -> np.ndarray:
-    return np.column_stack([label_ptr[:-1], label_ptr[1:]])
-
-
-def _products(features, num_features: int, label_ptr: np.ndarray, is_cut: np.ndarray, longest: int | None = None) -> dict:
-    """Return the fields from which inner products of a sequence's inputs are taken; those up to ``longest`` have a Gram matrix."""
+def _products(x, num_features: int, transitions, num_states: int, label_ptr: np.ndarray, is_cut: np.ndarray) -> dict:
+    """Return the fields from which inner products of a sequence's inputs are taken; short sequences have a Gram matrix."""
     lengths = np.diff(label_ptr)
-    short = lengths <= (LONGEST_GRAM if longest is None else longest)
+    short = lengths <= (0 if isinstance(transitions, ByPosition) else LONGEST_GRAM)
     gram_ptr = np.concatenate(([0], np.cumsum(np.where(short, lengths * (lengths + 1) // 2, 0))))
     check_room("the Gram matrices of the sequences", 8 * gram_ptr[-1])
     gram = np.empty(gram_ptr[-1])
-    packed_gram(features, label_ptr, gram_ptr, gram)
+    packed_gram(x, label_ptr, gram_ptr, gram)
     # The biases of the first and the last label act like one more feature there.
     has_bias = ~is_cut[short].T if len(is_cut) else np.ones((2, 1), dtype=bool)
     gram[gram_ptr[:-1][short]] += has_bias[0]
     gram[gram_ptr[1:][short] - 1] += has_bias[1]
-    num_local = np.zeros(len(lengths), dtype=np.int64)
-    local_x = NoFeatures()
+    num_local = np.zeros((len(lengths), 2), dtype=np.int64)
+    local_x, local_transitions = NoFeatures(), Shared()
     if not short.all():
-        local_x, num_local[~short] = renumbered(features, _spans(label_ptr)[~short], num_features)
-    return {"gram_ptr": gram_ptr, "gram": gram, "local_x": local_x, "num_local": num_local}
+        spans = np.column_stack([label_ptr[:-1], label_ptr[1:]])[~short]
+        local_x, columns = renumbered(x, spans, num_features)
+        num_rows = columns + 2 + num_states
+        if isinstance(transitions, ByPosition):
+            values, of_transitions = renumbered(transitions.values, spans, transitions.count)
+            local_transitions, num_rows = ByPosition(values, transitions.count), num_rows + of_transitions * num_states
+        num_local[~short] = np.column_stack([num_rows * padded_width(num_states), columns])
+    return {
+        "gram_ptr": gram_ptr,
+        "gram": gram,
+        "local_x": local_x,
+        "local_transitions": local_transitions,
+        "num_local": num_local,
+    }
 
 
 @protocol.with_inputs.register(ChainProblem)
 def _(problem, x, num_features):
-    if problem.num_edge_features:
+    if isinstance(problem.transitions, ByPosition):
         raise OptionError("kernels take problems without features of transitions; solve without Z")
     K = problem.num_states
     return problem._replace(
@@ -194,7 +184,7 @@ def _(problem, x, num_features):
         num_features=num_features,
         num_weights=(num_features + 2 + K) * problem.width,
         x=x,
-        **_products(x, num_features, problem.label_ptr, problem.is_cut),
+        **_products(x, num_features, problem.transitions, K, problem.label_ptr, problem.is_cut),
     )
 
 

@@ -1,12 +1,9 @@
 """Protocol of chains: the walk through a labeling, its rows, the oracles and the loss.
 
-A row is a position, and the transitions are shared parts. A labeling of length T has T of the T K labels of rows and T - 1 of the
-K^2 transitions, and the expected parts of a dual block stay few as well (on handwriting 3 of 26 labels at a position and 30 of 676
-transitions after 100 passes), so vectors are kept as entries. The biases of the first and of the last label belong to their rows.
-
-If transitions have features, they are no shared parts: (T - 1) K further rows follow those of the T positions. Row
-T + (t - 1) K + r has the labels at position t after label r. Its features are those of the transition to t, and a constant, whose
-weights are the scores of transitions without features. `has_rows(problem.z)`, a constant to the compiler, chooses.
+A row is a position, and the transitions are shared parts, unless they have features (``transitions``). A labeling of length T has
+T of the T K labels of rows and T - 1 of the K^2 transitions, and the expected parts of a dual block stay few as well (on
+handwriting 3 of 26 labels at a position and 30 of 676 transitions after 100 passes), so vectors are kept as entries. The biases of
+the first and of the last label belong to their rows.
 """
 
 from itertools import pairwise
@@ -16,58 +13,40 @@ import numpy as np
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import inlined
 from fwexp.jit.prefetch import prefetch
-from fwexp.oracles.forward_backward import KERNELS, forward_backward, scratch_size
-from fwexp.oracles.log_forward_backward import log_forward_backward
+from fwexp.oracles.forward_backward import KERNELS, scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import lazy_sparse as sp
-from fwexp.problems import protocol, sparse_blocks, sparse_parts, walk
+from fwexp.problems import protocol, sparse_blocks, sparse_parts, transitions, walk
 from fwexp.problems.arrays import as_labels
 from fwexp.problems.chain import ChainProblem, divisor
 from fwexp.problems.features import row_entries
-from fwexp.problems.rows import (
-    add_scores_at,
-    has_rows,
-    prefetch_rows,
-    product_bound,
-    row_scatter,
-    row_scatter_label,
-    row_scores,
-    scatter_at_place,
-    scatter_row_at,
-)
+from fwexp.problems.rows import prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.transitions import ByPosition
 
 sparse_parts.register(ChainProblem)
 
 
 @walk.parts.register(ChainProblem)
 def _(problem, i, y, c, visitor):
-    start, width, total = problem.label_ptr[i], problem.width, 0.0
-    truth_before, before = 0, 0
-    for t in range(problem.label_ptr[i + 1] - start):
-        truth, label = np.int64(problem.labels[start + t]), np.int64(y[t])
-        total += walk.swap_row(visitor, t, truth, label, c)
-        if t > 0 and has_rows(problem.z):
-            first = problem.label_ptr[i + 1] - start + (t - 1) * problem.num_states
-            if before == truth_before:
-                total += walk.swap_row(visitor, first + before, truth, label, c)
-            else:
-                total += walk.add_row(visitor, first + truth_before, truth, c)
-                total += walk.add_row(visitor, first + before, label, -c)
-        elif t > 0:
-            total += walk.swap_shared(visitor, truth_before * width + truth, before * width + label, c)
-        truth_before, before = truth, label
+    start, end, total, former = problem.label_ptr[i], problem.label_ptr[i + 1], 0.0, (np.int64(0), np.int64(0))
+    for t in range(end - start):
+        now = np.int64(problem.labels[start + t]), np.int64(y[t])
+        total += walk.swap_row(visitor, t, now[0], now[1], c)
+        if t > 0:
+            first = end - start + (t - 1) * problem.num_states
+            total = transitions.swap(problem.transitions, visitor, first, problem.width, former, now, c, total)
+        former = now
     return total
 
 
 @walk.first_row.register(ChainProblem)
 def _(problem, i):
-    first = problem.label_ptr[i]
-    return first + (first - i) * problem.num_states if has_rows(problem.z) else first
+    return problem.label_ptr[i] + transitions.rows_before(problem.transitions, problem, i)
 
 
 @walk.num_shared.register(ChainProblem)
 def _(problem):
-    return 0 if has_rows(problem.z) else problem.num_states * problem.width
+    return transitions.num_shared(problem.transitions, problem)
 
 
 @walk.scratch_size.register(ChainProblem)
@@ -104,77 +83,48 @@ def _has_last(problem, i, t):
 
 
 @inlined
-def _first(problem, num_features, num_edge_features):
-    """Return the row of weights of the first label, with so many features of positions and of transitions."""
-    return num_features + num_edge_features * problem.num_states
+def _row_scores(problem, i, r, x, edges, p, w, out):
+    """Set ``out`` to the scores of the labels of row r, given features of positions, ``p`` of them, and of transitions."""
+    if not transitions.edge_scores(edges, problem, i, r, p, w, out):
+        width, first = problem.width, len(w) - (2 + problem.num_states) * problem.width
+        row_scores(x, problem.label_ptr[i] + r, w, width, out)
+        if _has_first(problem, i, r):
+            _add(out, 0, w[first : first + width], 1.0)
+        if _has_last(problem, i, r):
+            _add(out, 0, w[first + width : first + 2 * width], 1.0)
 
 
 @inlined
-def _edge(problem, i, r):
-    """Return position and former label of a row, given its number behind the rows of the positions of sequence i."""
-    r -= problem.label_ptr[i + 1] - problem.label_ptr[i]
-    return r // problem.num_states + 1, r % problem.num_states
-
-
-@inlined
-def _row_scores(problem, i, r, x, p, z, q, w, out):
-    """Set ``out`` to the scores of the labels of row r, with ``p`` and ``q`` features in ``x`` and ``z``."""
-    width, first = problem.width, _first(problem, p, q) * problem.width
-    if has_rows(z) and r >= problem.label_ptr[i + 1] - problem.label_ptr[i]:
-        t, before = _edge(problem, i, r)
-        row = first + (2 + before) * width
-        for k in range(width):
-            out[k] = w[row + k]
-        add_scores_at(z, problem.label_ptr[i] + t, w, (p + before) * width, problem.num_states * width, out)
-        return
-    row_scores(x, problem.label_ptr[i] + r, w, width, out)
-    if _has_first(problem, i, r):
-        _add(out, 0, w[first : first + width], 1.0)
-    if _has_last(problem, i, r):
-        _add(out, 0, w[first + width : first + 2 * width], 1.0)
-
-
-@inlined
-def _scatter_row(problem, i, r, x, p, z, q, row, c, w):
-    """Add c times the features of row r to weights, with ``p`` and ``q`` features in ``x`` and ``z``."""
-    width, first = problem.width, _first(problem, p, q) * problem.width
-    if has_rows(z) and r >= problem.label_ptr[i + 1] - problem.label_ptr[i]:
-        t, before = _edge(problem, i, r)
-        _add(w, first + (2 + before) * width, row, c)
-        scatter_row_at(z, problem.label_ptr[i] + t, row, c, w, (p + before) * width, problem.num_states * width)
-        return
-    row_scatter(x, problem.label_ptr[i] + r, row, c, width, w)
-    if _has_first(problem, i, r):
-        _add(w, first, row, c)
-    if _has_last(problem, i, r):
-        _add(w, first + width, row, c)
+def _scatter_row(problem, i, r, x, edges, p, row, c, w):
+    """Add c times the features of row r to weights, given features as in `_row_scores`."""
+    if not transitions.scatter_edge(edges, problem, i, r, p, 0, row, c, w):
+        width, first = problem.width, len(w) - (2 + problem.num_states) * problem.width
+        row_scatter(x, problem.label_ptr[i] + r, row, c, width, w)
+        if _has_first(problem, i, r):
+            _add(w, first, row, c)
+        if _has_last(problem, i, r):
+            _add(w, first + width, row, c)
 
 
 @walk.scores_at.register(ChainProblem)
 def _(problem, i, r, w, out):
-    _row_scores(problem, i, r, problem.x, problem.num_features, problem.z, problem.num_edge_features, w, out)
+    _row_scores(problem, i, r, problem.x, problem.transitions, problem.num_features, w, out)
 
 
 @walk.scatter_at.register(ChainProblem)
 def _(problem, i, r, row, c, w):
-    _scatter_row(problem, i, r, problem.x, problem.num_features, problem.z, problem.num_edge_features, row, c, w)
+    _scatter_row(problem, i, r, problem.x, problem.transitions, problem.num_features, row, c, w)
 
 
 @walk.scatter_one.register(ChainProblem)
 def _(problem, i, r, label, c, w):
-    p, width = problem.num_features, problem.width
-    first = _first(problem, p, problem.num_edge_features) * width
-    if has_rows(problem.z) and r >= problem.label_ptr[i + 1] - problem.label_ptr[i]:
-        t, before = _edge(problem, i, r)
-        w[first + (2 + before) * width + label] += c
-        place = (p + before) * width + label
-        scatter_at_place(problem.z, problem.label_ptr[i] + t, c, w, place, problem.num_states * width)
-        return
-    row_scatter_label(problem.x, problem.label_ptr[i] + r, label, c, width, w)
-    if _has_first(problem, i, r):
-        w[first + label] += c
-    if _has_last(problem, i, r):
-        w[first + width + label] += c
+    if not transitions.scatter_edge(problem.transitions, problem, i, r, problem.num_features, label, (1.0,), c, w):
+        first = len(w) - (2 + problem.num_states) * problem.width + label
+        row_scatter_label(problem.x, problem.label_ptr[i] + r, label, c, problem.width, w)
+        if _has_first(problem, i, r):
+            w[first] += c
+        if _has_last(problem, i, r):
+            w[first + problem.width] += c
 
 
 @sparse_parts.product_at.register(ChainProblem)
@@ -185,23 +135,17 @@ def _(problem, i, r, s):
 
 @sparse_parts.num_local.register(ChainProblem)
 def _(problem, i):
-    if has_rows(problem.z):
-        return (_first(problem, problem.num_local[i], problem.num_local_z[i]) + 2 + problem.num_states) * problem.width
-    if has_rows(problem.local_x) and problem.gram_ptr[i] == problem.gram_ptr[i + 1]:
-        return (problem.num_local[i] + 2) * problem.width  # with the scores of the first and of the last label
-    return 0
+    return problem.num_local[i, 0]
 
 
 @sparse_parts.scores_local.register(ChainProblem)
 def _(problem, i, r, local, out):
-    q = problem.num_local_z[i] if has_rows(problem.z) else 0
-    _row_scores(problem, i, r, problem.local_x, problem.num_local[i], problem.local_z, q, local, out)
+    _row_scores(problem, i, r, problem.local_x, problem.local_transitions, problem.num_local[i, 1], local, out)
 
 
 @sparse_parts.scatter_local.register(ChainProblem)
 def _(problem, i, r, row, local):
-    q = problem.num_local_z[i] if has_rows(problem.z) else 0
-    _scatter_row(problem, i, r, problem.local_x, problem.num_local[i], problem.local_z, q, row, 1.0, local)
+    _scatter_row(problem, i, r, problem.local_x, problem.local_transitions, problem.num_local[i, 1], row, 1.0, local)
 
 
 @protocol.prefetch_example.register(ChainProblem)
@@ -209,7 +153,7 @@ def _(problem, i):
     first, last = problem.label_ptr[i], problem.label_ptr[i + 1]
     prefetch(problem.labels, first, last)
     prefetch_rows(problem.x, first, last)
-    prefetch_rows(problem.z, first, last)
+    prefetch_rows(problem.transitions, first, last)
     prefetch(problem.gram, problem.gram_ptr[i], problem.gram_ptr[i + 1])
 
 
@@ -228,8 +172,8 @@ def _(problem):
         full[short] = 2.0 * lower - np.add.reduceat(np.abs(diagonal), starts)
     for i in np.flatnonzero(~short):
         full[i] = product_bound(problem.x, problem.label_ptr[i], problem.label_ptr[i + 1]) + 2.0  # with the two biases
-    if has_rows(problem.z):
-        full += [product_bound(problem.z, *span) for span in pairwise(problem.label_ptr)]
+    if isinstance(problem.transitions, ByPosition):
+        full += [product_bound(problem.transitions.values, *span) for span in pairwise(problem.label_ptr)]
     return 2.0 * full + 2.0 * (all_lengths - 1) ** 2
 
 
@@ -255,29 +199,30 @@ def _has_equal_costs(problem):
 
 def _room_for_transitions(problem) -> int:
     """Return how much scratch `_allowed` needs."""
-    tables = int(np.diff(problem.label_ptr).max()) if has_rows(problem.z) else 1
-    return tables * problem.num_states * problem.width if problem.penalty.shape[0] > 0 else 0
+    sizes = np.diff(problem.part_ptr) - np.diff(problem.label_ptr) * problem.width
+    return int(sizes.max()) if problem.penalty.shape[0] > 0 else 0
 
 
 @inlined
-def _places(problem, length):
+def _places(problem, i, length):
     """Return where in theta the scores of positions and the scores of transitions begin, and the number of transitions."""
-    size = problem.num_states * problem.width
-    return (0, length * problem.width, (length - 1) * size) if has_rows(problem.z) else (size, 0, size)
+    first = walk.num_shared(problem)
+    size = problem.part_ptr[i + 1] - problem.part_ptr[i] - length * problem.width
+    return first, 0 if first > 0 else length * problem.width, size
 
 
 @inlined
-def _pair(problem, t, before, label):
-    """Return the place of a transition to position t among those in theta."""
-    place = before * problem.width + label
-    return (t - 1) * problem.num_states * problem.width + place if has_rows(problem.z) else place
+def _pair(problem, size, t, before, label):
+    """Return the place of a transition to position t among the ``size`` ones in theta: in its own table, unless there is one."""
+    table = problem.num_states * problem.width
+    return (t - 1) * table * (size > table) + before * problem.width + label
 
 
 @inlined
-def _allowed(problem, i, unary, transitions, scratch):
+def _allowed(problem, i, unary, tables, scratch):
     """Exclude labelings that constraints forbid: from the scores of positions in place; return the scores of transitions."""
     if problem.penalty.shape[0] == 0:
-        return transitions
+        return tables
     width, size = problem.width, problem.num_states * problem.width
     last = len(unary) - width
     for k in range(problem.num_states):
@@ -285,19 +230,19 @@ def _allowed(problem, i, unary, transitions, scratch):
             unary[k] += problem.penalty[0, k]
         if _has_last(problem, i, last // width):
             unary[last + k] += problem.penalty[1, k]
-    for start in range(0, len(transitions), size):
+    for start in range(0, len(tables), size):
         for k in range(problem.num_states):
             row = start + k * width
             for j in range(width):
-                scratch[row + j] = transitions[row + j] + problem.penalty[2 + k, j]
-    return scratch[: len(transitions)]
+                scratch[row + j] = tables[row + j] + problem.penalty[2 + k, j]
+    return scratch[: len(tables)]
 
 
 @protocol.max_oracle.register(ChainProblem, calls=[viterbi])
 def _(problem, i, theta, y, scratch):
     width = problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    first, pairs, size = _places(problem, length)
+    first, pairs, size = _places(problem, i, length)
     per_error = 1.0 / divisor(problem, i)
     # The augmented scores are a copy: theta stays the scores without loss.
     augmented = scratch[length * width : 2 * length * width]
@@ -313,30 +258,30 @@ def _(problem, i, theta, y, scratch):
         augmented[row + label] = theta[first + row + label]
         truth += theta[first + row + label]
         if t > 0:
-            truth += theta[pairs + _pair(problem, t, problem.labels[start + t - 1], label)]
-    transitions = _allowed(problem, i, augmented, theta[pairs : pairs + size], scratch[2 * length * width :])
-    return viterbi(augmented, transitions, problem.num_states, width, y[:length], scratch) - truth
+            truth += theta[pairs + _pair(problem, size, t, problem.labels[start + t - 1], label)]
+    tables = _allowed(problem, i, augmented, theta[pairs : pairs + size], scratch[2 * length * width :])
+    return viterbi(augmented, tables, problem.num_states, width, y[:length], scratch) - truth
 
 
 @protocol.decode.register(ChainProblem, calls=[viterbi])
 def _(problem, i, theta, y, scratch):
     width = problem.width
     length = problem.label_ptr[i + 1] - problem.label_ptr[i]
-    first, pairs, size = _places(problem, length)
+    first, pairs, size = _places(problem, i, length)
     unary = theta[first : first + length * width]
     if problem.penalty.shape[0] > 0:
         unary = scratch[length * width : 2 * length * width]
         for j in range(length * width):
             unary[j] = theta[first + j]
-    transitions = _allowed(problem, i, unary, theta[pairs : pairs + size], scratch[2 * length * width :])
-    viterbi(unary, transitions, problem.num_states, width, y[:length], scratch)
+    tables = _allowed(problem, i, unary, theta[pairs : pairs + size], scratch[2 * length * width :])
+    viterbi(unary, tables, problem.num_states, width, y[:length], scratch)
 
 
 @protocol.loss_augmented_scores.register(ChainProblem)
 def _(problem, i, theta, c, cost, potentials):
     width = problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    first, _, size = _places(problem, length)
+    first, _, size = _places(problem, i, length)
     for j in range(size + length * width):
         potentials[j] += c * theta[j]
     per_error = c * cost / divisor(problem, i)
@@ -359,7 +304,7 @@ def _(problem, i):
 def _(problem, i, potentials, mean, scratch):
     width = problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
-    first, pairs, size = _places(problem, length)
+    first, pairs, size = _places(problem, i, length)
     unary = potentials[first : first + length * width]
     marginals, of_pairs = mean[first : first + length * width], mean[pairs : pairs + size]
     rest = scratch
@@ -368,11 +313,8 @@ def _(problem, i, potentials, mean, scratch):
         for j in range(length * width):
             unary[j] = potentials[first + j]
         rest = scratch[size + length * width :]
-    transitions = _allowed(problem, i, unary, potentials[pairs : pairs + size], scratch)
-    if has_rows(problem.z):  # Exponentials of all transitions take most of the time, so that the scaled kernel would save little.
-        log_z = log_forward_backward(unary, transitions, problem.num_states, width, marginals, of_pairs, rest)
-    else:
-        log_z = forward_backward(unary, transitions, problem.num_states, width, marginals, of_pairs, rest)
+    tables = _allowed(problem, i, unary, potentials[pairs : pairs + size], scratch)
+    log_z = transitions.marginals(problem.transitions, unary, tables, problem.num_states, width, marginals, of_pairs, rest)
     score = 0.0
     for j in range(size + length * width):
         score += potentials[j] * mean[j]
@@ -388,7 +330,7 @@ def _(problem, i, potentials, mean, scratch):
                 if k != label:  # Wrong labels have minus their probabilities.
                     mean_loss -= _cost(problem, i, t, k) * mean[first + t * width + k] / divided_by
         if t > 0:
-            mean[pairs + _pair(problem, t, problem.labels[start + t - 1], label)] += 1.0
+            mean[pairs + _pair(problem, size, t, problem.labels[start + t - 1], label)] += 1.0
     return log_z, mean_loss, max(log_z - score, 0.0)
 
 
@@ -476,15 +418,15 @@ def _(problem, w):
 @protocol.joint_feature.register(ChainProblem)
 def _(problem, i, y):
     K, p = problem.num_states, problem.num_features
-    last = p + problem.num_edge_features * K + 1
+    last = problem.d // K - K - 1
     y = np.asarray(y, dtype=np.int64)
     columns, values = [], []
     for t, label in enumerate(y):
         indices, entries = row_entries(problem.x, problem.label_ptr[i] + t)
         columns.append(indices * K + label)
         values.append(entries)
-        if has_rows(problem.z) and t > 0:
-            indices, entries = row_entries(problem.z, problem.label_ptr[i] + t)
+        if t > 0 and isinstance(problem.transitions, ByPosition):
+            indices, entries = row_entries(problem.transitions.values, problem.label_ptr[i] + t)
             columns.append(p * K + (indices * K + y[t - 1]) * K + label)
             values.append(entries)
     starts, ends = ~problem.is_cut[i] if len(problem.is_cut) else (True, True)

@@ -26,17 +26,6 @@ def row_scatter_label(x, t, label, c, width, weights):
     """Add c x_t[f] to the weight of (f, label) for every feature f."""
 
 
-@dispatched(default=())
-def has_rows(x):
-    """Return whether there are inputs; a constant to the compiler, which leaves out unused code."""
-    return True
-
-
-@has_rows.register(NoFeatures)
-def _(x):
-    return False
-
-
 @dispatched
 def row_product(x, t, w):
     """Return <x_t, w>."""
@@ -63,36 +52,6 @@ def row_sum(x, start, end, c, num_features):
 @dispatched
 def product_bound(x, start, end):
     """Return a bound on sum_{t,u} |<x_t, x_u>| over the rows start .. end, at the cost of reading them (plain Python)."""
-
-
-@dispatched
-def add_scores_at(x, t, weights, start, stride, out):
-    """Add sum_f x_t[f] weights[start + f stride ...] to ``out``: as `row_scores`, with the rows of weights further apart."""
-
-
-@dispatched(fastmath=False)
-def scatter_row_at(x, t, row, c, weights, start, stride):
-    """Add c x_t[f] row to the weights from start + f stride on, for every feature f."""
-
-
-@dispatched(fastmath=False)
-def scatter_at_place(x, t, c, weights, start, stride):
-    """Add c x_t[f] to the weight start + f stride of every feature f."""
-
-
-@add_scores_at.register(NoFeatures)
-def _(x, t, weights, start, stride, out):
-    pass
-
-
-@scatter_row_at.register(NoFeatures)
-def _(x, t, row, c, weights, start, stride):
-    pass
-
-
-@scatter_at_place.register(NoFeatures)
-def _(x, t, c, weights, start, stride):
-    pass
 
 
 @row_scores.register(NoFeatures)
@@ -253,31 +212,6 @@ def _(x, t, label, c, width, weights):
     start, end = entry_span(x, t)
     for j in range(start, end):
         weights[_place(x, j, width, label)] += c * entry_value(x, t, j)
-
-
-@add_scores_at.register(*ROWS)
-def _(x, t, weights, start, stride, out):
-    first, end = entry_span(x, t)
-    for j in range(first, end):
-        value, at = entry_value(x, t, j), start + np.int64(entry_column(x, j)) * stride
-        for k in range(len(out)):
-            out[k] += value * weights[at + k]
-
-
-@scatter_row_at.register(*ROWS)
-def _(x, t, row, c, weights, start, stride):
-    first, end = entry_span(x, t)
-    for j in range(first, end):
-        value, at = c * entry_value(x, t, j), start + np.int64(entry_column(x, j)) * stride
-        for k in range(len(row)):
-            weights[at + k] += value * row[k]
-
-
-@scatter_at_place.register(*ROWS)
-def _(x, t, c, weights, start, stride):
-    first, end = entry_span(x, t)
-    for j in range(first, end):
-        weights[start + np.int64(entry_column(x, j)) * stride] += c * entry_value(x, t, j)
 
 
 @row_product.register(*ROWS)
