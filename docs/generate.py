@@ -9,7 +9,7 @@ import reference
 
 from fwexp.files.atomic import readable
 from fwexp.files.owned import replacing_folder
-from fwexp.plugins import STRUCTURED
+from fwexp.options import STRUCTURED
 from fwexp.solvers import SOLVERS
 from fwexp.solvers.table import table
 

@@ -10,7 +10,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
 from fwexp.commands.option_help import titles_of
-from fwexp.plugins import STRUCTURED
+from fwexp.options import STRUCTURED
 from fwexp.run.catalogues import kinds
 
 NAME = re.compile(r"(fwexp\.(?:\w+\.)*)?([A-Za-z_]\w*)(\(.*)?", re.DOTALL)

@@ -10,7 +10,7 @@ from types import ModuleType
 
 from fwexp.commands.option_help import described, titles_of
 from fwexp.methods import ALIASES, methods
-from fwexp.plugins import CONVEX, KINDS, SADDLE, STRUCTURED
+from fwexp.options import CONVEX, KINDS, SADDLE, STRUCTURED
 from fwexp.run.catalogues import catalogue, kinds
 
 # What a group of the API is for. Its members are those of ``__all__``, unless EXTENDED lists them.

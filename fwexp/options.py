@@ -19,6 +19,9 @@ from fwexp.errors import OptionError, ParameterError, shown, unknown
 
 OBJECTIVES = ("hinge", "log", "softmax_margin")  # that a run can minimise
 
+STRUCTURED, CONVEX, SADDLE = "structured", "convex", "saddle"  # kinds of problem: a data set gives one, solvers and tasks take some
+KINDS = {STRUCTURED: "structured SVMs", CONVEX: "convex problems", SADDLE: "saddle points"}
+
 PLAIN = frozenset((bool, int, float, str, type(None)))
 
 

@@ -22,10 +22,9 @@ from typing import Any, NamedTuple, TypeVar
 from fwexp import plugin_files
 from fwexp.errors import ParameterError, shown, unknown
 from fwexp.files.folders import is_folder
+from fwexp.options import KINDS
 
 GROUPS = {kind: f"fwexp.{kind}s" for kind in ("solver", "dataset", "task", "paper", "figure")}
-STRUCTURED, CONVEX, SADDLE = "structured", "convex", "saddle"  # kinds of problem: a data set gives one, solvers and tasks take some
-KINDS = {STRUCTURED: "structured SVMs", CONVEX: "convex problems", SADDLE: "saddle points"}
 NAME = re.compile(r"[A-Za-z]\w*")
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -22,6 +22,7 @@ from fwexp import plugins
 from fwexp.convex import minimize, saddle_point
 from fwexp.data import DATASETS
 from fwexp.errors import ParameterError
+from fwexp.options import CONVEX, SADDLE, STRUCTURED
 from fwexp.papers import declarations
 from fwexp.papers.declarations import FIGURES
 from fwexp.run.config import names
@@ -394,7 +395,7 @@ def test_one_file_adds_a_solver(add):
 
 
 def test_options_are_not_called_as_what_is_given_along_with_them():
-    calls = {plugins.STRUCTURED: fwexp.solve, plugins.CONVEX: minimize, plugins.SADDLE: saddle_point}
+    calls = {STRUCTURED: fwexp.solve, CONVEX: minimize, SADDLE: saddle_point}
     for kind, call in calls.items():
         own = [name for name in inspect.signature(call).parameters if name != "options"]
         for name in own:

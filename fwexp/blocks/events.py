@@ -14,8 +14,7 @@ from fwexp.blocks.block_loop import GAPS_KNOWN, ORACLE_CALLS, block_has_room, st
 from fwexp.blocks.duals import block_gap, from_scratch, jump_to_best, shrink_block_towards_truth
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit, specialise
-from fwexp.jit.threads import parallel_for
-from fwexp.problems.evaluation import chunks_of
+from fwexp.jit.threads import chunks_of, parallel_for
 from fwexp.problems.protocol import ask_ahead, scores, workspace
 
 

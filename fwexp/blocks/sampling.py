@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fwexp.errors import ParameterError
-from fwexp.problems.arrays import as_array
-
 
 @dataclass
 class Draws:
@@ -103,16 +100,3 @@ def fixed_order_draws(order: np.ndarray, repeat: bool = False) -> Draws:
     draws = Draws("given", 0, np.random.default_rng(0))
     draws.rest, draws.order = order, order if repeat else draws.order
     return draws
-
-
-def check_order(order, n: int, steps: int) -> np.ndarray:
-    """Return a given order as int64 indices 0 .. n-1, at least ``steps`` of them."""
-    indices = as_array("order", order, "iu", "be a vector of integers")
-    if indices.ndim != 1:
-        raise ParameterError(f"order must be a vector of integers, got shape {indices.shape}, {indices.dtype}")
-    if len(indices) < steps:
-        raise ParameterError(f"order must hold an index for each of {steps} steps, got {len(indices)}")
-    outside = indices[(indices < 0) | (indices >= n)]
-    if len(outside):
-        raise ParameterError(f"order must hold indices 0 .. {n - 1}, got {outside[0]}")
-    return indices.astype(np.int64)

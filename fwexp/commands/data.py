@@ -11,7 +11,7 @@ from fwexp.data import DATASETS, check_options
 from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFile
 from fwexp.errors import DataError, MissingPackage, ParameterError, unknown
-from fwexp.plugins import KINDS
+from fwexp.options import KINDS
 
 USAGE = """\
 usage: fwexp data [list|fetch|verify|prepare] [DATASET ...] [data_dir=DIR]

@@ -142,7 +142,7 @@ def _data(data_dir: str | None) -> Found:
     from fwexp.data import DATASETS
     from fwexp.data.data_files import resolve_data_dir
     from fwexp.errors import DataError
-    from fwexp.plugins import STRUCTURED
+    from fwexp.options import STRUCTURED
 
     folder = resolve_data_dir(data_dir)
     is_named = data_dir is not None or os.environ.get("FWEXP_DATA")

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from fwexp.commands.arguments import Arguments, command
 from fwexp.errors import ParameterError, unknown
 from fwexp.methods import ALIASES, methods
-from fwexp.options import NoOptions
-from fwexp.plugins import KINDS
+from fwexp.options import KINDS, NoOptions
 from fwexp.run.catalogues import catalogue, kinds
 from fwexp.run.config import defaults_of
 from fwexp.store.run_labels import as_text

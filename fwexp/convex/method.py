@@ -22,8 +22,7 @@ from fwexp.driver.iteration import Iteration, Objective, Point, Terms, Value
 from fwexp.driver.log import ROUNDING as LOGGED
 from fwexp.driver.log import quiet
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
-from fwexp.options import check_number, choice, option
-from fwexp.plugins import CONVEX
+from fwexp.options import CONVEX, check_number, choice, option
 
 REFRESH = 500  # steps after which running sums are computed anew
 ROUNDING = 1e-9  # of <g, x - s>, relative to its terms

@@ -22,8 +22,8 @@ from fwexp.driver.settings import RunSettings
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import ParameterError, shown
 from fwexp.methods import ALIASES
-from fwexp.options import check_choice, check_function, check_positive, make_options
-from fwexp.plugins import CONVEX, SADDLE, takes_options
+from fwexp.options import CONVEX, SADDLE, check_choice, check_function, check_positive, make_options
+from fwexp.plugins import takes_options
 from fwexp.solvers import of_kind
 from fwexp.types import ArrayLike, Callback, Schedule
 

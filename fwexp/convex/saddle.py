@@ -17,8 +17,7 @@ from fwexp.convex.games import Bilinear
 from fwexp.convex.watching import is_watched, least_product, watched
 from fwexp.driver.iteration import Iteration, Objective, Point, Reason, Stop, Terms, Value
 from fwexp.errors import OptionError
-from fwexp.options import check_positive, choice, option
-from fwexp.plugins import SADDLE
+from fwexp.options import SADDLE, check_positive, choice, option
 
 
 class Pair(NamedTuple):

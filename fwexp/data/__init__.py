@@ -13,7 +13,7 @@ from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFile, DataFolder, Dataset
 from fwexp.data.readers import read_columns, read_conllu, read_svmlight, read_template
 from fwexp.errors import ParameterError, unknown
-from fwexp.options import check_path, make_options
+from fwexp.options import KINDS, check_path, make_options
 from fwexp.templates import Template
 from fwexp.types import AnyPath, SetOfExamples
 
@@ -40,8 +40,8 @@ def _check(dataset) -> None:
         raise ParameterError("its files are no tuple of DataFile")
     plugins.check_options_class(dataset.Options, ["data_dir"])
     dataset.Options()
-    if dataset.kind not in plugins.KINDS:
-        raise ParameterError(unknown("kind of problem", dataset.kind, plugins.KINDS))
+    if dataset.kind not in KINDS:
+        raise ParameterError(unknown("kind of problem", dataset.kind, KINDS))
 
 
 def _datasets(module) -> list[Dataset]:

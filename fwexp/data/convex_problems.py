@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp.data.dataset import Dataset
-from fwexp.options import check_integer, check_number, check_positive, choice, option
-from fwexp.plugins import CONVEX, SADDLE
+from fwexp.options import CONVEX, SADDLE, check_integer, check_number, check_positive, choice, option
 
 
 def count(default: int, least: int = 1):

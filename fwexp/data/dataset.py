@@ -14,8 +14,7 @@ from fwexp.data import validation
 from fwexp.data.data_files import read_lines, resolve_data_dir, sha256
 from fwexp.errors import DataError, MissingPackage, ParameterError
 from fwexp.files import folders
-from fwexp.options import NoOptions
-from fwexp.plugins import STRUCTURED
+from fwexp.options import STRUCTURED, NoOptions
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class Dataset:
     metrics : tuple of str
         The names of these numbers, which are columns of a trace.
     kind : str
-        Of `fwexp.plugins.KINDS`: what ``read`` returns are problems of a family (``structured``), a
+        Of `fwexp.options.KINDS`: what ``read`` returns are problems of a family (``structured``), a
         `fwexp.convex.Minimisation` (``convex``) or a `fwexp.convex.Bilinear` (``saddle``).
     """
 

@@ -22,6 +22,7 @@ from fwexp.options import (
     check_jobs,
     check_number,
     check_positive,
+    check_positive_scale,
     check_scale,
 )
 
@@ -97,7 +98,7 @@ CHECKS = {
     "train_error": check_flag,
     "check": check_flag,
     "objective": lambda name, value: check_choice(name, value, OBJECTIVES),
-    "temperature": lambda name, value: check_scale(name, check_positive(name, value)),
+    "temperature": check_positive_scale,
 }
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -40,9 +40,10 @@ class ChainModel(PartsScore, CertifiedSVM):
     ignore_label: Any = None
     nonnegative: Weights | None = None
 
-    classes_: np.ndarray = field(init=False)
-    vectorizer_: Vectorizer = field(init=False)
-    edge_vectorizer_: Vectorizer | None = field(init=False)
+    if TYPE_CHECKING:  # no fields: `dataclasses.asdict` returns the parameters
+        classes_: np.ndarray = field(init=False)
+        vectorizer_: Vectorizer = field(init=False)
+        edge_vectorizer_: Vectorizer | None = field(init=False)
 
     averages = True
     _Encoding = ChainEncoding

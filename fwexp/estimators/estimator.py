@@ -51,7 +51,8 @@ class CertifiedSVM(BaseEstimator):
     averages = False  # whether the average of the iterates has the weights by default
 
     _Encoding: ClassVar[type[Encoding]]
-    encoding_: Any = field(init=False)
+    if TYPE_CHECKING:  # no field: `dataclasses.asdict` returns the parameters
+        encoding_: Any = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled examples.

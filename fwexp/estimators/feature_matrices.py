@@ -15,8 +15,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.options import check_integer
 from fwexp.problems.arrays import as_floats, as_list
 from fwexp.problems.chain import as_matrices
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
-from fwexp.problems.graphs import stack
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, stack
 
 FORMS = "sequences: arrays, sparse matrices, or lists of one dict, string or list of strings per position"
 BY_NAME = "a dict, a string or a list of strings"

@@ -1,7 +1,7 @@
 """Rows of features of single examples, by scikit-learn's checks or by the vocabulary of `Vectorizer`; and the constant feature."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -107,8 +107,9 @@ class ExampleModel(CertifiedSVM):
     class_weight: Any = None
     warm_start: bool = False
 
-    classes_: np.ndarray = field(init=False)
-    n_features_in_: int = field(init=False)
+    if TYPE_CHECKING:  # no fields: `dataclasses.asdict` returns the parameters
+        classes_: np.ndarray = field(init=False)
+        n_features_in_: int = field(init=False)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fwexp.errors import ParameterError, shown
 
+CHUNKS = 8  # of the examples of a problem, dealt out to the threads
 PROBE, WORTH = 1.0 / 32.0, 1e-3
 CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
@@ -108,6 +109,11 @@ def num_threads() -> int:
 @cache
 def _pool(process_id: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads)
+
+
+def chunks_of(problem) -> int:
+    """Return the number of chunks that the examples of a problem are split into; users' oracles need not be thread-safe."""
+    return min(CHUNKS, problem.n) if isinstance(problem, tuple) and num_threads() > 1 else 1
 
 
 def parallel_for(kernel: Callable, n: int, chunks: int) -> None:

@@ -7,20 +7,13 @@ import numpy as np
 
 from fwexp.errors import Stopped
 from fwexp.jit.compilation import dispatched, njit, specialise
-from fwexp.jit.threads import num_threads, parallel_for
+from fwexp.jit.threads import chunks_of, parallel_for
 from fwexp.problems import protocol
 from fwexp.problems.loss_terms import HINGE, new_work, term
 from fwexp.problems.protocol import loss
 
 TOL = 1e-9  # relative, of values that are equal
 MOST_PER_CALL = 10_000  # examples per call of users' functions that take several
-CHUNKS = 8  # of the examples, dealt out to the threads
-
-
-def chunks_of(problem) -> int:
-    """Return the number of chunks that the examples of a problem are split into; users' oracles need not be thread-safe."""
-    return min(CHUNKS, problem.n) if isinstance(problem, tuple) and num_threads() > 1 else 1
-
 
 _NOT_WANTED = np.empty(0)
 

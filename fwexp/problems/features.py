@@ -63,6 +63,11 @@ def as_features(x, name: str = "X", *, copy: bool = True):
     return SparseFeatures(indptr, indices, np.ascontiguousarray(x.data))
 
 
+def stack(matrices: list):
+    """Return matrices as one, sparse if one of them is."""
+    return sp.vstack(matrices, format="csr") if any(map(sp.issparse, matrices)) else np.concatenate(matrices)
+
+
 def row_entries(x, t: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the int64 columns and the values of row t (plain Python)."""
     if isinstance(x, DenseFeatures):

@@ -5,7 +5,6 @@ import numpy as np
 from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import incidence
 from fwexp.oracles.tree_max_product import is_forest
-from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_scale_of
 from fwexp.problems.subsets import PER_EXAMPLE
 
@@ -72,11 +71,6 @@ def matrices(name: str, value, of: str, shape: str) -> list:
         if array.ndim != 2:
             raise ParameterError(f"{name}[{i}] must have shape {shape}, got {array.shape}")
     return arrays
-
-
-def stack(matrices: list):
-    """Return matrices as one, sparse if one of them is."""
-    return sp.vstack(matrices, format="csr") if any(map(sp.issparse, matrices)) else np.concatenate(matrices)
 
 
 def check_edges(name: str, edges, nodes: int) -> np.ndarray:

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.driver.settings import check
 from fwexp.errors import OptionError
 from fwexp.jit.compilation import dispatched, inlined
+from fwexp.options import OBJECTIVES, check_choice, check_positive_scale
 from fwexp.problems import protocol
 
 
@@ -50,8 +50,8 @@ ROUNDING = 2.0**-50  # of a sum, for each of its terms: four units in the last p
 
 def make_objective(objective: str = "hinge", temperature: float = 1.0) -> Hinge | Softmax:
     """Return the loss term of the arguments ``objective`` and ``temperature`` of a run, checked."""
-    objective, temperature = check("objective", objective), check("temperature", temperature)
-    if objective != "hinge":
+    temperature = check_positive_scale("temperature", temperature)
+    if check_choice("objective", objective, OBJECTIVES) != "hinge":
         return Softmax(float(objective == "softmax_margin"), temperature)
     if temperature != 1.0:
         raise OptionError(f"temperature goes with objective=log or softmax_margin, got {temperature!r} with hinge")

@@ -28,7 +28,7 @@ import numpy as np
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, check_flag, check_integer
 from fwexp.problems.arrays import as_list, check_num_labels
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, stack
 from fwexp.problems.graphs import (
     GRAPH_ROWS,
     LOSSES,
@@ -38,7 +38,6 @@ from fwexp.problems.graphs import (
     graph_fields,
     matrices,
     node_features,
-    stack,
 )
 from fwexp.problems.multilabel_graph import multilabel_from_arrays
 from fwexp.problems.subsets import Sliceable

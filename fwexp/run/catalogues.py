@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from fwexp.errors import ParameterError, listed
 from fwexp.methods import ALIASES, methods
-from fwexp.plugins import CONVEX, KINDS
+from fwexp.options import CONVEX, KINDS
 from fwexp.store.keys import GROUPS, TRAIN, task_of
 
 

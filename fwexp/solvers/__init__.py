@@ -13,6 +13,7 @@ from fwexp.driver.iteration import Iteration
 from fwexp.errors import ParameterError, unknown
 from fwexp.jit.compilation import dispatched
 from fwexp.methods import methods
+from fwexp.options import KINDS, STRUCTURED
 
 if TYPE_CHECKING:
     from fwexp.solvers.base import Solver, check_needs, check_options
@@ -40,8 +41,8 @@ def _check(cls) -> None:
         if not hasattr(cls, attribute):
             raise ParameterError(f"it has no {attribute}")
     for kind in cls.kinds:
-        if kind not in plugins.KINDS:
-            raise ParameterError(unknown("kind of problem", kind, plugins.KINDS))
+        if kind not in KINDS:
+            raise ParameterError(unknown("kind of problem", kind, KINDS))
         plugins.check_options_class(cls.Options, plugins.taken(kind))
     cls.Options()
 
@@ -71,7 +72,7 @@ def of_kind(kind: str) -> Mapping[str, type[Iteration]]:
 
 def get_method(name: str, options: Mapping) -> "tuple[type[Solver], Mapping]":
     """Return the solver of a method and its options: the given ones, and the method's own; a solver is itself a method."""
-    solvers = of_kind(plugins.STRUCTURED)
+    solvers = of_kind(STRUCTURED)
     if name in solvers:
         return solvers[name], options
     known = {method: found for method, found in methods().items() if found.solver in solvers}

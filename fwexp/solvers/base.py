@@ -12,8 +12,7 @@ import numpy as np
 
 from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Point, Reason, Stop, Terms
 from fwexp.errors import OptionError, ParameterError, WarmStartError, listed
-from fwexp.options import NoOptions, choice, make_options
-from fwexp.plugins import STRUCTURED
+from fwexp.options import STRUCTURED, NoOptions, choice, make_options
 from fwexp.problems import tiers
 from fwexp.problems.loss_terms import HINGE, ROUNDING
 from fwexp.problems.protocol import costly_oracle, exact_oracle, forget, original, radii_sq
@@ -69,7 +68,7 @@ class Solver(Iteration):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    kinds: ClassVar[tuple[str, ...]] = (STRUCTURED,)  # of problem, see `fwexp.plugins.KINDS`
+    kinds: ClassVar[tuple[str, ...]] = (STRUCTURED,)  # of problem, see `fwexp.options.KINDS`
     objectives: ClassVar[tuple[str, ...]] = ("hinge",)  # those that it minimises, see `fwexp.problems.loss_terms`
     Options: ClassVar[type] = NoOptions
     iterates: ClassVar[tuple[str, ...]] = ("last",)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
 from fwexp.errors import UserError
-from fwexp.plugins import STRUCTURED
+from fwexp.options import STRUCTURED
 from fwexp.problems.tiers import families, tiers_of
 from fwexp.solvers import Solver, check_options, of_kind
 

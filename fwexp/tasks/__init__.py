@@ -8,6 +8,7 @@ import inspect
 from fwexp import plugins
 from fwexp.driver.settings import CHECKS
 from fwexp.errors import ParameterError, unknown
+from fwexp.options import KINDS
 from fwexp.tasks.task import Task
 
 __all__ = ["TASKS", "Task"]
@@ -22,8 +23,8 @@ def _check(cls) -> None:
         if not hasattr(cls, attribute):
             raise ParameterError(f"it has no {attribute}")
     for kind in cls.kinds:
-        if kind not in plugins.KINDS:
-            raise ParameterError(unknown("kind of problem", kind, plugins.KINDS))
+        if kind not in KINDS:
+            raise ParameterError(unknown("kind of problem", kind, KINDS))
     for name in cls.reads:
         if name not in CHECKS:
             raise ParameterError(f"it reads {name!r}, which is no setting; there are: {', '.join(CHECKS)}")

@@ -9,7 +9,7 @@ from typing import ClassVar
 from fwexp.convex import Bilinear, Minimisation, minimize, saddle_point
 from fwexp.convex.minimize import new_method, new_saddle_method
 from fwexp.errors import ParameterError
-from fwexp.plugins import CONVEX, SADDLE
+from fwexp.options import CONVEX, SADDLE
 from fwexp.tasks.result import Result
 from fwexp.tasks.task import Task
 

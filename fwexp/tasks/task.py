@@ -10,8 +10,7 @@ import numpy as np
 from fwexp.driver import settings
 from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, unknown
-from fwexp.options import NoOptions, make_options
-from fwexp.plugins import STRUCTURED
+from fwexp.options import STRUCTURED, NoOptions, make_options
 from fwexp.problems.loss_terms import make_objective
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.tasks.result import Result
@@ -34,7 +33,7 @@ class Task(ABC):
     reads: ClassVar[Mapping[str, Any]]  # those of `fwexp.driver.settings.CHECKS` that it reads, with their defaults
     added_later: ClassVar[tuple[str, ...]] = ()  # settings that are in no key while they have their defaults
     solvers: ClassVar[tuple[str, ...] | None] = ("auto", "bcfw", "block_entropic")  # solvers that it can run; None: every solver
-    kinds: ClassVar[Mapping[str, str]] = {STRUCTURED: "auto"}  # of problem, see `fwexp.plugins.KINDS`, with the usual solver
+    kinds: ClassVar[Mapping[str, str]] = {STRUCTURED: "auto"}  # of problem, see `fwexp.options.KINDS`, with the usual solver
 
     def __init__(self, options, given: Mapping[str, Any]) -> None:
         self.options, self.given = options, dict(given)

@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from fwexp.blocks.sampling import check_order
+import numpy as np
+
 from fwexp.driver import settings
 from fwexp.driver.settings import RunSettings
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.options import check_flag, check_function, check_names
-from fwexp.plugins import STRUCTURED, takes_options
+from fwexp.options import STRUCTURED, check_flag, check_function, check_names
+from fwexp.plugins import takes_options
+from fwexp.problems.arrays import as_array
 from fwexp.problems.loss_terms import HINGE, Hinge, Softmax, make_objective
 from fwexp.problems.protocol import from_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
@@ -176,3 +178,16 @@ def check_warm_start(problem, result) -> None:
     if result.state.user_problem is not problem:
         check_signature("warm_start", result.structure, "problem", signature(problem))
         raise ParameterError("warm_start must be a Result on the same problem, got one on another (though of the same structure)")
+
+
+def check_order(order, n: int, steps: int) -> np.ndarray:
+    """Return a given order as int64 indices 0 .. n-1, at least ``steps`` of them."""
+    indices = as_array("order", order, "iu", "be a vector of integers")
+    if indices.ndim != 1:
+        raise ParameterError(f"order must be a vector of integers, got shape {indices.shape}, {indices.dtype}")
+    if len(indices) < steps:
+        raise ParameterError(f"order must hold an index for each of {steps} steps, got {len(indices)}")
+    outside = indices[(indices < 0) | (indices >= n)]
+    if len(outside):
+        raise ParameterError(f"order must hold indices 0 .. {n - 1}, got {outside[0]}")
+    return indices.astype(np.int64)

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fwexp
-from fwexp.blocks.sampling import check_order, fixed_order_draws, order_draws, uniform_draws
+from fwexp.blocks.sampling import fixed_order_draws, order_draws, uniform_draws
 from fwexp.errors import ParameterError
+from fwexp.tasks.training_settings import check_order
 from tests import small_problems
 
 WEIGHTS = np.array([1.0, 0.0, 3.0, 2.0, 0.5])

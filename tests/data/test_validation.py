@@ -11,8 +11,7 @@ from fwexp import store
 from fwexp.data import DATASETS, Dataset
 from fwexp.data.validation import NAMES, sample, split
 from fwexp.errors import OptionError, ParameterError
-from fwexp.options import option
-from fwexp.plugins import STRUCTURED
+from fwexp.options import STRUCTURED, option
 from fwexp.run import runner
 from fwexp.run.config import canonical
 from fwexp.store.keys import key_of

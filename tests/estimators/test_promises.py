@@ -1,6 +1,7 @@
 """Promises of every estimator: copies and files are the same estimator, and inputs come in any form of sequence."""
 
 import copy
+import dataclasses
 import pickle
 
 import numpy as np
@@ -55,6 +56,7 @@ def test_copies_and_files_are_the_same_estimator(cls, given, tmp_path):
         np.testing.assert_array_equal(other.trace_["primal"], model.trace_["primal"])
         assert other.result_.state is None
     np.testing.assert_array_equal(fwexp.load(path).w, model.result_.w)
+    assert dataclasses.asdict(model).keys() == model.get_params().keys()
     again = clone(model)
     assert repr({**again.get_params(), "model": 0}) == repr({**model.get_params(), "model": 0})
     for function in (again.predict, again.predict_one, again.save, lambda X: again.score(X, y)):

@@ -9,7 +9,7 @@ import pytest
 
 import fwexp
 from fwexp.jit import threads
-from fwexp.problems.evaluation import CHUNKS, Evaluator
+from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import from_public
 from tests import reference as ref
 from tests.small_problems import FORMS, chain
@@ -90,7 +90,7 @@ def test_shares_cover_all_examples_once(count, monkeypatch):
         def kernel(chunk, start, end, seen=seen):
             seen[start:end] += 1
 
-        threads.parallel_for(kernel, n, min(CHUNKS, n))
+        threads.parallel_for(kernel, n, min(threads.CHUNKS, n))
         assert (seen == 1).all()
 
 

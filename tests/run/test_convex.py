@@ -10,7 +10,7 @@ from fwexp import store
 from fwexp.convex import minimize
 from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError
-from fwexp.plugins import CONVEX, KINDS, SADDLE
+from fwexp.options import CONVEX, KINDS, SADDLE
 from fwexp.run import runner, sweep
 from fwexp.run.config import canonical, run_key
 from fwexp.solvers import of_kind
