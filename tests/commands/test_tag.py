@@ -13,7 +13,7 @@ import pytest
 import fwexp
 from fwexp.cli import main
 from fwexp.commands.tag import PARAMETERS
-from fwexp.data import Template, read_columns, read_conllu, read_svmlight
+from fwexp.data import Template, conll2000, read_columns, read_conllu, read_svmlight
 from fwexp.data.metrics import chunk_scores
 from fwexp.estimators import ChainCRF, ChainSVM
 from tests.small_problems import run_in_plain_python
@@ -35,9 +35,10 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def tag(folder, monkeypatch, capsys):
+def tag(folder, monkeypatch, capsys, request):
     """Run the command with a text or bytes as standard input; return the exit code, standard output and standard error."""
-    run_in_plain_python(monkeypatch)
+    if not request.node.get_closest_marker("data"):  # which are too many for plain Python
+        run_in_plain_python(monkeypatch)
 
     def run(*arguments, given=""):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given if isinstance(given, bytes) else given.encode())))
@@ -369,7 +370,7 @@ def test_readers_that_leave_and_streams_that_are_closed(folder):
 @pytest.mark.slow
 def test_conll2000(tag, capsys):
     """As good as the data set's own features, which are those of this template with words in lower case."""
-    paths = [str(path) for path in fwexp.data.conll2000.DATASET.locate(fwexp.data.resolve_data_dir()).values()]
+    paths = [str(path) for path in conll2000.DATASET.locate(fwexp.data.resolve_data_dir()).values()]
     code, out, _ = tag(paths[0], "--test", paths[1], *SAVE)
     assert code == 0
     lines = dict(re.split(r"  +", line, maxsplit=1) for line in out.splitlines())
