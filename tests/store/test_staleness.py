@@ -45,7 +45,7 @@ PATH = canonical({"task": {"name": "path", "lam_min": 1.0}, "dataset": {"name": 
         ("fwexp.solvers.bcfw", {"auto", "bcfw", "path", "conll2000"}),
         ("fwexp.blocks.orders", {"auto", "bcfw", "path", "conll2000"}),
         ("fwexp.solvers.ssg", {"ssg"}),
-        ("fwexp.blocks.sampling", ALL),  # the order that `solve` takes is checked there
+        ("fwexp.blocks.sampling", ALL - {"fw"}),
         ("fwexp.solvers.one_slack", {"auto", "path"}),
         ("fwexp.solvers", set()),
         ("fwexp.oracles.viterbi", ALL),
