@@ -32,7 +32,7 @@ def page(folder: Path) -> str:
     lines += ["", "| paper | claims | verdicts |", "| --- | ---: | --- |"]
     for name, paper in PAPERS.items():
         if records := read(folder / "claims" / f"{name}.json"):
-            lines.append(f"| {paper.title} | {len(records)} | {tally(records)} |")
+            lines.append(f"| {paper.title} | {len(records)} | {tally(records.values())} |")
     FIGURES.load_all()
     made = _published_runs(about)
     with composing():  # for all of them, so that each file of values is read once

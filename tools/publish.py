@@ -275,7 +275,7 @@ def gallery(folder: Path) -> str:
     records = {}
     for name, paper in PAPERS.items():
         if here := read(folder / "claims" / f"{name}.json"):
-            lines.append(f"| {paper.title} | {len(here)} | {tally(here)}: [claims/{name}.json](claims/{name}.json) |")
+            lines.append(f"| {paper.title} | {len(here)} | {tally(here.values())}: [claims/{name}.json](claims/{name}.json) |")
             records |= here
     if compared := [path.stem for name in PEERS if (path := folder / PEERS_PART / f"{name}.md") and is_file(path)]:
         lines += ["", "Compared with other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]

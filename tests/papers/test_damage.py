@@ -132,7 +132,6 @@ FIGURE = {"figure": "quickstart", "title": "t", "preset": "full", "description":
 FOREIGN = {
     "runs": {"record": {"runs": {"a": 5}}},
     "title": {"record": {"title": ["t"]}},
-    "a huge picture": {".png": picture(20_000, 20_000)},
     "no picture": {".png": b"PNG"},
     "a table that is no UTF-8": {".csv": b"panel,variant,x\n\xff,b,1\n"},
     "a table without columns": {".csv": b"a\n1\n"},

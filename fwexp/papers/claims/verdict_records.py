@@ -155,12 +155,12 @@ def claims_path(folder, paper: str, preset: str = "full") -> Path:
 
 def summary(records: Mapping[str, Mapping]) -> str:
     """Return a line with how many claims have which verdict."""
-    return f"{len(records)} claim{'s' * (len(records) != 1)}: {tally(records)}"
+    return f"{len(records)} claim{'s' * (len(records) != 1)}: {tally(records.values())}"
 
 
-def tally(records: Mapping[str, Mapping]) -> str:
+def tally(records: Iterable[Mapping]) -> str:
     """Return how many claims have which verdict; behind a semicolon those that are neither borne out nor contradicted."""
-    counts = Counter(record["verdict"] for record in records.values())
+    counts = Counter(record["verdict"] for record in records)
     groups = ([v for v in VERDICTS if (v in OPEN) == is_open and counts[v]] for is_open in (False, True))
     return "; ".join(", ".join(_number(counts[verdict], verdict) for verdict in group) for group in groups if group)
 

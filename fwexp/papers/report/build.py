@@ -66,8 +66,9 @@ def build(results_dir="results", out=None, *, verbose: bool = False) -> Path:
         for run in of_runs:
             title = f"{run['method']} on {run['place']}"
             _write(folder / "runs" / f"{run['key']}.html", pages.render("run.html", title, papers, base="../", run=run))
-        for figure in figures:
-            _picture(figure, folder)
+        for figure in figures:  # small pictures: the store has the originals
+            if figure.stem and figure.figure.suffixes == PICTURE:
+                _write(folder / "figures" / f"{figure.id}.webp", figure.small)
         for asset in files(__package__).iterdir():
             if asset.name.endswith((".css", ".js")):
                 _write(folder / asset.name, asset.read_text(encoding="utf-8"))
@@ -83,15 +84,6 @@ def _by_page(figures: list[Drawn]) -> dict[str, list[Drawn]]:
     return pages
 
 
-def _picture(pictured: Drawn, folder: Path) -> None:
-    """Write the small pictures of a figure; the store has the originals."""
-    if pictured.stem and pictured.figure.suffixes == PICTURE:
-        for name, content in pictured.small.items():
-            path = folder / name / f"{pictured.id}.webp"
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(content)
-
-
-def _write(path: Path, content: str) -> None:
+def _write(path: Path, content: str | bytes) -> None:
     path.parent.mkdir(exist_ok=True)
-    path.write_text(content, encoding="utf-8", newline="\n")
+    path.write_bytes(content.encode() if isinstance(content, str) else content)

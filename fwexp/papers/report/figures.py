@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import io
 import itertools
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +25,7 @@ OTHERS, YOURS = "others", "yours"
 PUBLISHED = "published"
 """Instead of a preset: a figure that ``make publish`` wrote below the store, of which a checkout has ours."""
 
-WIDTHS = {"figures": 1100, "thumbnails": 480}  # pixels of small pictures, by folder
-MOST_PIXELS = 5e7  # of a picture: five times the pixels of one
+WIDTH = 1100  # pixels of small pictures
 
 
 @dataclass(frozen=True)
@@ -67,10 +65,9 @@ class Drawn:
         return tuple(suffix for suffix in self.figure.suffixes if self.preset != PUBLISHED or suffix != ".svg")
 
     @functools.cached_property
-    def small(self) -> dict[str, bytes]:
-        """Small pictures, by folder."""
-        content = self.read(".png")
-        return {name: small_picture(content, width) for name, width in WIDTHS.items()}
+    def small(self) -> bytes:
+        """The small picture."""
+        return small_picture(self.read(".png"))
 
     @functools.cached_property
     def chart(self) -> str | None:
@@ -86,8 +83,7 @@ class Drawn:
         for suffix in self.suffixes[:-1]:
             try:
                 if suffix == ".png":
-                    with warnings.catch_warnings(action="ignore"):  # of a large picture
-                        _ = self.small
+                    _ = self.small
                 elif suffix == ".csv":
                     _ = pd.read_csv(io.BytesIO(self.read(suffix))), self.chart
                 else:
@@ -152,15 +148,13 @@ def compared(*folders: Path) -> list[Drawn]:
     return found
 
 
-def small_picture(content: bytes, width: int) -> bytes:
-    """Return a PNG as a WebP of at most this width in pixels."""
+def small_picture(content: bytes) -> bytes:
+    """Return a PNG as a WebP of at most `WIDTH`."""
     from PIL import Image
 
     picture, small = Image.open(io.BytesIO(content)), io.BytesIO()
-    if picture.width * picture.height > MOST_PIXELS:
-        raise ValueError(f"{picture.width} x {picture.height} pixels")
-    picture = picture.convert("RGB").reduce(max(1, picture.width // (2 * width)))
-    if picture.width > width:
-        picture = picture.resize((width, max(1, round(picture.height * width / picture.width))), Image.Resampling.LANCZOS)
+    picture = picture.convert("RGB").reduce(max(1, picture.width // (2 * WIDTH)))
+    if picture.width > WIDTH:
+        picture = picture.resize((WIDTH, max(1, round(picture.height * WIDTH / picture.width))), Image.Resampling.LANCZOS)
     picture.save(small, format="WEBP", quality=82)
     return small.getvalue()

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fwexp.papers.claims import VERDICTS, all_claims, shown_by
 from fwexp.papers.claims.verdict import FAILS, HOLDS, IN_PART, NOT_REACHED, OPEN, Finding, told
+from fwexp.papers.claims.verdict_records import tally
 from fwexp.papers.declarations import PAPERS, Figure, Kind, is_ours, papers_by_id
 from fwexp.papers.figure_files import PICTURE
 from fwexp.papers.origin import OF_CODE
@@ -32,7 +33,7 @@ def environment() -> Environment:
     made = Environment(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.globals |= {"verdicts": VERDICTS, "page_of": page_of, "chosen": _chosen, "told": told}
+    made.globals |= {"verdicts": VERDICTS, "page_of": page_of, "chosen": _chosen, "told": told, "tally": tally}
     return made
 
 
@@ -109,7 +110,6 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping], folder: Path) -> d
         "drawn": pictured.stem is not None,
         "published": pictured.preset == PUBLISHED,
         "yours": pictured.yours,
-        "pictured": pictured.stem is not None and figure.suffixes == PICTURE,
         "file": Path(os.path.relpath(pictured.stem, folder)).as_posix() if pictured.stem else "",
         "described": str(pictured.record.get("description") or figure.title),
         "chart": pictured.chart,

@@ -55,22 +55,33 @@ def pages(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping], 
     for run in runs:
         columns, key = run.columns(), run.key[:DIGITS]
         trace = traces.get(run.key, {})
+        sentence = run.record.get("reason") or _SENTENCES.get(run.status, "")
+        settings = {
+            "task": task_of(run.config) if run.config else "",
+            "lam": columns.get("lam_spec", ""),
+            "seed": columns.get("seed"),
+            "passes": number(run.record.get("passes")),
+            "seconds": number(run.record.get("time")),
+        }
         found.append(
             {
                 "key": key,
                 "status": run.status,
                 "place": places[run.key],
-                "task": task_of(run.config) if run.config else "",
                 "method": style.line(run.method or columns["solver"]).label,
-                "lam": columns.get("lam_spec", ""),
-                "seed": columns.get("seed"),
-                **{name: number(run.record.get(name)) for name in ("passes", "time")},
+                **settings,
                 **{name: number(run.record.get(name), 8) for name in ("primal", "dual", "gap")},
                 "options": options[run.key],
+                "summary": _known(
+                    {
+                        "status": f"{run.status}: {sentence}" if sentence else run.status,
+                        **settings,
+                        "options that differ": options[run.key],
+                    }
+                ),
                 "claims": [claims[id] | {"id": id} for id in of_claims.get(run.key, ())],
                 "figures": [shown[name] for name in of_figures.get(run.key, ())],
                 "chart": charts.of_run(f"chart-{key}", trace, POSITIONS, MEASURES) if trace else "",
-                "sentence": run.record.get("reason") or _SENTENCES.get(run.status, ""),
                 "facts": _facts(run),
                 "config": _yaml(run.config),
             }
@@ -84,17 +95,23 @@ _SENTENCES = {str(status): status.sentence for status in Status}
 def _facts(run) -> dict[str, object]:
     """Return what else is known of a run, by name."""
     record = run.record
-    facts = {
-        "error": record.get("error"),
-        "damage": run.damage,
-        "lam": number(record.get("lam"), 8),
-        "oracle calls": record.get("oracle_calls"),
-        "made": record.get("created"),
-        "with": environment(record),
-        "code": "other than the code that wrote this report" if run.stale else "as it is here",
-        "data": run.data,
-        "lost with workers": run.lost,
-    }
+    return _known(
+        {
+            "error": record.get("error"),
+            "damage": run.damage,
+            "lam": number(record.get("lam"), 8),
+            "oracle calls": record.get("oracle_calls"),
+            "made": record.get("created"),
+            "with": environment(record),
+            "code": "other than the code that wrote this report" if run.stale else "as it is here",
+            "data": run.data,
+            "lost with workers": run.lost,
+        }
+    )
+
+
+def _known(facts: Mapping[str, object]) -> dict[str, object]:
+    """Return the facts that are known."""
     return {name: value for name, value in facts.items() if value not in (None, "")}
 
 
