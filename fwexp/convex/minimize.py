@@ -14,7 +14,6 @@ from fwexp.convex.objectives import Function
 from fwexp.convex.saddle import SaddleMethod, WorstCase
 from fwexp.convex.user_functions import as_function
 from fwexp.driver import settings
-from fwexp.driver.checkpoint import Checkpoint
 from fwexp.driver.log import Log
 from fwexp.driver.loop import drive
 from fwexp.driver.progress import Progress
@@ -30,6 +29,8 @@ from fwexp.types import ArrayLike, Callback, Schedule
 if TYPE_CHECKING:
     import pandas as pd
     import scipy.sparse
+
+    from fwexp.driver.checkpoint import Checkpoint
 
 METHODS, SADDLE_METHODS = of_kind(CONVEX), of_kind(SADDLE)
 
@@ -96,7 +97,7 @@ def minimize(
     schedule: Schedule = "default",
     callback: Callback | None = None,
     verbose: bool = False,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: "Checkpoint | None" = None,
     **options: Any,
 ) -> Minimum:
     """Minimise a smooth convex function over a compact convex set, with a certificate.
@@ -251,7 +252,7 @@ def saddle_point(
     schedule: Schedule = "default",
     callback: Callback | None = None,
     verbose: bool = False,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: "Checkpoint | None" = None,
     **options: Any,
 ) -> SaddlePoint:
     """Find a saddle point of a bilinear function, with a certificate.

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from fwexp.driver.progress import print_line
 from fwexp.driver.schedule import CHECKPOINT_SECONDS
 from fwexp.errors import ParameterError
 from fwexp.files import atomic, folders, npz
-
-if TYPE_CHECKING:
-    from fwexp.driver.iteration import Iteration
 
 IDENTITY = "identity"  # the name of the first array in the file, by which it is known as a checkpoint
 SHARE = 0.05  # largest part of the time that saving takes
@@ -104,36 +100,3 @@ def remove(path: Path) -> None:
     with contextlib.suppress(OSError):
         if is_checkpoint(path):
             path.unlink()
-
-
-class RunSaver:
-    """Saves a run as a whole, if its iteration has a ``state``, and restores it; ``others`` have one, too."""
-
-    def __init__(self, checkpoint: Checkpoint | None, iteration: "Iteration", others: Mapping) -> None:
-        self._checkpoint, self._iteration, self._others = checkpoint, iteration, others
-        self._saves = checkpoint is not None and iteration.state is not None
-        self._kind = type(iteration).__name__  # A measured time can choose it, so that another process may choose another one.
-
-    def restore(self) -> bool:
-        """Restore the saved run; return whether there was one."""
-        saved = self._checkpoint.load() if self._checkpoint is not None else None
-        if saved is None:
-            return False
-        if saved["kind"] != self._kind:
-            print_line(f"this run begins anew: it was saved as {saved['kind'].lower()}, and is now run as {self._kind.lower()}")
-            return False
-        self._iteration.restore(saved["iteration"])
-        for name, part in self._others.items():
-            part.restore(saved[name])
-        return True
-
-    def save(self) -> None:
-        """Save the run, if that is possible."""
-        if self._saves:
-            states = {name: part.state for name, part in self._others.items()}
-            self._checkpoint.save({"kind": self._kind, "iteration": self._iteration.saved(), **states})
-
-    def save_if_due(self) -> None:
-        """Save the run if it is time for that."""
-        if self._saves and self._checkpoint.due:
-            self.save()

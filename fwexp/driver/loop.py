@@ -4,17 +4,22 @@ The clock runs only while the iteration advances: not during evaluation for the 
 wherever in the run that is (`Clock`). Nothing that happens here changes the steps.
 """
 
-from fwexp.driver.checkpoint import Checkpoint, RunSaver
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from fwexp.driver.clock import Clock, interruptible
 from fwexp.driver.iteration import NO_BUDGET, Iteration, Reason, Stop
 from fwexp.driver.log import Log, quiet
 from fwexp.driver.logging_policy import LoggingPolicy
-from fwexp.driver.progress import Progress
+from fwexp.driver.progress import Progress, print_line
 from fwexp.driver.settings import Bounds
 from fwexp.driver.time_limit import TimeLimit
 from fwexp.driver.trace import Status
 from fwexp.jit.compilation import warn_if_interpreted
 from fwexp.jit.threads import for_steps
+
+if TYPE_CHECKING:
+    from fwexp.driver.checkpoint import Checkpoint
 
 CHUNK_SECONDS = 0.1  # about how often the loop looks at the clock and for Ctrl-C
 SHORT = 0.1 * CHUNK_SECONDS
@@ -26,7 +31,7 @@ def drive(
     bounds: Bounds,
     schedule="default",
     progress: Progress | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: "Checkpoint | None" = None,
 ) -> Status:
     """Run an iteration to the end of the run, writing to its log; return how the run ended.
 
@@ -140,3 +145,36 @@ class Run:
             self._saver.save()
             return Status.INTERRUPTED
         return Status.TIME_LIMIT if self._limit.is_near(self._stop.calls_needed) else None
+
+
+class RunSaver:
+    """Saves a run as a whole, if its iteration has a ``state``, and restores it; ``others`` have one, too."""
+
+    def __init__(self, checkpoint: "Checkpoint | None", iteration: Iteration, others: Mapping) -> None:
+        self._checkpoint, self._iteration, self._others = checkpoint, iteration, others
+        self._saves = checkpoint is not None and iteration.state is not None
+        self._kind = type(iteration).__name__  # A measured time can choose it, so that another process may choose another one.
+
+    def restore(self) -> bool:
+        """Restore the saved run; return whether there was one."""
+        saved = self._checkpoint.load() if self._checkpoint is not None else None
+        if saved is None:
+            return False
+        if saved["kind"] != self._kind:
+            print_line(f"this run begins anew: it was saved as {saved['kind'].lower()}, and is now run as {self._kind.lower()}")
+            return False
+        self._iteration.restore(saved["iteration"])
+        for name, part in self._others.items():
+            part.restore(saved[name])
+        return True
+
+    def save(self) -> None:
+        """Save the run, if that is possible."""
+        if self._saves:
+            states = {name: part.state for name, part in self._others.items()}
+            self._checkpoint.save({"kind": self._kind, "iteration": self._iteration.saved(), **states})
+
+    def save_if_due(self) -> None:
+        """Save the run if it is time for that."""
+        if self._saves and self._checkpoint.due:
+            self.save()

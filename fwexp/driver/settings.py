@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import ParameterError, shown
 from fwexp.options import (
     OBJECTIVES,
@@ -25,6 +24,9 @@ from fwexp.options import (
     check_positive_scale,
     check_scale,
 )
+
+if TYPE_CHECKING:
+    from fwexp.driver.checkpoint import Checkpoint
 
 ITERATES = ("last", "wavg", "tavg", "avg")
 MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n
@@ -161,7 +163,7 @@ class RunSettings(Bounds):
     schedule: Any = "default"
     callback: Callable | None = None
     verbose: bool = False
-    checkpoint: Checkpoint | None = None
+    checkpoint: "Checkpoint | None" = None
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
@@ -170,7 +172,7 @@ class RunSettings(Bounds):
         check_function("callback", self.callback, optional=True)
         self._set("verbose", check_flag("verbose", self.verbose))
         self._set("n_jobs", check_jobs("n_jobs", self.n_jobs))
-        if self.checkpoint is not None and not isinstance(self.checkpoint, Checkpoint):
+        if self.checkpoint is not None and not all(hasattr(self.checkpoint, name) for name in ("due", "load", "save")):
             raise ParameterError(f"checkpoint must be a fwexp.driver.checkpoint.Checkpoint, got {shown(self.checkpoint)}")
 
     def _set(self, name: str, value) -> None:

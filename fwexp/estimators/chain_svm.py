@@ -7,7 +7,6 @@ import numpy as np
 
 from fwexp.errors import ParameterError
 from fwexp.estimators.chain_model import ChainTagger
-from fwexp.store.models import load_run
 from fwexp.types import AnyPath, Lam, Loss
 
 
@@ -165,6 +164,8 @@ class ChainSVM(ChainTagger):
         ValueError
             If no run or several runs match, or the run is not on chains.
         """
+        from fwexp.store.models import load_run  # Training and predictions need no store.
+
         result = load_run(key, results_dir=results_dir, **filters)
         if result.structure.get("family") != "ChainProblem":
             raise ParameterError(f"the run must be one on chains, got {result.structure.get('family', 'one that does not say')}")

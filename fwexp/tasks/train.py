@@ -1,9 +1,7 @@
 """Training at one lam: from checked settings to a solver, and on to a certified result."""
 
 import math
-from typing import ClassVar
 
-from fwexp.driver import settings as checks
 from fwexp.driver.clock import stopwatch
 from fwexp.driver.log import Log, quiet
 from fwexp.driver.loop import drive
@@ -13,15 +11,12 @@ from fwexp.driver.trace import Status, lost_words
 from fwexp.jit import threads
 from fwexp.memory import check_room
 from fwexp.problems.evaluation import evaluator
-from fwexp.problems.loss_terms import make_objective
 from fwexp.problems.protocol import costly_oracle, exact_oracle, to_public
 from fwexp.problems.signature import signature
-from fwexp.solvers import check_options, get_solver
 from fwexp.solvers.base import Solver
 from fwexp.tasks.objective import SVMObjective, primal_value
 from fwexp.tasks.result import Result
-from fwexp.tasks.task import Task
-from fwexp.tasks.training_settings import Settings, check_iterates
+from fwexp.tasks.training_settings import Settings
 
 
 def train(settings: Settings) -> Result:
@@ -99,32 +94,3 @@ def _primal(solver: Solver, w) -> float:
     with quiet():
         value = evaluator(solver.problem, solver.objective)(w, error=False)
     return primal_value(solver, w, value.hinge, value.norm_sq)
-
-
-class Train(Task):
-    """Training at one lam, as by `fwexp.solve`."""
-
-    name = "train"
-    title = "training at one lam"
-    solvers = None  # every one
-    reads: ClassVar = {name: getattr(Settings, name) for name in checks.CHECKS}
-    added_later = ("iterate", "train_error", "check", "objective", "temperature")
-
-    @classmethod
-    def check_settings(cls, given, solver, options):
-        values = super().check_settings(given, solver, options)
-        make_objective(values["objective"], values["temperature"])
-        runs = get_solver(solver)
-        if not runs.chooses:  # Otherwise the iterates are not known yet.
-            values["iterates"] = check_iterates(runs, check_options(runs, options), values["iterates"], values["iterate"])
-        return values
-
-    def run(self, problem, solver, options, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None):
-        arguments = self.given | {
-            "test": test,
-            "validation": validation,
-            "metrics": metrics,
-            "verbose": verbose,
-            "checkpoint": checkpoint,
-        }
-        return train(Settings(problem=problem, solver=solver, options=options, **arguments))

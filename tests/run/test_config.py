@@ -13,7 +13,7 @@ from fwexp.run import command, composition, hydra_errors, sweep
 from fwexp.run import config as config_module
 from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, quote, run_key
 from fwexp.solvers import SOLVERS
-from fwexp.tasks.train import Train
+from fwexp.tasks.training import Train
 
 BASE = {"dataset": {"name": "ocr"}, "solver": {"name": "bcfw"}, "lam": 0.01, "seed": 3}
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.tasks.train import Train, train
+from fwexp.tasks.train import train
+from fwexp.tasks.training import Train
 from fwexp.tasks.training_settings import ARGUMENTS, Settings
 from tests.small_problems import chain
 
