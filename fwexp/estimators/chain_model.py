@@ -14,7 +14,7 @@ from fwexp.estimators import transition_inputs
 from fwexp.estimators.certified_fit import as_seed, certified_fit, chosen_iterate
 from fwexp.estimators.chain_encoding import ChainEncoding, classes_in
 from fwexp.estimators.decoding import FREE, check_found, decode, decode_several, max_marginals
-from fwexp.estimators.estimator import CertifiedSVM, PartsScore
+from fwexp.estimators.estimator import CertifiedSVM, FitsFurther, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.estimators.labels import names_of, some, weighted
 from fwexp.estimators.named_weights import NamedWeights
@@ -186,7 +186,7 @@ class ChainModel(PartsScore, CertifiedSVM):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ChainTagger(ChainModel):
+class ChainTagger(FitsFurther, ChainModel):
     """Base of the taggers that are trained at one lam."""
 
     C: float | None = None
@@ -229,29 +229,6 @@ class ChainTagger(ChainModel):
         else:
             problem, weights = encoding.learn_from(X, y, sample_weight)
         return self._fitted(encoding, certified_fit(self, encoding, problem, weights, **more))
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Train on further labelled sequences, close to the weights that earlier calls have learned.
-
-        A call minimises the objective of `fit` on its own sequences, with lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2. Here w_0
-        are the weights before the call, 0 for new features. ``dual_gap_`` and ``result_`` are about this objective. Larger values
-        of ``lam`` keep more of what the earlier calls have learned. The first call is the same as `fit`.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`. New features are added to those that are known.
-        classes : sequence, optional
-            All labels that any call will have. Needed at the first call, unless `fit` came before.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        if check_flag("early_stopping", self.early_stopping):
-            raise ParameterError("early_stopping must be False for partial_fit, got True")
-        return self._fit_further(X, y, classes, sample_weight)
 
     def _validation(self, n: int) -> np.ndarray:
         """Return the sequences that are set aside."""

@@ -1,14 +1,14 @@
 """Classification: the SVM of Crammer and Singer, and multinomial logistic regression; both are trained to a certified gap."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.encoding import Names, feature_rows
-from fwexp.estimators.estimator import ClassifierMixin
+from fwexp.estimators.estimator import ClassifierMixin, FitsFurther
 from fwexp.estimators.labels import check_among, example_labels, names_of, numbers_of, weights_of
 from fwexp.estimators.row_encoding import ExampleModel, RowEncoding
 from fwexp.problems.multiclass import multiclass_problem
@@ -61,7 +61,7 @@ class ClassEncoding(RowEncoding):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MulticlassModel(ClassifierMixin, ExampleModel):
+class MulticlassModel(FitsFurther, ClassifierMixin, ExampleModel):
     """Base of the estimators that classify."""
 
     nonnegative: Weights | None = None
@@ -99,27 +99,6 @@ class MulticlassModel(ClassifierMixin, ExampleModel):
         """
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Train on further labelled examples, close to the weights that earlier calls have learned.
-
-        A call minimises the objective of `fit` on its own examples, with lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2. Here w_0
-        are the weights before the call, 0 for new features. ``dual_gap_`` and ``result_`` are about this objective. Larger values
-        of ``lam`` keep more of what the earlier calls have learned. The first call is the same as `fit`.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`. New features by name are added to those that are known.
-        classes : sequence, optional
-            All classes that any call will have. Needed at the first call, unless `fit` came before.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        return self._fit_further(X, y, classes, sample_weight)
 
     @property
     def _rows_of_weights(self) -> np.ndarray:

@@ -13,6 +13,7 @@ from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.estimators.certified_fit import certified_fit
 from fwexp.estimators.encoding import Encoding, Unsaved, carried, from_json, parameter_to_json
 from fwexp.estimators.labels import classes_of_call, weighted
+from fwexp.options import check_flag
 from fwexp.tasks import result_files
 from fwexp.tasks.result import Result
 from fwexp.types import AnyPath, ArrayLike, Iterate, SetOfExamples
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator, ClassifierMixin
 
-__all__ = ["AnyIterate", "CertifiedSVM", "ClassifierMixin", "PartsScore"]
+__all__ = ["AnyIterate", "CertifiedSVM", "ClassifierMixin", "FitsFurther", "PartsScore"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -76,18 +77,6 @@ class CertifiedSVM(BaseEstimator):
         """
         encoding = self._Encoding(self)
         return self._fitted(encoding, certified_fit(self, encoding, *encoding.learn(X, y, sample_weight)))
-
-    def _fit_further(self, X, y, classes, sample_weight) -> Self:
-        """Train further, for `partial_fit`."""
-        if getattr(self, "class_weight", None) == "balanced":
-            raise ParameterError(
-                'class_weight must be None or a dict for partial_fit, got "balanced"; labels to come are not known'
-            )
-        encoding, former = self._Encoding(self), vars(self).get("encoding_")
-        classes = classes_of_call(classes, None if former is None else former.classes_)
-        problem, weights = encoding.learn(X, y, sample_weight, classes, former)
-        origin = None if former is None else carried(self.result_.w, former.names(), encoding.names())
-        return self._fitted(encoding, certified_fit(self, encoding, problem, weights, origin=origin))
 
     def _fitted(self, encoding: Encoding, result: Result) -> Self:
         """Set all that `fit` learns, at once: names and weights belong together."""
@@ -242,6 +231,41 @@ class CertifiedSVM(BaseEstimator):
         except Exception as error:  # Damaged files fail anywhere.
             why = str(error) or type(error).__name__
             raise ParameterError(f"path must be a file of {cls.__name__}.save, got one that is damaged ({why})") from error
+
+
+class FitsFurther:
+    """Training in parts, of estimators whose weights have names."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on further labelled examples, close to the weights that earlier calls have learned.
+
+        A call minimises the objective of `fit` on its own examples, with lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2. Here w_0
+        are the weights before the call, 0 for new features. ``dual_gap_`` and ``result_`` are about this objective. Larger values
+        of ``lam`` keep more of what the earlier calls have learned. The first call is the same as `fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`. New features by name are added to those that are known.
+        classes : sequence, optional
+            All labels that any call will have. Needed at the first call, unless `fit` came before.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        if check_flag("early_stopping", getattr(self, "early_stopping", False)):
+            raise ParameterError("early_stopping must be False for partial_fit, got True")
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            raise ParameterError(
+                'class_weight must be None or a dict for partial_fit, got "balanced"; labels to come are not known'
+            )
+        encoding, former = self._Encoding(self), vars(self).get("encoding_")
+        classes = classes_of_call(classes, None if former is None else former.classes_)
+        problem, weights = encoding.learn(X, y, sample_weight, classes, former)
+        origin = None if former is None else carried(self.result_.w, former.names(), encoding.names())
+        return self._fitted(encoding, certified_fit(self, encoding, problem, weights, origin=origin))
 
 
 class PartsScore:

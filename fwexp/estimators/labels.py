@@ -87,14 +87,9 @@ def known_or_none(labels: list, ignore_label, place: Callable[[int], str], examp
 
 
 def _is_missing(label) -> bool:
-    if label is None or label is pd.NA or label is np.ma.masked:
-        return True
     if isinstance(label, str):
         return not label
-    try:
-        return bool(label != label)  # NaN, NaT
-    except (TypeError, ValueError):
-        return False
+    return label is np.ma.masked or (pd.api.types.is_scalar(label) and pd.isna(label))
 
 
 def check_among(labels: list, classes: np.ndarray) -> None:
