@@ -47,10 +47,9 @@ def _sum_around(values: np.ndarray) -> np.ndarray:
 def windows(cells: np.ndarray) -> np.ndarray:
     """Return the descriptions of the cells around every cell and a constant: float64 (rows * columns, 301) for 12 numbers each."""
     rows, columns, _ = cells.shape
-    side = 2 * AROUND + 1
     padded = np.pad(cells, ((AROUND, AROUND), (AROUND, AROUND), (0, 0)), mode="edge")
-    seen = [padded[a : a + rows, b : b + columns].reshape(rows * columns, -1) for a in range(side) for b in range(side)]
-    return np.hstack([*seen, np.ones((rows * columns, 1))])
+    seen = np.lib.stride_tricks.sliding_window_view(padded, (2 * AROUND + 1,) * 2, axis=(0, 1)).transpose(0, 1, 3, 4, 2)
+    return np.hstack([seen.reshape(rows * columns, -1), np.ones((rows * columns, 1))])
 
 
 def cross_fitted_scores(images: list[np.ndarray], joints: np.ndarray, train: list[int]) -> list[np.ndarray]:

@@ -75,7 +75,7 @@ def test_hmm_against_all_alignments(reverse):
     lexicon, text = bitext.number(TEXT)
     model = random_model(rng, lexicon, reverse)
     counts = hmm.Model(*map(np.zeros_like, model))
-    hmm._count_hmm(text, reverse, model, counts, 3, hmm.P_NULL, hmm.WIDEST, hmm.FLOOR)
+    hmm._count_hmm(bitext.swapped(text) if reverse else text, model, counts, 3, hmm.P_NULL, hmm.WIDEST, hmm.FLOOR)
     wanted = hmm.Model(*map(np.zeros_like, model))
     best = []
     for s in range(len(TEXT)):
@@ -103,7 +103,7 @@ def test_model_1_by_hand():
     lexicon, text = bitext.number([(("a", "b"), ("x",)), (("a",), ("x", "y"))])
     start = hmm.Model(np.full(3, 0.5), np.full(2, 0.5), np.ones(2 * hmm.WIDEST + 3))
     counts = hmm.Model(*map(np.zeros_like, start))
-    hmm._count_model_1(text, False, start, counts)
+    hmm._count_model_1(text, start, counts)
     pairs = dict(zip(zip(lexicon.e_of.tolist(), lexicon.f_of.tolist(), strict=True), counts.lexical, strict=True))
     a, b, x, y = lexicon.e_words["a"], lexicon.e_words["b"], lexicon.f_words["x"], lexicon.f_words["y"]
     assert pairs == pytest.approx({(a, x): 1 / 3 + 1 / 2, (b, x): 1 / 3, (a, y): 1 / 2})

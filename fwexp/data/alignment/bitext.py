@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.compilation import njit
 from fwexp.oracles.assignment import max_matching, scratch_size
 
 THRESHOLDS = np.arange(1, 51) / 100
@@ -70,45 +69,37 @@ def _words(lexicon: Lexicon, pairs: Pairs) -> Bitext:
     return Bitext(e, f, e_ptr, f_ptr, np.zeros(0, dtype=np.int32), cell_ptr)
 
 
+def _places(text: Bitext) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the sentence pair of every cell, and the positions of its two words there."""
+    s = np.repeat(np.arange(len(text.cell_ptr) - 1), np.diff(text.cell_ptr))
+    return s, *np.divmod(np.arange(len(s)) - text.cell_ptr[s], np.diff(text.f_ptr)[s])
+
+
 def _codes(lexicon: Lexicon, text: Bitext) -> np.ndarray:
-    codes = np.empty(text.cell_ptr[-1], dtype=np.int64)
-    _fill_codes(text, len(lexicon.f_words), codes)
-    return codes
+    s, i, j = _places(text)
+    e, f = text.e[text.e_ptr[s] + i].astype(np.int64), text.f[text.f_ptr[s] + j]
+    return np.where((e >= 0) & (f >= 0), e * len(lexicon.f_words) + f, -1)
 
 
-@njit
-def _fill_codes(text, num_f, codes):
-    position = 0
-    for s in range(len(text.e_ptr) - 1):
-        for i in range(text.e_ptr[s], text.e_ptr[s + 1]):
-            for j in range(text.f_ptr[s], text.f_ptr[s + 1]):
-                known = text.e[i] >= 0 and text.f[j] >= 0
-                codes[position] = np.int64(text.e[i]) * num_f + text.f[j] if known else -1
-                position += 1
+def swapped(text: Bitext) -> Bitext:
+    """Return a text with e and f exchanged; cells keep the numbers of their word pairs."""
+    other = Bitext(text.f, text.e, text.f_ptr, text.e_ptr, text.cells, text.cell_ptr)
+    s, j, i = _places(other)
+    return other._replace(cells=text.cells[text.cell_ptr[s] + i * np.diff(text.f_ptr)[s] + j])
+
+
+def sentence_counts(items: np.ndarray, ptr: np.ndarray, size: int) -> np.ndarray:
+    """Return in how many sentences each of ``size`` items occurs."""
+    sentence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    return np.bincount(np.unique(sentence * size + items) % size, minlength=size)
 
 
 def dice(lexicon: Lexicon, text: Bitext) -> np.ndarray:
     """Return the Dice coefficient of every word pair: 2 C(e, f) / (C(e) + C(f)), where C counts sentence pairs."""
-    counts = []
-    for items, ptr, size in (
-        (text.cells, text.cell_ptr, len(lexicon.codes)),
-        (text.e, text.e_ptr, len(lexicon.e_words)),
-        (text.f, text.f_ptr, len(lexicon.f_words)),
-    ):
-        counts.append(np.zeros(size))
-        _count_sentences(items, ptr, np.full(size, -1), counts[-1])
-    together, e_count, f_count = counts
+    together = sentence_counts(text.cells, text.cell_ptr, len(lexicon.codes))
+    e_count = sentence_counts(text.e, text.e_ptr, len(lexicon.e_words))
+    f_count = sentence_counts(text.f, text.f_ptr, len(lexicon.f_words))
     return 2.0 * together / (e_count[lexicon.e_of] + f_count[lexicon.f_of])
-
-
-@njit
-def _count_sentences(items, ptr, last, counts):
-    """Add to ``counts`` in how many sentences every item occurs; ``last`` starts at -1."""
-    for s in range(len(ptr) - 1):
-        for t in range(ptr[s], ptr[s + 1]):
-            if last[items[t]] != s:
-                last[items[t]] = s
-                counts[items[t]] += 1.0
 
 
 def match_dice(coefficients: np.ndarray, text: Bitext, threshold: float) -> list[np.ndarray]:

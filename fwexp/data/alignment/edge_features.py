@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data.alignment.bitext import Bitext, Lexicon, Pairs, dice
+from fwexp.data.alignment.bitext import Bitext, Lexicon, Pairs, dice, sentence_counts
 from fwexp.jit.compilation import njit
 
 # Lower ends of the bins after the first.
@@ -85,9 +85,7 @@ def count(lexicon: Lexicon, train: Bitext) -> Statistics:
         rank = np.full(size + 1, size + 1)
         rank[np.argsort(-frequency, kind="stable")] = np.arange(1, size + 1)
         ranks.append(rank)
-        sentence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
-        sentences = np.bincount(np.unique(sentence * size + words) % size, minlength=size)
-        rare.append(np.append(sentences <= RARE, True))
+        rare.append(np.append(sentence_counts(words, ptr, size) <= RARE, True))
     return Statistics(lexicon, dice(lexicon, train), *ranks, *rare)
 
 

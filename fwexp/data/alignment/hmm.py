@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data.alignment.bitext import Bitext, Lexicon
+from fwexp.data.alignment.bitext import Bitext, Lexicon, swapped
 from fwexp.jit.compilation import njit, register_jitable
 
 MODEL_1_ITERATIONS = 5
@@ -41,6 +41,7 @@ def align(lexicon: Lexicon, train: Bitext, *texts: Bitext) -> list[tuple[list[np
 
 def fit(lexicon: Lexicon, train: Bitext, reverse: bool = False) -> Model:
     """Fit one direction: from e to f, or from f to e."""
+    text = swapped(train) if reverse else train
     source_of = lexicon.f_of if reverse else lexicon.e_of
     num_targets = len(lexicon.e_words if reverse else lexicon.f_words)
     model = Model(
@@ -50,12 +51,11 @@ def fit(lexicon: Lexicon, train: Bitext, reverse: bool = False) -> Model:
     )
     for iteration in range(MODEL_1_ITERATIONS + HMM_ITERATIONS):
         counts = Model(*map(np.zeros_like, model))
-        longest = int(max(np.diff(train.e_ptr).max(), np.diff(train.f_ptr).max()))
         if iteration < MODEL_1_ITERATIONS:
-            _count_model_1(train, reverse, model, counts)
+            _count_model_1(text, model, counts)
             jumps = model.jumps
         else:
-            _count_hmm(train, reverse, model, counts, longest, P_NULL, WIDEST, FLOOR)
+            _count_hmm(text, model, counts, _longest(text), P_NULL, WIDEST, FLOOR)
             jumps = counts.jumps / counts.jumps.sum()
             jumps[[0, -1]] /= WIDEST_SHARE
         totals = np.bincount(source_of, counts.lexical)
@@ -69,16 +69,19 @@ def fit(lexicon: Lexicon, train: Bitext, reverse: bool = False) -> Model:
 
 def best_links(model: Model, text: Bitext, reverse: bool = False) -> list[np.ndarray]:
     """Return the links (e, f) of the most likely alignment of every sentence pair."""
-    longest = int(max(np.diff(text.e_ptr).max(), np.diff(text.f_ptr).max()))
-    source = np.empty(text.e_ptr[-1] if reverse else text.f_ptr[-1], dtype=np.int64)
-    _viterbi(text, reverse, model, longest, P_NULL, WIDEST, FLOOR, source)
+    text = swapped(text) if reverse else text
+    source = np.empty(text.f_ptr[-1], dtype=np.int64)
+    _viterbi(text, model, _longest(text), P_NULL, WIDEST, FLOOR, source)
     links = []
-    ptr = text.e_ptr if reverse else text.f_ptr
-    for start, end in pairwise(ptr):
+    for start, end in pairwise(text.f_ptr):
         target = np.flatnonzero(source[start:end] >= 0)
         pair = (target, source[start:end][target]) if reverse else (source[start:end][target], target)
         links.append(np.column_stack(pair))
     return links
+
+
+def _longest(text: Bitext) -> int:
+    return int(max(np.diff(text.e_ptr).max(), np.diff(text.f_ptr).max()))
 
 
 def intersect(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -87,16 +90,18 @@ def intersect(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.array(sorted(both), dtype=np.int64).reshape(-1, 2)
 
 
+# Kernels go from the words e of a text to the words f.
+
+
 @register_jitable
-def _emissions(text, s, reverse, model, floor, cells, emission, null):
+def _emissions(text, s, model, floor, cells, emission, null):
     """Set ``emission[t, i]`` to p(target word t | source word i), and ``null[t]`` for the null word; return the number of words."""
-    num_e, num_f = text.e_ptr[s + 1] - text.e_ptr[s], text.f_ptr[s + 1] - text.f_ptr[s]
-    num_sources, num_targets = (num_f, num_e) if reverse else (num_e, num_f)
+    num_sources, num_targets = text.e_ptr[s + 1] - text.e_ptr[s], text.f_ptr[s + 1] - text.f_ptr[s]
     for t in range(num_targets):
-        word = text.e[text.e_ptr[s] + t] if reverse else text.f[text.f_ptr[s] + t]
+        word = text.f[text.f_ptr[s] + t]
         null[t] = max(model.null[word], floor) if word >= 0 else floor
         for i in range(num_sources):
-            cell = text.cells[text.cell_ptr[s] + (t * num_f + i if reverse else i * num_f + t)]
+            cell = text.cells[text.cell_ptr[s] + i * num_targets + t]
             cells[t, i] = cell
             emission[t, i] = max(model.lexical[cell], floor) if cell >= 0 else floor
     return num_sources, num_targets
@@ -116,25 +121,23 @@ def _fill_moves(jumps, size, p_null, widest, moves):
 
 
 @njit
-def _count_model_1(text, reverse, model, counts):
+def _count_model_1(text, model, counts):
     for s in range(len(text.e_ptr) - 1):
-        num_e, num_f = text.e_ptr[s + 1] - text.e_ptr[s], text.f_ptr[s + 1] - text.f_ptr[s]
-        num_sources, num_targets = (num_f, num_e) if reverse else (num_e, num_f)
-        step = 1 if reverse else num_f
+        num_sources, num_targets = text.e_ptr[s + 1] - text.e_ptr[s], text.f_ptr[s + 1] - text.f_ptr[s]
         for t in range(num_targets):
-            word = text.e[text.e_ptr[s] + t] if reverse else text.f[text.f_ptr[s] + t]
-            first = text.cell_ptr[s] + (t * num_f if reverse else t)
+            word = text.f[text.f_ptr[s] + t]
+            first = text.cell_ptr[s] + t
             total = model.null[word]
             for i in range(num_sources):
-                total += model.lexical[text.cells[first + i * step]]
+                total += model.lexical[text.cells[first + i * num_targets]]
             counts.null[word] += model.null[word] / total
             for i in range(num_sources):
-                cell = text.cells[first + i * step]
+                cell = text.cells[first + i * num_targets]
                 counts.lexical[cell] += model.lexical[cell] / total
 
 
 @njit
-def _count_hmm(text, reverse, model, counts, longest, p_null, widest, floor):
+def _count_hmm(text, model, counts, longest, p_null, widest, floor):
     """Add the expected counts of words and jumps (forward-backward, scaled)."""
     shape = (longest, longest)
     cells, emission, null = np.empty(shape, dtype=np.int64), np.empty(shape), np.empty(longest)
@@ -142,7 +145,7 @@ def _count_hmm(text, reverse, model, counts, longest, p_null, widest, floor):
     moves, moved = np.empty((longest + 1, longest)), np.empty((longest + 1, longest))
     backward, ahead, scale, starts = np.empty(longest + 1), np.empty(longest), np.empty(longest), np.empty(longest + 1)
     for s in range(len(text.e_ptr) - 1):
-        size, length = _emissions(text, s, reverse, model, floor, cells, emission, null)
+        size, length = _emissions(text, s, model, floor, cells, emission, null)
         _fill_moves(model.jumps, size, p_null, widest, moves)
         # Words from nothing before the first move are at the beginning, i' = -1.
         start = starts[0] = 1.0
@@ -171,7 +174,7 @@ def _count_hmm(text, reverse, model, counts, longest, p_null, widest, floor):
         backward[: size + 1] = 1.0
         moved[: size + 1, :size] = 0.0
         for t in range(length - 1, -1, -1):
-            word = text.e[text.e_ptr[s] + t] if reverse else text.f[text.f_ptr[s] + t]
+            word = text.f[text.f_ptr[s] + t]
             from_null = starts[t + 1] * backward[0]
             for i in range(size):
                 counts.lexical[cells[t, i]] += forward[t, i] * backward[i + 1]
@@ -197,7 +200,7 @@ def _count_hmm(text, reverse, model, counts, longest, p_null, widest, floor):
 
 
 @njit
-def _viterbi(text, reverse, model, longest, p_null, widest, floor, source):
+def _viterbi(text, model, longest, p_null, widest, floor, source):
     """Set ``source`` to the source position of every target word, -1 for nothing."""
     shape = (longest, longest)
     cells, emission, null = np.empty(shape, dtype=np.int64), np.empty(shape), np.empty(longest)
@@ -206,7 +209,7 @@ def _viterbi(text, reverse, model, longest, p_null, widest, floor, source):
     best, following = np.empty(longest + 1), np.empty(longest + 1)
     came, made = np.empty((longest, longest + 1), dtype=np.int64), np.empty((longest, longest + 1), dtype=np.bool_)
     for s in range(len(text.e_ptr) - 1):
-        size, length = _emissions(text, s, reverse, model, floor, cells, emission, null)
+        size, length = _emissions(text, s, model, floor, cells, emission, null)
         _fill_moves(model.jumps, size, p_null, widest, moves)
         best[: size + 1] = 0.0
         best[0] = 1.0
@@ -225,7 +228,6 @@ def _viterbi(text, reverse, model, longest, p_null, widest, floor, source):
             for i in range(size + 1):
                 best[i] = following[i] / largest
         i = np.argmax(best[: size + 1])
-        first = text.e_ptr[s] if reverse else text.f_ptr[s]
         for t in range(length - 1, -1, -1):
-            source[first + t] = i - 1 if made[t, i] else -1
+            source[text.f_ptr[s] + t] = i - 1 if made[t, i] else -1
             i = came[t, i]
