@@ -17,7 +17,7 @@ from fwexp.papers.figure_variants import Look, on_other_data
 from fwexp.papers.origin import Origin, facts, reservations
 from fwexp.store.records import Damaged
 
-__all__ = ["PICTURE", "TABLE", "Figure", "make_figure", "makers", "runs_of", "save_figure", "stored_results"]
+__all__ = ["PICTURE", "TABLE", "Figure", "make_figure", "makers", "runs_of", "save_figure"]
 
 
 def make_figure(
@@ -144,13 +144,12 @@ def _draw(plan: _Plan, results_dir, data_dir) -> None:
     from fwexp import store
 
     figure, preset, configs = plan.figure, plan.preset, plan.configs
-    results = stored_results(configs, results_dir)
+    results, stored = read_runs(configs, results_dir)
     lacking = len(configs) - results["key"].nunique()
     if lacking and plan.error is None:
         plan.error = RunsFailed(f"{lacking} of {len(configs)} runs are damaged; force=true makes them again")
     if figure.has_runs and not len(results):
         return
-    stored = _runs(configs, results_dir, set(results["key"]))
     shown = () if figure.shows is None else (figure.shows(stored, data_dir),)
     frame = figure.data(results, *shown)
     notes = ([figure.note] if figure.note else []) + ([] if preset == "full" else [f"{preset} preset"])
@@ -193,16 +192,11 @@ def runs_of(name: str, preset: str = "full", overrides: Mapping[str, str] = Mapp
     return {store.key_of(config): config for config in _figure_and_configs(name, preset, overrides)[1]}
 
 
-def stored_results(configs: Sequence[dict], results_dir="results"):
-    """Return the results of these configurations, as far as they are stored."""
+def read_runs(configs: Sequence[dict], results_dir) -> tuple:
+    """Return the results of these configurations, as far as they are stored and whole, and their runs, sorted by key."""
     from fwexp import store
 
-    return store.load_results(results_dir, key=[store.key_of(config) for config in configs])
-
-
-def _runs(configs, results_dir, keys) -> list:
-    """Return the stored runs with these keys, sorted by key."""
-    from fwexp import store
-
-    runs = [store.read_run(store.run_dir(results_dir, config)) for config in configs]
-    return sorted((run for run in runs if run.key in keys), key=lambda run: run.key)
+    runs = sorted((store.read_run(store.run_dir(results_dir, config)) for config in configs), key=lambda run: run.path)
+    results = store.read_results(run for run in runs if run.status != "missing")
+    whole = set(results["key"])
+    return results, sorted((run for run in runs if run.key in whole), key=lambda run: run.key)

@@ -9,6 +9,7 @@ from pathlib import Path
 from fwexp.driver.progress import print_line
 from fwexp.errors import ParameterError
 from fwexp.files.folders import exists
+from fwexp.papers.comparison_text import text
 from fwexp.papers.declarations import FIGURES, Figure
 
 GUESS, SMOKE_GUESS = 60.0, 3.0
@@ -109,8 +110,7 @@ def table(steps: Sequence[Step]) -> str:
     """Return the text of a plan for the terminal."""
     rows = [("experiment", "runs", "missing", "about")]
     rows += [(step.name, str(len(step.configs)), str(len(step.missing)), about(step)) for step in steps]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [text(rows)]
     missing, seconds = sum(len(step.missing) for step in steps), sum(step.seconds for step in steps)
     guessed = sum(step.guessed for step in steps)
     lines.append(f"{missing} runs are missing" + (f", about {duration(seconds)} one after the other" if missing else ""))

@@ -24,7 +24,7 @@ from fwexp.experiments import FIGURES, make_figure
 from fwexp.files.atomic import clean
 from fwexp.files.owned import MARK
 from fwexp.papers import figure_files as figure_files
-from fwexp.papers.figure_pipeline import save_figure, stored_results
+from fwexp.papers.figure_pipeline import read_runs, save_figure
 from fwexp.papers.origin import reservations
 from fwexp.run import runner, sweep
 from fwexp.run.config import run_key
@@ -52,7 +52,9 @@ def undrawn(monkeypatch):
 
 def test_the_table_is_what_is_drawn(made):
     folder, paths = made
-    results = stored_results(sweep.expand([f"+experiment={NAME}"], preset="smoke"), folder)
+    results, runs = read_runs(sweep.expand([f"+experiment={NAME}"], preset="smoke"), folder)
+    assert [run.key for run in runs] == sorted(_smoke_keys())
+    pd.testing.assert_frame_equal(results, store.load_results(folder, key=_smoke_keys()))
     frame = FIGURES[NAME].data(results)
     read = pd.read_csv(paths[2])
     assert list(read.columns) == [*frame.columns, "preset", "commit"]
@@ -235,8 +237,10 @@ def test_damaged_runs_are_raised(made, tmp_path, undrawn, damaged):
 @pytest.mark.slow
 def test_a_whole_figure_is_not_replaced_by_one_that_lacks_runs(made, tmp_path, monkeypatch, capsys):
     shutil.copytree(made[0], tmp_path / "there")
-    folder, keys, load = tmp_path / "there", _smoke_keys(), store.load_results
-    monkeypatch.setattr(store, "load_results", lambda where, key: load(where, key=[k for k in key if k != keys[0]]))
+    folder, keys = tmp_path / "there", _smoke_keys()
+    monkeypatch.setattr(
+        store, "read_results", lambda runs, read=store.read_results: read(run for run in runs if run.key != keys[0])
+    )
     monkeypatch.setattr(sweep, "execute_together", _fail)
     files = sorted(path for path in (folder / "figures").iterdir())
     record = next(path for path in files if path.suffix == ".json")

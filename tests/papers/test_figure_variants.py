@@ -65,10 +65,9 @@ def test_a_panel_for_each_kind_and_problem():
 
 
 def test_the_command_draws_other_data_in_another_look(tmp_path, monkeypatch, capsys):
-    """From runs that are made up; `stored_results` finds none of this store."""
+    """From results that are made up, without runs."""
     monkeypatch.setattr(sweep, "execute_together", lambda groups, **_: [None] * len(groups))
-    monkeypatch.setattr(figure_pipeline, "stored_results", lambda configs, _: make_results(configs))
-    monkeypatch.setattr(figure_pipeline, "_runs", lambda *_: [])
+    monkeypatch.setattr(figure_pipeline, "read_runs", lambda configs, _: (make_results(configs), []))
     (tmp_path / "my.mplstyle").write_text("axes.facecolor: ffff00\n")
     look = ["--format", "pdf", "--style", str(tmp_path / "my.mplstyle"), "--width", "3.25in", "--preset", "smoke"]
     before = matplotlib.rcParams.copy()
