@@ -6,7 +6,7 @@ own; cheap ones compute, and share those that this machine has. Costs are fitted
 by more than ``CLOSE``, the slowdown of shared cores is fitted to 1, 2 and 4 workers, and 8 workers are predicted. A simulation of
 an ideal cluster, on ``CLUSTER_N`` examples, continues from there. The passes to a gap are not simulated: they are measured, and
 fitted by a power of the workers (``local``) or a line in the share of examples in flight (``oracles``), which is extrapolation
-beyond 8 workers. Tables: ``results/bench/scale.csv``, from which ``scale.png`` and the figure ``scale/fig1`` are drawn, with the
+beyond 8 workers. Tables: ``results/bench/scale.csv``, from which ``scale.png`` is drawn, with the
 load of the machine per core (1: no process waits), and ``scale-costs.csv``. From both, ``--simulate`` simulates regimes again, all
 or those that are named.
 """
@@ -29,7 +29,7 @@ from distributed import Client
 from scipy.optimize import nnls
 
 import fwexp
-from benchmarks import history
+from benchmarks import history, scale_picture
 from benchmarks.families import problem_of
 from benchmarks.history import FILE
 from benchmarks.simulation import Costs, Load, Machine, simulate
@@ -38,7 +38,6 @@ from fwexp.distributed.cluster import connected
 from fwexp.driver.iteration import Budget
 from fwexp.errors import ParameterError, exit_code
 from fwexp.files import owned
-from fwexp.plots import scaling
 from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers.base import check_options, start
 
@@ -385,7 +384,7 @@ def main() -> int:
     table = pd.concat([measurements, simulations], ignore_index=True)
     history.write({TABLE: table})
     picture = io.BytesIO()
-    scaling.draw(scaling.data(None, pd.read_csv(TABLE).fillna({"bottleneck": ""})), None).savefig(picture, dpi=110)
+    scale_picture.draw(scale_picture.data(pd.read_csv(TABLE).fillna({"bottleneck": ""}))).savefig(picture, dpi=110)
     history.write({TABLE.with_suffix(".png"): picture.getvalue()})
     print(side_by_side(table).to_string(index=False))
     return 0

@@ -32,13 +32,11 @@ MEASURES = {
     "cache_global": ("share of steps let through by the global criterion", "linear"),
     "share": ("share of problems solved", "linear"),
     "rank": ("mean rank", "linear"),
-    "rate": ("oracle calls per second", "log"),
     "objective": ("primal and dual objective", "log"),
     "difference": ("|ours - published code|", "log"),
 }
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
 AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected", "factor": "factor over the fastest"}
-AXES |= {"workers": "workers"}
 
 FLOOR = 1e-12
 """Differences of objectives below this are rounding; log axes end here."""

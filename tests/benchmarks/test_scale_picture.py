@@ -1,14 +1,11 @@
-"""The figure of training over workers: points on curves, from the table in the repository."""
+"""The picture of training over workers: points on curves."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
-from fwexp.commands import figure
-from fwexp.errors import DataError
-from fwexp.experiments import workers as experiment
-from fwexp.plots import scaling
+from benchmarks import scale_picture
 
 
 def table():
@@ -23,15 +20,15 @@ def table():
 
 
 def test_progress_is_calls_over_passes_relative_to_one_worker():
-    frame = scaling.data(None, table())
-    rows = frame[(frame["panel"] == "d") & frame["variant"].str.endswith(scaling.PROGRESS) & (frame["x"] == 4)]
+    frame = scale_picture.data(table())
+    rows = frame[(frame["panel"] == "d") & frame["variant"].str.endswith(scale_picture.PROGRESS) & (frame["workers"] == 4)]
     assert rows["regime"].unique() == ["cheap, large d"]
-    found = rows.set_index("variant")["median"].to_dict()
+    found = rows.set_index("variant")["rate"].to_dict()
     assert found == pytest.approx({"measured, progress": 180.0, "machine, progress": 200.0})
 
 
 def test_panels_have_points_curves_and_the_bottleneck_of_most_workers():
-    picture = scaling.draw(scaling.data(None, table()), None)
+    picture = scale_picture.draw(scale_picture.data(table()))
     assert [ax.get_title(loc="left")[:3] for ax in picture.axes] == ["(a)", "(b)", "(c)", "(d)"]
     for ax in picture.axes:
         (text,) = [text.get_text() for text in ax.texts]
@@ -40,15 +37,3 @@ def test_panels_have_points_curves_and_the_bottleneck_of_most_workers():
         assert [line.get_marker() for line in points] == ["o", "o"]
         assert sorted(len(line.get_xdata()) for line in curves) == [3, 3, 3, 3]
     plt.close("all")
-
-
-def test_the_command_draws_it_without_runs(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(experiment, "TABLE", tmp_path / "scale.csv")  # that of the repository is in clones alone
-    table().to_csv(experiment.TABLE, index=False)
-    assert figure.main(["scale/fig1", "--dry-run", f"results_dir={tmp_path}"]) == 0
-    assert capsys.readouterr().out == "scale/fig1: 0 runs, 0 missing\n"
-    assert figure.main(["scale/fig1", f"results_dir={tmp_path}"]) == 0
-    assert sorted(path.suffix for path in tmp_path.glob("figures/scale/fig1.*")) == [".csv", ".json", ".png", ".svg"]
-    monkeypatch.setattr(experiment, "TABLE", tmp_path / "elsewhere.csv")
-    with pytest.raises(DataError, match=r"there is no .*elsewhere\.csv: it is part of a clone"):
-        figure.main(["scale/fig1", f"results_dir={tmp_path}"])

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-COLUMNS = ["panel", "regime", "variant", "axis", "measure", "x", "median", "bottleneck", "keys"]
 CALLS, PROGRESS = ", calls", ", progress"
 BLUE, ORANGE = "#0072B2", "#D55E00"  # Okabe and Ito's
 # What keeps a regime from growing further, as the simulation names it.
@@ -31,22 +30,22 @@ STYLES: dict[str, dict[str, Any]] = {
 NAMES = {CALLS: "oracle calls per second", PROGRESS: "the same over how many more passes a gap takes"}
 
 
-def data(_: object, table: "pd.DataFrame") -> "pd.DataFrame":
+def data(table: "pd.DataFrame") -> "pd.DataFrame":
     """Return calls per second, and these over the passes that a gap takes relative to one worker, as a tidy frame."""
     import pandas as pd
 
     first = table[table["series"] == "measured"].groupby("regime")["passes"].first()
     passes = table["passes"] / table["regime"].map(first).where(table["series"] == "measured", 1.0)
     panels = table["regime"].map(dict(zip(table["regime"].unique(), "abcd", strict=False)))
-    facts = {"panel": panels, "regime": table["regime"], "axis": "workers", "measure": "rate", "x": table["workers"]}
+    facts = {"panel": panels, "regime": table["regime"], "bottleneck": table["bottleneck"], "workers": table["workers"]}
     frames = [
-        pd.DataFrame(facts | {"variant": table["series"] + which, "median": values, "bottleneck": table["bottleneck"], "keys": ""})
+        pd.DataFrame(facts | {"variant": table["series"] + which, "rate": values})
         for which, values in ((CALLS, table["calls_per_second"]), (PROGRESS, table["calls_per_second"] / passes))
     ]
-    return pd.concat(frames, ignore_index=True)[COLUMNS]
+    return pd.concat(frames, ignore_index=True)
 
 
-def draw(frame: "pd.DataFrame", _: object) -> "Figure":
+def draw(frame: "pd.DataFrame") -> "Figure":
     """Draw a panel for each regime; its title names what is the bottleneck of most workers."""
     from matplotlib.figure import Figure
 
@@ -54,14 +53,14 @@ def draw(frame: "pd.DataFrame", _: object) -> "Figure":
         figure = Figure(figsize=(style.TEXT, 5.0), layout="constrained")
         panels = frame.groupby("panel", sort=False)
         for (key, rows), ax in zip(panels, figure.subplots(2, 2, sharex=True).flat, strict=False):
-            largest = rows[rows["variant"] == "cluster" + CALLS].sort_values("x").iloc[-1]["bottleneck"]
+            largest = rows[rows["variant"] == "cluster" + CALLS].sort_values("workers").iloc[-1]["bottleneck"]
             ax.set(xscale="log", yscale="log", ylabel="per second" if key in "ac" else "")
             ax.set_title(f"({key}) {_title(rows['regime'].iloc[0])}", loc="left")
             ax.text(0.03, 0.96, f"bottleneck: {BOTTLENECKS[largest]}", transform=ax.transAxes, va="top", fontsize=6.5)
             for variant, curve in rows.groupby("variant", sort=False):
                 calls, series = variant.endswith(CALLS), variant.partition(",")[0]
                 look: dict[str, Any] = {"color": BLUE, "linewidth": 2.4} if calls else {"color": ORANGE, "linewidth": 1.1}
-                ax.plot(curve["x"], curve["median"], **look | STYLES[series] | {"label": ""}, fillstyle="none")
+                ax.plot(curve["workers"], curve["rate"], **look | STYLES[series] | {"label": ""}, fillstyle="none")
             low, high = ax.get_ylim()
             ax.set_ylim(low, high * 4)
             if key in "cd":
