@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data.data_files import check_text, printable, read_lines, resolve_data_dir
+from fwexp.data.data_files import check_content, printable, read_lines, resolve_data_dir
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.parsed import parsed_arrays
 from fwexp.data.validation import sample
@@ -204,7 +204,7 @@ def _describe(line: bytes) -> str:
 
 def _file(name: str, size: int, sha256: str) -> DataFile:
     url = f"https://www.clips.uantwerpen.be/conll2000/chunking/{name}"
-    return DataFile(f"conll2000/{name}", url, size, partial(check_text, size=size, sha256=sha256))
+    return DataFile(f"conll2000/{name}", url, size, partial(check_content, size=size, sha256=sha256))
 
 
 DATASET = Dataset(

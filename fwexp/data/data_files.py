@@ -84,31 +84,19 @@ def sha256(path: Path) -> str:
     return checksums.sha256_of_file(path)
 
 
-def check_text(path: Path, *, size: int, sha256: str) -> str:
-    """Check the unpacked content of a text file; packing the same text again gives other bytes. Return the facts checked."""
+def check_content(path: Path, *, size: int, sha256: str) -> str:
+    """Check the unpacked content of a file; packing the same content again gives other bytes. Return the facts checked."""
     digest, found = hashlib.sha256(), 0
     for _, line in read_lines(path):
         digest.update(line)
         found += len(line)
         if found > 2 * size + LONGEST_LINE:  # something else, perhaps without an end
-            raise DataError(f"{path}: at least {found} bytes of text, expected {size}")
+            raise DataError(f"{path}: at least {found} bytes of content, expected {size}")
     if found != size:
-        raise DataError(f"{path}: {found} bytes of text, expected {size}")
+        raise DataError(f"{path}: {found} bytes of content, expected {size}")
     if digest.hexdigest() != sha256:
-        raise DataError(f"{path}: sha256 of the text is {digest.hexdigest()}, expected {sha256}")
-    return f"{size} bytes of text, checksum as published"
-
-
-def check_bytes(path: Path, *, size: int, sha256: str) -> str:
-    """Check the bytes of a file against size and checksum; as `check_text` does for text files."""
-    try:
-        found = path.stat().st_size
-        data = path.read_bytes() if found == size else b""
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if found != size or hashlib.sha256(data).hexdigest() != sha256:
-        raise DataError(f"{path}: {found} bytes, not the expected {size} bytes with sha256 {sha256}")
-    return f"{size} bytes, checksum as recorded"
+        raise DataError(f"{path}: sha256 of the content is {digest.hexdigest()}, expected {sha256}")
+    return f"{size} bytes of content, checksum as published"
 
 
 def npz_arrays(path: Path) -> dict:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data.data_files import check_bytes
+from fwexp.data.data_files import check_content
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.options import NoOptions
 
@@ -86,7 +86,7 @@ DATASET = Dataset(
             path="digits.npz",
             home=Path(__file__).parent,
             size=45891,
-            check=partial(check_bytes, size=45891, sha256="3f08a2658427486376a9c97aef4b9143913a62d3b8a1af8ccf9bd87a4e0a38c6"),
+            check=partial(check_content, size=45891, sha256="3f08a2658427486376a9c97aef4b9143913a62d3b8a1af8ccf9bd87a4e0a38c6"),
         ),
     ),
     read=read,

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.data.data_files import check_text, printable, read_lines, resolve_data_dir
+from fwexp.data.data_files import check_content, printable, read_lines, resolve_data_dir
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.parsed import parsed_arrays
 from fwexp.errors import DataError
@@ -248,7 +248,7 @@ def _indicators(columns: np.ndarray):
 def _file(name: str, upstream: str, size: int, sha256: str, skip: int = 0) -> DataFile:
     # A copy of the shared task's texts, in UTF-8 and cut to 25,000 pairs; its own archives hold 1.1 million in Latin-1.
     url = f"https://raw.githubusercontent.com/pdekker12/nlp2/master/data/{upstream}"
-    return DataFile(f"hansards/{name}", url, size, partial(check_text, size=size, sha256=sha256), skip)
+    return DataFile(f"hansards/{name}", url, size, partial(check_content, size=size, sha256=sha256), skip)
 
 
 DATASET = Dataset(

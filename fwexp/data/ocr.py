@@ -137,7 +137,7 @@ def chain_arrays(letters: Letters, words: np.ndarray):
 
 
 def check(path: Path) -> str:
-    """Check that ``path`` is the whole file; see `fwexp.data.data_files.check_text`."""
+    """Check that ``path`` is the whole file; see `fwexp.data.data_files.check_content`."""
     letters = read_letters(path)
     found = f"{len(letters.labels)} letters in {len(letters.folds)} words"
     if found != COUNTS:

@@ -11,7 +11,7 @@ import pytest
 from fwexp.commands.data import main
 from fwexp.data import DATASETS, DataFile
 from fwexp.data import fetch as fetching
-from fwexp.data.data_files import check_text
+from fwexp.data.data_files import check_content
 from fwexp.data.fetch import LEAST_CAP
 from fwexp.errors import OptionError, ParameterError
 from fwexp.files.atomic import hidden
@@ -54,7 +54,7 @@ def server(monkeypatch):
     server.slow, server.ended = False, threading.Event()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    check = partial(check_text, size=len(TEXT), sha256=hashlib.sha256(TEXT).hexdigest())
+    check = partial(check_content, size=len(TEXT), sha256=hashlib.sha256(TEXT).hexdigest())
     url = f"http://127.0.0.1:{server.server_address[1]}/train.txt.gz"
     file = DataFile("conll2000/train.txt.gz", url, len(TEXT), check)
     monkeypatch.setitem(DATASETS.loaded, "conll2000", dataclasses.replace(DATASETS["conll2000"], files=(file,)))
@@ -127,8 +127,8 @@ def test_a_server_that_sends_a_byte_now_and_then_is_left(server, tmp_path, monke
     [
         (None, "404"),
         (PACKED[:-20], "expected a whole gzip file"),
-        (gzip.compress(TEXT[:-1], mtime=0), f"{len(TEXT) - 1} bytes of text, expected {len(TEXT)}"),
-        (b"<html>not found</html>", f"22 bytes of text, expected {len(TEXT)}"),
+        (gzip.compress(TEXT[:-1], mtime=0), f"{len(TEXT) - 1} bytes of content, expected {len(TEXT)}"),
+        (b"<html>not found</html>", f"22 bytes of content, expected {len(TEXT)}"),
         (b"x" * (LEAST_CAP + 1), f"more than {LEAST_CAP} bytes came"),
     ],
 )
@@ -222,7 +222,7 @@ def test_verify_names_what_is_missing_or_damaged(letter_file, tmp_path, capsys):
         ["ocr", "damaged"],
     ]
     assert lines[0].endswith(f"{tmp_path}/conll2000/train.txt.gz; get it with `fwexp data fetch conll2000`")
-    assert "19 bytes of text, expected 639396" in lines[1]
+    assert "19 bytes of content, expected 639396" in lines[1]
     assert "8 letters in 4 words, expected 52152 letters in 6877 words" in lines[-1]
 
 

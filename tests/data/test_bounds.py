@@ -10,7 +10,7 @@ import pytest
 
 import fwexp
 from fwexp.data import data_files
-from fwexp.data.data_files import check_bytes, check_text, npz_arrays, read_lines
+from fwexp.data.data_files import check_content, npz_arrays, read_lines
 from fwexp.data.readers.file_problems import from_npz, from_svmlight
 from fwexp.errors import DataError, ParameterError
 
@@ -43,10 +43,8 @@ def test_what_is_much_larger_than_expected_is_not_read_to_its_end(tmp_path, monk
     monkeypatch.setattr(data_files, "LONGEST_LINE", 100)
     path = tmp_path / "text"
     path.write_bytes(b"a\n" * 10**5)
-    with pytest.raises(DataError, match="at least 122 bytes of text, expected 10"):
-        check_text(path, size=10, sha256="")
-    with pytest.raises(DataError, match="200000 bytes, not the expected 10 bytes"):
-        check_bytes(path, size=10, sha256="")
+    with pytest.raises(DataError, match="at least 122 bytes of content, expected 10"):
+        check_content(path, size=10, sha256="")
 
 
 def claim(path, shape, dtype="<f8", compression=zipfile.ZIP_STORED):
@@ -73,12 +71,6 @@ def test_an_npz_bomb(tmp_path, monkeypatch):
         from_npz(tmp_path / "bomb.npz")
     np.savez(tmp_path / "stored.npz", X=np.zeros((10**5, 1)), y=np.zeros(10**5))
     assert len(npz_arrays(tmp_path / "stored.npz")["X"]) == 10**5
-
-
-def test_nothing_is_unpickled(tmp_path):
-    np.savez(tmp_path / "objects.npz", X=np.array([[object()]]), y=np.zeros(1))
-    with pytest.raises(DataError, match="cannot be read as npz: Object arrays cannot be loaded"):
-        from_npz(tmp_path / "objects.npz")
 
 
 def test_results_that_claim_more_than_they_hold_or_are_nested(tmp_path):

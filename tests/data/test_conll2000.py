@@ -317,4 +317,4 @@ def test_real_problems(real_data, tmp_path, monkeypatch):
 @pytest.mark.data
 def test_real_files_are_verified(real_data, capsys):
     assert main(["verify", "conll2000", f"data_dir={real_data}"]) == 0
-    assert capsys.readouterr().out.count("bytes of text, checksum as published") == 2
+    assert capsys.readouterr().out.count("bytes of content, checksum as published") == 2
