@@ -39,7 +39,7 @@ from fwexp.driver.iteration import Budget
 from fwexp.errors import ParameterError, exit_code
 from fwexp.files import owned
 from fwexp.problems.evaluation import Evaluator
-from fwexp.solvers.base import check_options, start
+from fwexp.solvers.choosing import check_options, start
 
 WORKERS = (1, 2, 4, 8)
 CLUSTER = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 10_000)

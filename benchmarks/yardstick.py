@@ -21,7 +21,7 @@ from fwexp.data import resolve_data_dir
 from fwexp.driver.iteration import Budget
 from fwexp.jit.compilation import njit
 from fwexp.solvers import SOLVERS, check_options
-from fwexp.solvers.base import check_needs
+from fwexp.solvers.choosing import check_needs
 
 ROUNDS = 7
 DEGREE, BLOCK = 32, 1024  # of a polynomial, and at how many places it is evaluated at once, within the smallest cache

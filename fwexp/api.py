@@ -12,7 +12,7 @@ from fwexp.problems import protocol
 from fwexp.problems.evaluation import Evaluation, Evaluator, evaluator
 from fwexp.problems.loss_terms import make_objective
 from fwexp.problems.signature import check_labels, check_problem_type
-from fwexp.solvers.base import check_probabilities
+from fwexp.solvers.choosing import check_probabilities
 from fwexp.tasks import prediction
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train

@@ -8,6 +8,7 @@ none of its methods fits. Other packages have such files in their folder ``conf/
 
 import functools
 import itertools
+import json
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Any, NamedTuple
 
 from fwexp import plugins
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.options import flat
 
 # Other names of methods on convex sets, in Python and on the command line; "fw" alone is also a solver of structured SVMs.
 ALIASES = MappingProxyType({"fw": "frank_wolfe", "afw": "away", "pfw": "pairwise", "bpcg": "blended_pairwise"})
@@ -117,6 +117,17 @@ def method_of(solver: str, options: Mapping[str, Any], split_by: Iterable[str] =
 def is_method(name: str, solver: str, options: Mapping[str, Any]) -> bool:
     """Return whether a solver with these options is the method ``name``: it has all options that the method states."""
     return method_of(solver, options, stated(name)) == name
+
+
+def flat(options: Mapping, prefix: str = "") -> dict[str, Any]:
+    """Return nested options by their keys, joined by dots; lists as JSON, because tables have single values."""
+    found: dict[str, Any] = {}
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = json.dumps(value) if isinstance(value, list) else value
+    return found
 
 
 def flat_options(options: Mapping) -> dict[str, Any]:

@@ -6,13 +6,10 @@ fields of a dataclass, which `option` and `choice` declare with their accepted v
 
 import dataclasses
 import difflib
-import json
 import math
-import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any
 
 from fwexp.errors import OptionError, ParameterError, shown, unknown
@@ -31,17 +28,6 @@ def plain(value):
         return value
     numpy = sys.modules.get("numpy")  # without it there are no scalars of it; commands that need none answer at once
     return value.item() if numpy is not None and isinstance(value, numpy.generic) else value
-
-
-def flat(options: Mapping, prefix: str = "") -> dict[str, Any]:
-    """Return nested options by their keys, joined by dots; lists as JSON, because tables have single values."""
-    found: dict[str, Any] = {}
-    for key, value in options.items():
-        if isinstance(value, Mapping):
-            found |= flat(value, f"{prefix}{key}.")
-        else:
-            found[f"{prefix}{key}"] = json.dumps(value) if isinstance(value, list) else value
-    return found
 
 
 def is_integer(value) -> bool:
@@ -69,19 +55,7 @@ def check_number(
     most: float = math.inf,
     below: float = math.inf,
 ) -> float:
-    """Return a number > ``above``, >= ``least``, <= ``most`` and < ``below`` as a float.
-
-    Parameters
-    ----------
-    name : str
-        The parameter.
-    value : object
-        The given value.
-    accepted : str
-        The condition, in words.
-    above, least, most, below : float
-        The same in numbers; by default all finite ones.
-    """
+    """Return a number > ``above``, >= ``least``, <= ``most`` and < ``below`` as a float; ``accepted`` says the same in words."""
     number = as_real(value)
     if not (above < number < below and least <= number <= most):
         raise ParameterError(f"{name} must be {accepted}, got {shown(value)}")
@@ -160,19 +134,6 @@ def check_jobs(name: str, value) -> int | None:
     if value is not None and (not is_integer(value) or value == 0):
         raise ParameterError(f"{name} must be an integer other than 0, or None, got {shown(value)}")
     return value if value is None else int(value)
-
-
-def check_path(name: str, value) -> Path:
-    """Return the path of a file or folder, ``~`` written out."""
-    if not isinstance(value, str | os.PathLike) or value == "" or "\0" in os.fsdecode(value):
-        raise ParameterError(f"{name} must be a path, got {shown(value)}")
-    path = Path(os.fsdecode(value))
-    if any(len(part) > 255 for part in path.parts):
-        raise ParameterError(f"{name} must be a path with names of at most 255 characters, got {shown(value)}")
-    try:
-        return path.expanduser()
-    except RuntimeError:  # ~name of an unknown user
-        raise ParameterError(f"{name} must be a path, got {shown(value)} of an unknown user") from None
 
 
 # Names of other software, with the name that serves here: the first one that the call accepts, or advice.
@@ -272,25 +233,7 @@ def check_field(name: str, value, field: dataclasses.Field):
 def make_options(owner: str, options: type, given: Mapping, others: Collection[str] = (), joint: str = ": "):
     """Return an options dataclass with the given values, each of them checked; numpy's scalars become Python's.
 
-    Parameters
-    ----------
-    owner : str
-        Owner of the options, for messages.
-    options : type
-        The dataclass, of fields made by `option` and `choice`.
-    given : mapping
-        Names and values.
-    others : collection of str
-        Further names that the same call takes; suggested for misspelt ones.
-    joint : str
-        Text between the owner and the name of an option.
-
-    Raises
-    ------
-    OptionError
-        A name that is no field, or a field that has no effect because of another one.
-    ParameterError
-        A value that the field does not accept.
+    Errors name the option after ``owner`` and ``joint``, and suggest ``others``, further names that the same call takes.
     """
     fields = {field.name: field for field in dataclasses.fields(options)}
     check_names(owner, given, fields, others)

@@ -21,7 +21,7 @@ from fwexp.driver.iteration import Budget
 from fwexp.errors import OptionError
 from fwexp.problems.loss_terms import make_objective
 from fwexp.solvers import check_needs, check_options, get_solver
-from fwexp.solvers.base import start as new_solver
+from fwexp.solvers.choosing import start as new_solver
 from fwexp.testing import small_chains
 from tests.test_every_solver import CASES, FAMILIES
 

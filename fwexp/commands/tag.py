@@ -22,7 +22,8 @@ from fwexp.data.readers import FORMATS, read_template
 from fwexp.data.readers.lines import Source, StandardInput, naming
 from fwexp.errors import DataError, OptionError, ParameterError, shown
 from fwexp.files import folders
-from fwexp.options import OBJECTIVES, check_integer, check_path
+from fwexp.files.user_paths import check_path
+from fwexp.options import OBJECTIVES, check_integer
 from fwexp.templates import Template, default_template
 
 USAGE = """\

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from fwexp.convex.atoms import Atom, single
-from fwexp.convex.feasible_sets import ROUNDING, ConvexSet, Sized, onto_l1_ball, vector
+from fwexp.convex.feasible_sets import ROUNDING, ConvexSet, vector
+from fwexp.convex.simple_sets import Sized, onto_l1_ball
 from fwexp.errors import ParameterError, shown
 from fwexp.options import as_real, check_integer, check_positive
 

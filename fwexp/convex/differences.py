@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fwexp.convex.objectives import Function
+from fwexp.convex.functions import Function
 from fwexp.errors import CertificateError
 
 # Steps over which derivatives are tested; the tolerance, relative to them; and the least size that matters, relative to values.

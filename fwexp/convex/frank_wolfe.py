@@ -8,8 +8,8 @@ import numpy as np
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import Product
+from fwexp.convex.functions import EVERYWHERE
 from fwexp.convex.method import Method, OpenLoopOptions, State, StepOptions, View
-from fwexp.convex.objectives import EVERYWHERE
 from fwexp.convex.steps import STEPS
 from fwexp.driver.iteration import Reason, Stop
 from fwexp.options import check_number, choice, option

@@ -16,11 +16,12 @@ from fwexp.convex import steps
 from fwexp.convex.atoms import ActiveSet, Atom
 from fwexp.convex.differences import check_convexity, check_gradient
 from fwexp.convex.feasible_sets import EPSILON, ConvexSet, Product, vector
-from fwexp.convex.objectives import Function
+from fwexp.convex.functions import Function
 from fwexp.convex.watching import is_watched, least_product, watched
-from fwexp.driver.iteration import Iteration, Objective, Point, Terms, Value
+from fwexp.driver.iteration import Iteration, Point, Terms
 from fwexp.driver.log import ROUNDING as LOGGED
 from fwexp.driver.log import quiet
+from fwexp.driver.values import Objective, Value
 from fwexp.errors import CertificateError, OptionError, ParameterError, shown
 from fwexp.options import CONVEX, check_number, choice, option
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fwexp.convex.feasible_sets import ConvexSet
+from fwexp.convex.functions import Function
 from fwexp.convex.games import Bilinear
 from fwexp.convex.method import Evaluation, Method
-from fwexp.convex.objectives import Function
 from fwexp.convex.saddle import SaddleMethod, WorstCase
 from fwexp.convex.user_functions import as_function
 from fwexp.driver import settings

@@ -1,117 +1,19 @@
-"""Smooth convex functions, as a function of a linear image of the point.
+"""Functions of a matrix: least squares, logistic regression, sums of a user's terms, and quadratic functions."""
 
-All functions except a user's are f(x) = phi(z) + <c, x>. Methods keep x and the image z = A x: a step along d changes z by A d,
-which costs O(rows) if atoms are sparse, and the only product of an iteration is the gradient A' phi'(z).
-``A`` is an array, a scipy sparse matrix or a `scipy.sparse.linalg.LinearOperator`.
-"""
-
-import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fwexp.convex.atoms import Atom
-from fwexp.convex.feasible_sets import EPSILON, ConvexSet, vector
+from fwexp.convex.feasible_sets import ConvexSet, vector
+from fwexp.convex.functions import EVERYWHERE, Function, Rows
 from fwexp.convex.matrix import Matrix
-from fwexp.errors import OptionError, ParameterError
-from fwexp.options import plain
+from fwexp.convex.user_functions import Observed
+from fwexp.errors import ParameterError, shown
+from fwexp.options import check_function
 from fwexp.types import ArrayLike, Weights
-
-EVERYWHERE = slice(None)
-SUMS = "LeastSquares, Logistic, LinearSum"  # that have a row for each term
-Rows: TypeAlias = "np.ndarray | slice"
-
-
-class Function(ABC):
-    """A smooth convex function on R^dim.
-
-    A subclass has ``dim``, ``value``, ``gradient``, ``image`` and ``image_of``; quadratics ``curvature``, too.
-
-    Attributes
-    ----------
-    dim : int
-        Number of coordinates.
-    """
-
-    dim: int
-    quadratic: bool = False  # whether the best step has a closed form
-    needs_direction: bool = False  # whether ``curvature`` needs more of a direction than its image
-    reads_point: bool = True  # whether ``value`` reads more of a point than its image
-    terms: int | None = None  # of the sum or the mean, if the function has ``sampled``
-    linear: bool = False  # whether term i is a function of <a_i, x> alone, so that there are ``rows`` and ``term_slopes``
-    doubtful: bool = False  # whether the function may be not convex, or the gradient not its own
-    gradient_is_free: bool = False  # whether a value comes with its gradient
-    epsilon: float = EPSILON  # the precision of values and gradients
-    precision: tuple = ()  # the observations behind ``epsilon``, if a run collects them
-    domain: Callable[[np.ndarray], bool] | None = None  # whether f is defined at x; None if it is on the whole set
-    _domain_shape: tuple[int, ...] = ()
-
-    def on_domain(self, domain: Callable[[np.ndarray], bool], shape: tuple[int, ...]) -> "Function":
-        """Return this function with a domain outside of which it is infinite; ``domain`` gets points of a shape."""
-        new = copy.copy(self)
-        new.domain, new._domain_shape = domain, shape
-        return new
-
-    def is_defined(self, x: np.ndarray) -> bool:
-        """Return whether x lies in the domain."""
-        return self.domain is None or bool(plain(self.domain(x.reshape(self._domain_shape).copy())))
-
-    @abstractmethod
-    def image(self, x: np.ndarray) -> np.ndarray:
-        """Return the state that methods keep in addition to x."""
-
-    @abstractmethod
-    def image_of(self, atom: Atom) -> np.ndarray:
-        """Return the image of an atom."""
-
-    @abstractmethod
-    def value(self, x: np.ndarray, z: np.ndarray) -> float:
-        """Return f(x), given the image z of x."""
-
-    @abstractmethod
-    def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Return the gradient at x."""
-
-    def partial(self, x: np.ndarray, z: np.ndarray, where: Weights) -> np.ndarray:
-        """Return some coordinates of the gradient, by a slice or an array of indices."""
-        return self.gradient(x, z)[where]
-
-    def sampled(self, x: np.ndarray, terms: np.ndarray) -> np.ndarray:
-        """Return the estimate of the gradient at x by some of the terms."""
-        raise OptionError(f"{type(self).__name__} is no sum of terms; accepted: {SUMS}, FiniteSum")
-
-    def rows(self, terms: np.ndarray) -> Any:
-        """Return the matrix of the rows a_i of some terms, a factor of ``@``; of linear sums only."""
-        raise OptionError(f"{type(self).__name__} is no sum of functions of <a_i, x>; accepted: {SUMS}")
-
-    def term_slopes(self, z: np.ndarray, terms: Rows) -> np.ndarray:
-        """Return the derivatives of some terms at z_i = <a_i, x>, so that the gradient is A' times all; of linear sums only."""
-        raise OptionError(f"{type(self).__name__} is no sum of functions of <a_i, x>; accepted: {SUMS}")
-
-    def image_at(self, d: np.ndarray, block: slice) -> np.ndarray:
-        """Return the image of a direction that has nonzeros in a block only."""
-        x = np.zeros(self.dim)
-        x[block] = d
-        return self.image(x)
-
-    def curvature(self, d: np.ndarray | None, dz: np.ndarray, block: slice = EVERYWHERE) -> float:
-        """Return the second derivative along d in a block, whose image is dz; d may be None unless ``needs_direction``."""
-        raise OptionError(f"{type(self).__name__} is not quadratic: there is no best step in closed form")
-
-    def hessian_times(self, dz: np.ndarray) -> np.ndarray:
-        """Return f'' d for the direction with the image dz; of quadratics only."""
-        raise NotImplementedError
-
-    def lipschitz(self, block: slice) -> float:
-        """Return a Lipschitz constant of the gradient in a block."""
-        raise OptionError(f"{type(self).__name__} knows no Lipschitz constants; accepted: LeastSquares, Logistic, Quadratic")
-
-    def _columns(self, block: slice) -> np.ndarray:
-        """Return the images of the unit vectors of a block, as columns."""
-        width = len(range(self.dim)[block])
-        return np.column_stack([self.image_at(e, block) for e in np.eye(width)])
 
 
 class OfMatrix(Function):
@@ -285,6 +187,58 @@ class Quadratic(OfMatrix):
 
     def lipschitz(self, block: slice) -> float:
         return float(np.linalg.norm(self._columns(block)[block], 2))
+
+
+class LinearSum(Observed, Linear):
+    """A mean of terms of a user's, each a function of one product: 1/n sum_i phi_i(<a_i, x>).
+
+    Methods compute products with rows and columns of ``A``, so that a step costs less than with a `FiniteSum`.
+
+    Parameters
+    ----------
+    A : array, sparse matrix or LinearOperator
+        One row for each term.
+    fun : callable
+        ``fun(z, terms)`` returns two arrays, the values and the derivatives of phi_i at z_i for the numbers i in ``terms``.
+
+    Examples
+    --------
+    The Huber loss of regression:
+
+    >>> import numpy as np
+    >>> from fwexp.convex import L1Ball, LinearSum, minimize
+    >>> A, b = np.eye(3), np.array([0.5, 9.0, -0.2])
+    >>> def huber(z, terms):
+    ...     r = z - b[terms]
+    ...     return np.where(np.abs(r) < 1, r**2 / 2, np.abs(r) - 0.5), np.clip(r, -1, 1)
+    >>> result = minimize(LinearSum(A, huber), L1Ball(3, radius=2.0), gap_tol=1e-9)
+    >>> result.x.round(3) + 0.0, round(result.value, 4)
+    (array([0., 2., 0.]), 2.215)
+    """
+
+    doubtful = True
+
+    def __init__(self, A: Any, fun: Callable[..., Any]) -> None:
+        super().__init__()
+        self.matrix, self._fun = Matrix(A), check_function("fun", fun)
+        self.dim = self.matrix.shape[1]
+        self._all = np.arange(self.terms)
+
+    def value(self, x: np.ndarray, z: np.ndarray) -> float:
+        return float(self._asked(z, self._all)[0].mean())
+
+    def term_slopes(self, z: np.ndarray, terms: Rows) -> np.ndarray:
+        return self._asked(z, self._all[terms])[1] / self.terms
+
+    def _asked(self, z: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the checked answer of ``fun``."""
+        answer = self._fun(z.copy(), terms.copy())
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ParameterError(f"fun(z, terms) must return the values and the derivatives, got {shown(answer)}")
+        names = ("the values that fun(z, terms) returns", "the derivatives that fun(z, terms) returns")
+        values, slopes = (vector(name, each, len(terms)).copy() for name, each in zip(names, answer, strict=True))
+        self._see_precision(*answer)
+        return values, slopes
 
 
 class Minimisation(NamedTuple):

@@ -15,7 +15,8 @@ from fwexp.convex.atoms import ActiveSet
 from fwexp.convex.feasible_sets import ConvexSet
 from fwexp.convex.games import Bilinear
 from fwexp.convex.watching import is_watched, least_product, watched
-from fwexp.driver.iteration import Iteration, Objective, Point, Reason, Stop, Terms, Value
+from fwexp.driver.iteration import Iteration, Point, Reason, Stop, Terms
+from fwexp.driver.values import Objective, Value
 from fwexp.errors import OptionError
 from fwexp.options import SADDLE, check_positive, choice, option
 

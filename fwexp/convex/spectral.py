@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from fwexp.convex.atoms import Atom
-from fwexp.convex.feasible_sets import ROUNDING, ConvexSet, onto_l1_ball, onto_simplex
+from fwexp.convex.feasible_sets import ROUNDING, ConvexSet
+from fwexp.convex.simple_sets import onto_l1_ball, onto_simplex
 from fwexp.options import check_integer, check_positive
 
 DENSE = 32  # up to this size a full decomposition is faster, and exact

@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.convex.atoms import Atom
-from fwexp.convex.feasible_sets import ROUNDING, ConvexSet, L2Ball, Product
+from fwexp.convex.feasible_sets import ROUNDING, ConvexSet, Product
 from fwexp.convex.games import Bilinear
+from fwexp.convex.simple_sets import L2Ball
 from fwexp.errors import OptionError
 from fwexp.options import check_integer, check_positive
 from fwexp.oracles.assignment import max_matching

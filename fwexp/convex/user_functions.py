@@ -7,8 +7,7 @@ import numpy as np
 
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import EPSILON, epsilon, vector
-from fwexp.convex.matrix import Matrix
-from fwexp.convex.objectives import Function, Linear, Rows
+from fwexp.convex.functions import Function
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_function, check_integer, plain
 
@@ -49,58 +48,6 @@ class Observed(Function):
                 n + int(((np.ldexp(numbers, bits // 2) % 1.0) != 0.0).sum()) for n, bits in zip(long, EPSILON_BY_BITS, strict=True)
             ]
         self.precision = declared, most, *long
-
-
-class LinearSum(Observed, Linear):
-    """A mean of terms of a user's, each a function of one product: 1/n sum_i phi_i(<a_i, x>).
-
-    Methods compute products with rows and columns of ``A``, so that a step costs less than with a `FiniteSum`.
-
-    Parameters
-    ----------
-    A : array, sparse matrix or LinearOperator
-        One row for each term.
-    fun : callable
-        ``fun(z, terms)`` returns two arrays, the values and the derivatives of phi_i at z_i for the numbers i in ``terms``.
-
-    Examples
-    --------
-    The Huber loss of regression:
-
-    >>> import numpy as np
-    >>> from fwexp.convex import L1Ball, LinearSum, minimize
-    >>> A, b = np.eye(3), np.array([0.5, 9.0, -0.2])
-    >>> def huber(z, terms):
-    ...     r = z - b[terms]
-    ...     return np.where(np.abs(r) < 1, r**2 / 2, np.abs(r) - 0.5), np.clip(r, -1, 1)
-    >>> result = minimize(LinearSum(A, huber), L1Ball(3, radius=2.0), gap_tol=1e-9)
-    >>> result.x.round(3) + 0.0, round(result.value, 4)
-    (array([0., 2., 0.]), 2.215)
-    """
-
-    doubtful = True
-
-    def __init__(self, A: Any, fun: Callable[..., Any]) -> None:
-        super().__init__()
-        self.matrix, self._fun = Matrix(A), check_function("fun", fun)
-        self.dim = self.matrix.shape[1]
-        self._all = np.arange(self.terms)
-
-    def value(self, x: np.ndarray, z: np.ndarray) -> float:
-        return float(self._asked(z, self._all)[0].mean())
-
-    def term_slopes(self, z: np.ndarray, terms: Rows) -> np.ndarray:
-        return self._asked(z, self._all[terms])[1] / self.terms
-
-    def _asked(self, z: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the checked answer of ``fun``."""
-        answer = self._fun(z.copy(), terms.copy())
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise ParameterError(f"fun(z, terms) must return the values and the derivatives, got {shown(answer)}")
-        names = ("the values that fun(z, terms) returns", "the derivatives that fun(z, terms) returns")
-        values, slopes = (vector(name, each, len(terms)).copy() for name, each in zip(names, answer, strict=True))
-        self._see_precision(*answer)
-        return values, slopes
 
 
 class UserFunction(Observed):

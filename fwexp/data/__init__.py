@@ -13,7 +13,8 @@ from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFile, DataFolder, Dataset
 from fwexp.data.readers import read_columns, read_conllu, read_svmlight, read_template
 from fwexp.errors import ParameterError, unknown
-from fwexp.options import KINDS, check_path, make_options
+from fwexp.files.user_paths import check_path
+from fwexp.options import KINDS, make_options
 from fwexp.templates import Template
 from fwexp.types import AnyPath, SetOfExamples
 

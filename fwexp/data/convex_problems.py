@@ -46,8 +46,8 @@ class LassoOptions:
 
 
 def _lasso(o):
-    from fwexp.convex.feasible_sets import L1Ball
     from fwexp.convex.objectives import LeastSquares, Minimisation
+    from fwexp.convex.simple_sets import L1Ball
 
     rng = np.random.default_rng(o.instance)
     A, x = rng.standard_normal((o.n, o.d)), np.zeros(o.d)
@@ -97,8 +97,8 @@ class NormOptions:
 
 
 def _norm(o):
-    from fwexp.convex.feasible_sets import Simplex
     from fwexp.convex.objectives import Minimisation, Quadratic
+    from fwexp.convex.simple_sets import Simplex
 
     return Minimisation(Quadratic(2.0 * np.eye(o.d)), Simplex(o.d))
 
@@ -123,8 +123,9 @@ class BlockOptions:
 
 
 def _blocks(o):
-    from fwexp.convex.feasible_sets import Box, Product, Simplex
+    from fwexp.convex.feasible_sets import Product
     from fwexp.convex.objectives import Minimisation, Quadratic
+    from fwexp.convex.simple_sets import Box, Simplex
 
     rng = np.random.default_rng(o.instance)
     dim = 2 * o.blocks * o.d
@@ -180,8 +181,9 @@ def _chains(o):
 
 def _chain_dual(o):
     """Return the dual of the structural SVM over all labelings: lam/2 ||A a||^2 - b'a on a product of simplices."""
-    from fwexp.convex.feasible_sets import Product, Simplex
+    from fwexp.convex.feasible_sets import Product
     from fwexp.convex.objectives import Minimisation, Quadratic
+    from fwexp.convex.simple_sets import Simplex
     from fwexp.convex.structured import svm_game
 
     problem = _chains(o)
@@ -242,8 +244,8 @@ class GameOptions:
 
 
 def _matrix_game(o):
-    from fwexp.convex.feasible_sets import Simplex
     from fwexp.convex.games import Bilinear
+    from fwexp.convex.simple_sets import Simplex
 
     return Bilinear(np.random.default_rng(o.instance).uniform(-1.0, 1.0, (o.d, o.d)), Simplex(o.d), Simplex(o.d))
 
@@ -268,8 +270,8 @@ class BallOptions:
 
 
 def _ball_game(o):
-    from fwexp.convex.feasible_sets import L2Ball
     from fwexp.convex.games import Bilinear
+    from fwexp.convex.simple_sets import L2Ball
 
     M = np.linalg.qr(np.random.default_rng(o.instance).standard_normal((o.d, o.d)))[0]
     p = np.zeros(o.d)

@@ -40,8 +40,9 @@ from fwexp.problems.signature import check_labels, check_problem_type
 from fwexp.problems.sparse_vector import SparseVector
 from fwexp.problems.weighted import share, total_weight
 from fwexp.solvers import auto
-from fwexp.solvers.base import Budget, check_needs, check_options
+from fwexp.solvers.base import Budget
 from fwexp.solvers.bcfw import BCFW
+from fwexp.solvers.choosing import check_needs, check_options
 
 TIMED = 5  # examples whose oracle calls are timed
 SPARSE = 0.25  # of the entries: vectors with fewer nonzero ones travel as sparse ones

@@ -6,8 +6,9 @@ from operator import itemgetter
 
 import numpy as np
 
-from fwexp.driver.iteration import Iteration, Objective, Point, Value
+from fwexp.driver.iteration import Iteration, Point
 from fwexp.driver.trace import OBJECTIVES, TRACE_COLUMNS, Status
+from fwexp.driver.values import Objective, Value
 from fwexp.errors import CertificateError, Stopped
 from fwexp.options import plain
 

@@ -131,40 +131,17 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunSettings(Bounds):
-    """Bounds of a run and how to watch it, checked when the object is constructed.
-
-    Attributes
-    ----------
-    max_passes, gap_tol, time_limit
-        See `Bounds`.
-    seed : int, default 0
-        Seed of the random choices.
-    schedule : "default", "steps", float or sequence of float
-        When to log, in passes (`fwexp.driver.schedule`).
-    callback : callable, optional
-        Function that receives every row; the run ends if it returns True.
-    verbose : bool, default False
-        Whether to show progress on standard error.
-    checkpoint : Checkpoint, optional
-        Where the run is saved, and from where it goes on.
-    n_jobs : int, optional
-        Threads that call compiled oracles (`fwexp.jit.threads.jobs`).
-
-    Raises
-    ------
-    ParameterError
-        If a value is not accepted.
-    """
+    """Bounds of a run and how to watch it, checked when the object is constructed."""
 
     max_passes: float = 50
     gap_tol: float = 1e-3
     time_limit: float | None = None
     seed: int = 0
-    schedule: Any = "default"
-    callback: Callable | None = None
-    verbose: bool = False
+    schedule: Any = "default"  # see `fwexp.driver.schedule`
+    callback: Callable | None = None  # receives every row, and ends the run if it returns True
+    verbose: bool = False  # whether progress is shown on standard error
     checkpoint: "Checkpoint | None" = None
-    n_jobs: int | None = None
+    n_jobs: int | None = None  # threads that call compiled oracles (`fwexp.jit.threads.jobs`)
 
     def __post_init__(self) -> None:
         for name in ("max_passes", "gap_tol", "time_limit", "seed", "schedule"):

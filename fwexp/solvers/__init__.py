@@ -16,9 +16,10 @@ from fwexp.methods import methods
 from fwexp.options import KINDS, STRUCTURED
 
 if TYPE_CHECKING:
-    from fwexp.solvers.base import Solver, check_needs, check_options
+    from fwexp.solvers.base import Solver
+    from fwexp.solvers.choosing import check_needs, check_options
 
-OF_BASE = ("Solver", "check_needs", "check_options")
+DEFERRED = {"Solver": "base", "check_needs": "choosing", "check_options": "choosing"}
 """Names that are imported when they are first used: methods on convex sets need no protocol of problems."""
 
 __all__ = ["SOLVERS", "Solver", "check_needs", "check_options", "choose_method", "get_method", "get_solver", "of_kind"]
@@ -27,15 +28,15 @@ FOLDERS = (__name__, "fwexp.convex")  # found by name, as other packages are: me
 
 
 def __getattr__(name: str):
-    if name not in OF_BASE:
+    if name not in DEFERRED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.base"), name)
+    return getattr(import_module(f"{__name__}.{DEFERRED[name]}"), name)
 
 
 def _check(cls) -> None:
     if not (inspect.isclass(cls) and issubclass(cls, Iteration) and hasattr(cls, "kinds")):
         raise ParameterError("it is no subclass of fwexp.solvers.Solver, nor of the methods of fwexp.convex")
-    if inspect.isabstract(cls) and not issubclass(cls, import_module(f"{__name__}.base").Choice):
+    if inspect.isabstract(cls) and not issubclass(cls, import_module(f"{__name__}.choosing").Choice):
         raise ParameterError(f"it does not define {', '.join(sorted(cls.__abstractmethods__))}")
     for attribute in ("name", "title", "Options"):
         if not hasattr(cls, attribute):

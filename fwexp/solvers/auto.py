@@ -43,9 +43,10 @@ from fwexp.options import OBJECTIVES, left_open
 from fwexp.problems import tiers
 from fwexp.problems.loss_terms import HINGE
 from fwexp.problems.protocol import cheap_oracle, costly_block, costly_oracle, exact_oracle, has_best_block, original, radii_sq
-from fwexp.solvers.base import Choice, Solver, check_options
+from fwexp.solvers.base import Solver
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.block_entropic import BlockEntropic
+from fwexp.solvers.choosing import Choice, check_options
 from fwexp.solvers.lbfgs import LBFGS
 from fwexp.solvers.n_slack import NSlack
 from fwexp.solvers.one_slack import OneSlack

@@ -55,7 +55,6 @@ from fwexp.solvers.bcfw_options import CONSTRAINED_SEARCHES, OF_PARTS, STEPS, Ca
 
 FIRST_ROOM = 8  # labelings that an active set has room for at first
 DRAWN_PASSES = 4  # of draws that a kernel gets at least if there is a cache
-NO_CACHE = CacheOptions()  # criteria that are not used
 
 
 @dataclass
@@ -222,7 +221,7 @@ class BCFW(Solver):
         setting = self.setting
         if self.sets is None:
             return NoCorner() if setting.step == "exact" else Oracle()
-        cache = setting.cache or NO_CACHE
+        cache = setting.cache or CacheOptions()  # without a cache, its criteria are not used
         return StoringOracle(self.has_cache, cache.F, cache.nu, setting.stored, self.sets, self.has_cache and self._is_direct)
 
     def step_rule(self):

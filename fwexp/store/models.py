@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from fwexp.errors import DataError, ParameterError, shown
-from fwexp.options import check_path
+from fwexp.files.user_paths import check_path
 from fwexp.store.commit import MODEL
 from fwexp.store.records import Damaged
 from fwexp.store.run_store import find_runs

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from fwexp.methods import flat as flat_options
 from fwexp.methods import method_of, methods, stated
-from fwexp.options import flat as flat_options
 from fwexp.store.keys import GROUPS, task_of
 
 # Always shown, so they are no part of what `differing` returns.

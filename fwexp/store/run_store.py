@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 from fwexp.errors import OptionError, ParameterError, needing, unknown
 from fwexp.files import folders, locks
 from fwexp.files.atomic import clean, set_aside
+from fwexp.files.user_paths import check_path
 from fwexp.methods import is_method
-from fwexp.options import check_flag, check_path
+from fwexp.options import check_flag
 from fwexp.store import commit, paths, records
 from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE
 from fwexp.store.keys import STALE, key_of

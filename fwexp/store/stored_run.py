@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from fwexp.driver.trace import lost_words
 from fwexp.errors import DataError, needing
 from fwexp.files.checksums import sha256, sha256_of_file
-from fwexp.methods import method_of
-from fwexp.options import flat
+from fwexp.methods import flat, method_of
 from fwexp.plugins import NAME
 from fwexp.store import paths, records, staleness
 from fwexp.store.commit import CONFIG, MODEL, RECORD, TRACE, name_of

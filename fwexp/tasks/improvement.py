@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from fwexp.blocks.acceleration import total_gap
-from fwexp.driver.iteration import Objective, Value
 from fwexp.driver.log import Log
 from fwexp.driver.loop import drive
 from fwexp.driver.progress import Progress
 from fwexp.driver.trace import Status
+from fwexp.driver.values import Objective, Value
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_integer

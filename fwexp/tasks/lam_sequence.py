@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Objective, Point, Reason, Stop, Terms, Value
+from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Point, Reason, Stop, Terms
 from fwexp.driver.log import Log
 from fwexp.driver.loop import drive
 from fwexp.driver.progress import Progress, telling_of_compilation
 from fwexp.driver.settings import RunSettings
 from fwexp.driver.trace import Status
+from fwexp.driver.values import Objective, Value
 from fwexp.errors import OptionError
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.loss_terms import HINGE, Hinge, Softmax, make_objective
@@ -21,8 +22,8 @@ from fwexp.problems.protocol import costly_oracle, exact_oracle, original, to_pu
 from fwexp.problems.signature import check_problem_type, signature
 from fwexp.solvers import check_needs, check_options, get_solver
 from fwexp.solvers.auto import block_method, choose
-from fwexp.solvers.base import check_objective, check_probabilities
 from fwexp.solvers.bcfw import BCFW
+from fwexp.solvers.choosing import check_objective, check_probabilities
 from fwexp.solvers.lbfgs import LBFGS
 from fwexp.tasks.objective import is_plausible
 from fwexp.tasks.task import Task, result_of_rows

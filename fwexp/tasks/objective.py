@@ -5,8 +5,9 @@ from numbers import Real
 
 import numpy as np
 
-from fwexp.driver.iteration import Objective, Point, Value
+from fwexp.driver.iteration import Point
 from fwexp.driver.trace import ERRORS, TRACE_COLUMNS, is_known
+from fwexp.driver.values import Objective, Value
 from fwexp.errors import CertificateError, ParameterError, shown
 from fwexp.options import is_integer, plain
 from fwexp.problems.evaluation import Evaluation, evaluator

@@ -17,7 +17,8 @@ from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
 from fwexp.files import atomic
 from fwexp.files.npz import arrays_in
-from fwexp.options import check_path, is_integer
+from fwexp.files.user_paths import check_path
+from fwexp.options import is_integer
 from fwexp.problems.signature import of_inputs
 
 FORMAT = "fwexp result 1"

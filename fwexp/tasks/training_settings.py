@@ -17,7 +17,8 @@ from fwexp.problems.protocol import from_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature
 from fwexp.problems.weighted import total_weight
 from fwexp.solvers import check_needs, check_options, choose_method
-from fwexp.solvers.base import Solver, check_objective
+from fwexp.solvers.base import Solver
+from fwexp.solvers.choosing import check_objective
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.result import Result
 from fwexp.types import Iterate, Lam, Metrics, ObjectiveName, Problem

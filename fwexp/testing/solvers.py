@@ -19,7 +19,8 @@ from fwexp.problems.constraints import public_indices
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.loss_terms import HINGE
 from fwexp.solvers import SOLVERS, Solver, check_needs, check_options
-from fwexp.solvers.base import NO_BUDGET, Budget, Stop, start
+from fwexp.solvers.base import NO_BUDGET, Budget, Stop
+from fwexp.solvers.choosing import start
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import run_solver
 from fwexp.testing.probe import close, require

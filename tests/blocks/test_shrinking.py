@@ -11,7 +11,7 @@ from fwexp.blocks.acceleration import RoundsAcceleration
 from fwexp.blocks.block_loop import DRAWS_USED, NUM_COUNTS, following_block, next_block, note_step
 from fwexp.driver.iteration import Budget, Reason
 from fwexp.solvers import SOLVERS, check_options
-from fwexp.solvers.base import start
+from fwexp.solvers.choosing import start
 from fwexp.testing import check_solver
 from tests import reference as ref
 

@@ -10,10 +10,11 @@ import pytest
 from numba.core import event
 
 from fwexp.driver.clock import Clock, noticing
-from fwexp.driver.iteration import Iteration, Objective, Point, Stop, Terms, Value
+from fwexp.driver.iteration import Iteration, Point, Stop, Terms
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import telling_of_compilation
+from fwexp.driver.values import Objective, Value
 from fwexp.jit import threads
 
 

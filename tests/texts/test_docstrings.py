@@ -9,9 +9,10 @@ import fwexp
 import fwexp.convex
 import fwexp.estimators
 import fwexp.testing
-from fwexp.driver.iteration import Budget, Iteration, Objective, Point, Stop, Terms, Value
+from fwexp.driver.iteration import Budget, Iteration, Point, Stop, Terms
 from fwexp.driver.log import Log
 from fwexp.driver.loop import Bounds, drive
+from fwexp.driver.values import Objective, Value
 from fwexp.problems import protocol, tiers
 from fwexp.solvers import Solver
 

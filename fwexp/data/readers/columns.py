@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from fwexp.data.readers.lines import Sentence, Source, split, text_lines
 from fwexp.errors import DataError, ParameterError, shown
-from fwexp.options import check_path, is_integer
+from fwexp.files.user_paths import check_path
+from fwexp.options import is_integer
 from fwexp.types import AnyPath
 
 DOCUMENT = "-DOCSTART-"  # the first column of lines that separate documents, in files of CoNLL-2003

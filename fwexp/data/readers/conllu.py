@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fwexp.data.readers.lines import Sentence, Source, text_lines
 from fwexp.errors import DataError, ParameterError, shown, unknown
-from fwexp.options import check_path
+from fwexp.files.user_paths import check_path
 from fwexp.types import AnyPath
 
 NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")

@@ -32,7 +32,8 @@ from fwexp.data.readers.columns import Columns
 from fwexp.data.readers.lines import naming
 from fwexp.data.readers.svmlight import add, matrix, numbers_or_texts, rows_of
 from fwexp.errors import DataError, ParameterError, shown
-from fwexp.options import check_function, check_integer, check_path
+from fwexp.files.user_paths import check_path
+from fwexp.options import check_function, check_integer
 from fwexp.templates import default_template
 from fwexp.types import AnyPath
 

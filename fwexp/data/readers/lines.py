@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fwexp.data.data_files import read_lines
 from fwexp.errors import DataError, ParameterError
-from fwexp.options import check_path
+from fwexp.files.user_paths import check_path
 from fwexp.templates import Template
 from fwexp.types import AnyPath
 

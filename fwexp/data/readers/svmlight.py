@@ -11,7 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from fwexp.data.readers.lines import Sentence, Source, split, text_lines
 from fwexp.errors import DataError, shown
-from fwexp.options import check_integer, check_path
+from fwexp.files.user_paths import check_path
+from fwexp.options import check_integer
 from fwexp.types import AnyPath
 
 LARGEST_INDEX = 2**31 - 1  # of a feature, as in other programs that read this format

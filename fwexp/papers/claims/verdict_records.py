@@ -10,8 +10,7 @@ from fwexp.driver.progress import counted, print_line
 from fwexp.errors import shown, unknown
 from fwexp.files import owned
 from fwexp.files.folders import check_folder
-from fwexp.methods import method_of
-from fwexp.options import flat
+from fwexp.methods import flat, method_of
 from fwexp.papers.claims.registry import Claim, all_claims
 from fwexp.papers.claims.runs import Runs
 from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Finding, Undecided, for_json
