@@ -8,10 +8,9 @@ is added there: no constraint xi >= 0, and no plane is removed, kept per example
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from fwexp.options import check_fraction, option
-from fwexp.solvers.one_slack import OneSlack
+from fwexp.solvers.one_slack import OneSlack, Setting
 
 
 @dataclass(frozen=True)
@@ -25,11 +24,10 @@ class Options:
     """
 
     qp_tol: float = option(1e-10, check_fraction)
-    # Fields that `OneSlack` reads in addition.
-    nonnegative: ClassVar[bool] = False
-    removal: ClassVar[int] = 0
-    cache: ClassVar[int] = 0
-    pull: ClassVar[float] = 0.0
+
+    def setting(self) -> Setting:
+        """Return the setting that these options choose: planes and a quadratic program alone."""
+        return Setting(self.qp_tol)
 
 
 class BMRM(OneSlack):

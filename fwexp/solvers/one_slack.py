@@ -35,6 +35,7 @@ active sets (``active_set``).
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,6 +49,16 @@ from fwexp.solvers.fw import BatchOracle
 from fwexp.solvers.hull import Corners, Hull, new_corners
 
 CACHE_SHARE = 1.5  # times the certified gap: by how much a plane of stored labelings must be violated
+
+
+class Setting(NamedTuple):
+    """The choices that define a run with cutting planes; every method makes one from its own options."""
+
+    qp_tol: float
+    nonnegative: bool = False
+    removal: int = 0
+    cache: int = 0
+    pull: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -73,6 +84,10 @@ class Options:
     cache: int = option(5, check_integer, 0)
     pull: float = option(0.8, check_fraction)
     qp_tol: float = option(1e-10, check_fraction)
+
+    def setting(self) -> Setting:
+        """Return the setting that these options choose."""
+        return Setting(**vars(self))
 
 
 @dataclass
@@ -100,26 +115,27 @@ class OneSlack(Solver):
 
     @classmethod
     def needs(cls, options):
-        return ("sets",) if options.cache else ()
+        return ("sets",) if options.setting().cache else ()
 
     constraints = True
 
     def prepare(self):
+        self.setting = self.options.setting()
         self.oracle = BatchOracle(self.problem, self.lam)
         self.work = workspace(self.problem)
 
     def start(self, seed, iterates, order, warm_start):
-        problem, options = self.problem, self.options
+        problem, setting = self.problem, self.setting
         if warm_start is None:
-            hull = Hull(problem, self.lam, new_corners(problem, options.qp_tol))  # 2: the working set
-            if options.nonnegative:
+            hull = Hull(problem, self.lam, new_corners(problem, setting.qp_tol))  # 2: the working set
+            if setting.nonnegative:
                 hull.add_start()
         else:
             self.check_warm_start(warm_start)
             hull = warm_start.hull.rescaled(self.lam)
         self.state = State(
             corners=hull.corners,
-            cache=new_cache(problem, options.cache) if options.cache > 0 else None,
+            cache=new_cache(problem, setting.cache) if setting.cache > 0 else None,
             idle=np.zeros(len(hull), dtype=np.int64),
             best_w=hull.w,
             best_primal=np.inf,
@@ -159,7 +175,7 @@ class OneSlack(Solver):
             else:
                 break
             # 8, 4: the working set grows, and the QP is solved
-            at_solution = state.at_solution or self.options.pull == 0.0
+            at_solution = state.at_solution or self.setting.pull == 0.0
             state.at_solution = not hull.add(*corner)
             if at_solution and state.at_solution and hull.rounds:  # All further steps would be the same again.
                 reason = Reason.STALLED
@@ -178,16 +194,16 @@ class OneSlack(Solver):
     def _query(self) -> np.ndarray:
         """Return where the next plane is asked for."""
         w, state = self.hull.w, self.state
-        if self.options.pull == 0.0 or state.at_solution or not np.isfinite(state.best_primal):
+        if self.setting.pull == 0.0 or state.at_solution or not np.isfinite(state.best_primal):
             return w
-        return w + self.options.pull * (state.best_w - w)
+        return w + self.setting.pull * (state.best_w - w)
 
     def _remove_idle(self) -> None:
-        hull, first = self.hull, int(self.options.nonnegative)
+        hull, first = self.hull, int(self.setting.nonnegative)
         idle = np.append(self.state.idle, 0) + 1
         idle[hull.weights > 0.0] = 0
-        if self.options.removal > 0:
-            for k in reversed(first + np.flatnonzero(idle[first:] >= self.options.removal)):
+        if self.setting.removal > 0:
+            for k in reversed(first + np.flatnonzero(idle[first:] >= self.setting.removal)):
                 hull.discard(k)
                 idle[k], idle = idle[-1], idle[:-1]  # as the hull does it
         self.state.idle = idle
@@ -197,7 +213,7 @@ class OneSlack(Solver):
         self.oracle(w)
         self.hull.compile()
         if self.state.cache is not None:
-            cache = LabelingCache(self.problem, self.lam, new_cache(self.problem, self.options.cache), self.work)
+            cache = LabelingCache(self.problem, self.lam, new_cache(self.problem, self.setting.cache), self.work)
             cache.store(self.oracle.labelings, w)
             cache.corner(self.hull, w, np.inf)
 
