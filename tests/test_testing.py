@@ -25,11 +25,6 @@ from tests.small_problems import functions
 CHAINS = small_chains()
 
 
-@pytest.mark.parametrize("check", problem_checks(CHAINS), ids=str)
-def test_problems_pass_check_by_check(check):
-    check()
-
-
 def test_checks_have_names_and_can_be_chosen():
     names = [str(check) for check in problem_checks(CHAINS)]
     assert len(set(names)) == len(names) >= 10

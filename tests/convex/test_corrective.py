@@ -36,29 +36,21 @@ def log_cosh(A, b, seconds=0.0):
     return fun
 
 
-@pytest.mark.parametrize("convex_set", [L1Ball(60, 300.0), Simplex(60, 300.0)])
+@pytest.mark.parametrize(
+    ("convex_set", "x0"), [(L1Ball(60, 300.0), None), (Simplex(60, 300.0), None), (Simplex(60, 300.0), np.full(60, 5.0))]
+)
 @pytest.mark.parametrize("unit", [1.0, 1e-8, 1e8])
-def test_quadratic_functions_of_users_are_corrected_exactly(convex_set, unit):
+def test_quadratic_functions_of_users_are_corrected_exactly(convex_set, x0, unit):
     A, b = ill_conditioned()
-    known = minimize(LeastSquares(A, b), convex_set, method="corrective", gap_tol=1e-6)
+    known = minimize(LeastSquares(A, b), convex_set, method="corrective", x0=x0, gap_tol=1e-6)
     calls = []
     fun = as_user(A * unit, b * unit, calls)
-    result = minimize(fun, convex_set, method="corrective", gap_tol=1e-6 * unit**2)
+    result = minimize(fun, convex_set, method="corrective", x0=x0, gap_tol=1e-6 * unit**2)
     assert known.status == result.status == "converged"
     assert result.value / unit**2 == pytest.approx(known.value, rel=1e-6)
     steps = result.trace["oracle_calls"].iloc[-1]
     assert steps <= known.trace["oracle_calls"].iloc[-1] + 3
     assert len(calls) <= 2 * steps + 40  # 40 of the checks
-
-
-def test_start_inside_the_set_is_corrected_exactly():
-    A, b = ill_conditioned()
-    calls, x0 = [], np.full(60, 5.0)
-    result = minimize(as_user(A, b, calls), Simplex(60, 300.0), method="corrective", x0=x0, gap_tol=1e-6)
-    known = minimize(LeastSquares(A, b), Simplex(60, 300.0), method="corrective", x0=x0, gap_tol=1e-6)
-    assert result.status == "converged"
-    assert result.value == pytest.approx(known.value, rel=1e-6)
-    assert len(calls) <= 2 * result.trace["oracle_calls"].iloc[-1] + 40
 
 
 def test_other_functions_are_corrected_by_pairwise_steps():

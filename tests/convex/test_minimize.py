@@ -1,6 +1,5 @@
 """`minimize`: every method at the optimum that an independent solver finds, its certificate, its rates, its counts."""
 
-import itertools
 import math
 
 import numpy as np
@@ -148,16 +147,6 @@ def test_steps_with_momentum_are_those_of_the_paper(momentum):  # Li, Sadeghi & 
         m = g if m is None else (1.0 - rho) * m + rho * g
         x = x + gamma * (ball.lmo(m) - x)
         assert points[t + 1] == pytest.approx(x, abs=1e-12)
-
-
-@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array, aslinearoperator])
-def test_gradients_of_samples_are_unbiased(kind):
-    rng = np.random.default_rng(0)
-    A, b, x = rng.standard_normal((6, 4)), rng.choice([-1.0, 1.0], 6), rng.standard_normal(4)
-    for f in (LeastSquares(kind(A), b), convex.Logistic(kind(A), b)):
-        z, draws = f.image(x), [np.array(draw) for draw in itertools.combinations(range(6), 2)]
-        mean = np.mean([f.sampled(x, draw) for draw in draws], axis=0)
-        np.testing.assert_allclose(mean, f.gradient(x, z), atol=1e-12)
 
 
 def test_steps_inside_the_active_set_save_linear_minimisations_or_atoms():

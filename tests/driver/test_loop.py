@@ -19,7 +19,6 @@ from fwexp.driver.loop import Bounds, drive
 from fwexp.driver.progress import Progress
 from fwexp.driver.schedule import log_points
 from fwexp.driver.trace import TRACE_COLUMNS
-from fwexp.errors import OptionError
 from fwexp.options import NoOptions
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.features import DenseFeatures
@@ -136,14 +135,6 @@ def scripted(problem, *, lam=2.0, iterates=("last",), iterate="best", test=None,
 def run(solver, log, *, max_passes=3.0, gap_tol=0.0, time_limit=None, schedule=1.0):
     status = drive(solver, log, Bounds(max_passes, gap_tol, time_limit), schedule)
     return as_result(solver, log, status, 0, gap_tol)
-
-
-def test_a_solver_that_says_nothing_of_warm_starts_refuses_them(problem):
-    solver, _ = scripted(problem)
-    with pytest.raises(OptionError, match=r"^solver script takes no warm_start$"):
-        Script(problem, 2.0, NoOptions(), warm_start=solver)
-    taking = type("Taking", (Script,), {"takes_warm_start": True})
-    assert taking(problem, 2.0, NoOptions(), warm_start=solver).step == 0
 
 
 def test_best_iterate_is_the_logged_one_with_the_lowest_primal(problem):

@@ -7,12 +7,11 @@ every iterate is stored, and every random choice is an argument.
 # ruff: noqa: F401
 
 from .active_set import STEP_FUNCTIONS, State
-from .averages import Path, Run, avg, last_power_of_two, make_run, tavg, wavg
-from .block_solver import BlockRun, block_fw, cached_corner, chi, improvement_factor, inverse_cdf
-from .exact_blocks import Ascent, exact_ascent
-from .exponentiated_gradient import EGRun, online_eg
-from .frank_wolfe import Query, bcfw, bcfw_dual, clipped_step, degraded_oracle, exact_oracle, fw, ssg
-from .kernel import KernelRun, chain_kernel, kernel_bcfw, kernel_fw, multiclass_kernel, psi_gram
+from .averages import avg, last_power_of_two, tavg, wavg
+from .block_solver import block_fw, cached_corner, chi, improvement_factor
+from .exact_blocks import exact_ascent
+from .exponentiated_gradient import online_eg
+from .frank_wolfe import bcfw, degraded_oracle, dual_points, fw, ssg
 from .path import change_lam, gap_slope, lam_infinity
 from .problem import (
     TinyProblem,
@@ -38,4 +37,4 @@ from .problem import (
     viterbi,
     weights,
 )
-from .qp import Optimum, qp_optimum, simplex_qp
+from .qp import qp_optimum, simplex_qp

@@ -92,21 +92,23 @@ def bcfw(tp, lam, order, line_search=True, oracle=exact_oracle, nu=1.0):
     return make_run(ws, ells, gaps)
 
 
-def bcfw_dual(tp, lam, order, line_search=True):
-    """Algorithm 3 on the dual variables themselves, through A and b; the points a^(0), a^(1), ... (lists of blocks)."""
+def dual_points(tp, lam, visits, line_search=True):
+    """Frank-Wolfe on the dual variables themselves, through A and b: a^(0), a^(1), ...
+
+    A step visits one block (Algorithm 3) or all (Algorithm 1); the predefined step is 2n/(mk + 2n) for m of them.
+    """
     A, b, blocks = dual_matrices(tp, lam)
-    a = np.concatenate(start(tp))
-    points = [a]
-    for k, i in enumerate(order):
-        gradient = lam * A.T @ (A @ a) - b  # of f = -D
-        s = a.copy()
-        s[blocks[i]] = np.eye(len(blocks[i]))[tp.argmax(i, A @ a)]  # argmin <s, grad_(i) f>
-        gamma = 2 * tp.n / (k + 2 * tp.n)
+    points = [np.concatenate(start(tp))]
+    for k, visited in enumerate(visits):
+        a, s = points[-1], points[-1].copy()
+        for i in visited:
+            s[blocks[i]] = np.eye(len(blocks[i]))[tp.argmax(i, A @ a)]  # argmin <s, grad_(i) f>, f = -D
+        gamma = 2 * tp.n / (len(visited) * k + 2 * tp.n)
         if line_search:
+            gradient = lam * A.T @ (A @ a) - b
             gamma = clipped_step((a - s) @ gradient, lam * (A @ (a - s)) @ (A @ (a - s)))
-        a = (1 - gamma) * a + gamma * s
-        points.append(a)
-    return [[a[block] for block in blocks] for a in points]
+        points.append((1 - gamma) * a + gamma * s)
+    return np.array(points)
 
 
 def ssg(tp, lam, order):

@@ -78,26 +78,6 @@ def corners_of(solver, tp, order, nu, delta):
         yield gaps, corner, nu * gaps.max() - 0.5 * delta * gamma * curvature[i]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("line_search", [True, False])
-@pytest.mark.parametrize(("nu", "delta"), ERRORS)
-def test_the_mean_suboptimality_is_within_the_bound_of_the_theorem(nu, delta, line_search):
-    tp, problem = chain("dense", 4)
-    best, passes, seeds = ref.qp_optimum(tp, LAM).dual, 300, 8
-    missing = np.zeros(passes + 1)
-    for seed in range(seeds):
-        solver = start(problem, nu=nu, delta=delta, line_search=line_search, seed=seed)
-        for p in range(passes + 1):
-            solver.advance(Budget(BIG, p * tp.n))
-            missing[p] += (best - solver.point("last").dual) / seeds
-    k = np.arange(passes + 1) * tp.n
-    curvature = ref.block_curvature(tp, LAM).sum()
-    bound = 2 * tp.n / (nu * k + 2 * tp.n) * (curvature * (1 + delta) / nu + best)  # Theorem C.1; h_0 = D* - D(a_0) = D*
-    assert (missing >= -1e-12).all()
-    assert (missing <= bound).all()
-    assert missing[-1] < 0.5 * missing[0]
-
-
 def too_many_labelings():
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(10, 3)) for _ in range(6)]

@@ -10,7 +10,6 @@ from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
-from tests.small_problems import run_in_plain_python
 
 LAMS = [1.0, 0.1, 0.01]
 
@@ -47,22 +46,3 @@ def test_bcfw_is_dual_coordinate_descent_and_prox_sdca(lam, seed):
     np.testing.assert_allclose(u, small.coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)
     np.testing.assert_allclose(u, small.prox_sdca(small.binary_outputs(X, y), lam, order), atol=1e-10)
     np.testing.assert_allclose(w[..., 0], -w[..., 1], atol=1e-10)
-
-
-@pytest.mark.parametrize("lam", LAMS)
-def test_the_same_with_the_binary_features_written_out(lam):
-    X, y = data(2)
-    tp = ref.tiny_binary(X, y)
-    order = order_of(tp, 20)
-    u = iterates(fwexp.enumerated_problem(tp.psi, tp.loss), "bcfw", lam, order)
-    np.testing.assert_allclose(u, small.coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)
-
-
-@pytest.mark.parametrize("lam", LAMS)
-def test_the_kernelised_method_takes_the_same_steps(monkeypatch, lam):
-    run_in_plain_python(monkeypatch)
-    X, y = data(4)
-    order = order_of(ref.tiny_binary(X, y), 10)
-    coefficients = iterates(two_classes(X, y), "kernel_bcfw", 2.0 * lam, order).reshape(len(order) + 1, len(y), 2)
-    u = (coefficients[..., 1] - coefficients[..., 0]) @ X
-    np.testing.assert_allclose(u, small.coordinate_descent(X, y, 1.0 / (lam * len(y)), order), atol=1e-10)

@@ -47,22 +47,6 @@ def test_fcfw_and_one_slack_visit_the_same_objectives(nonnegative):
         np.testing.assert_allclose(duals["one_slack"], minima[1:], atol=1e-8)
 
 
-def test_oracle_calls_are_whole_passes_and_bounded():
-    _, problem = chains(4)
-    result = fwexp.solve(problem, "one_slack", lam=0.01, max_passes=7.5, gap_tol=0)
-    assert result.trace.oracle_calls.iloc[-1] == 7 * problem.n
-    assert (result.trace.oracle_calls % problem.n == 0).all()
-
-
-@pytest.mark.parametrize(
-    ("option", "value"), [("removal", -1), ("cache", 1.5), ("qp_tol", -1.0), ("pull", 1.0), ("nonnegative", 2)]
-)
-def test_bad_options_are_named(option, value):
-    _, problem = chains(0)
-    with pytest.raises(ValueError, match=option):
-        fwexp.solve(problem, "one_slack", lam=1.0, **{option: value})
-
-
 def sets_bytes(problem, sets):
     """Return what the active sets take up, and what their docstring states."""
     lengths, room = np.diff(problem.label_ptr), np.diff(sets.first)

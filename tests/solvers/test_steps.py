@@ -7,7 +7,7 @@ from fwexp.driver.iteration import Budget
 from fwexp.problems.protocol import blocks_to_weights, to_public
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
-from tests.small_problems import ARRAYS, FORMS, chain, relative_error, run_in_plain_python, steps_before_a_tie
+from tests.small_problems import FORMS, chain, relative_error, steps_before_a_tie
 
 BIG = 10**9
 LAM = 0.2
@@ -21,11 +21,6 @@ METHODS = {
     "fw 2/(k+2)": ("fw", {"line_search": False}, lambda tp, order: ref.fw(tp, LAM, len(order), line_search=False)),
     "ssg": ("ssg", {}, lambda tp, order: ref.ssg(tp, LAM, order)),
 }
-
-
-@pytest.fixture
-def plain(monkeypatch):
-    run_in_plain_python(monkeypatch)
 
 
 def start(problem, solver, options=None, order=None, iterates=ITERATES, lam=LAM, seed=0):
@@ -71,17 +66,6 @@ def test_all_iterates_equal_the_transcription(method, form):
     assert compared >= 140
 
 
-@pytest.mark.usefixtures("plain")
-@pytest.mark.parametrize("form", ARRAYS)
-@pytest.mark.parametrize("method", METHODS)
-def test_plain_python_equals_the_transcription(method, form):
-    compared = 0
-    for seed in range(3):
-        tp, problem = chain(form, seed, n=4, p=6)
-        compared += assert_equal_steps(method, tp, problem, np.random.default_rng(seed).integers(tp.n, size=25))
-    assert compared >= 20
-
-
 @pytest.mark.parametrize("K", [1, 2, 9])  # 9 labels are rows of 16 numbers, 7 of them padding
 def test_other_numbers_of_labels(K):
     compared = 0
@@ -90,27 +74,6 @@ def test_other_numbers_of_labels(K):
         order = np.random.default_rng(seed).integers(tp.n, size=40)
         compared += sum(assert_equal_steps(method, tp, problem, order) for method in METHODS)
     assert compared >= 300
-
-
-@pytest.mark.parametrize("line_search", [True, False])
-@pytest.mark.parametrize("form", ["dense", "binary", "functions"])
-def test_weights_and_gap_are_those_of_the_dual_variables(form, line_search):
-    """P - D = sum_i gap_i at the last and at averaged dual variables, to 1e-10; w = A a, ell = b'a."""
-    tp, problem = chain(form, 5)
-    order = np.random.default_rng(5).integers(tp.n, size=60)
-    alphas = ref.bcfw_dual(tp, LAM, order, line_search)
-    flat = np.array([np.concatenate(alpha) for alpha in alphas])
-    ends = np.cumsum([len(loss) for loss in tp.loss])[:-1]
-    paths = {"last": flat, "wavg": ref.wavg(flat), "tavg": ref.tavg(flat), "avg": ref.avg(flat)}
-    running = start(problem, "bcfw", {"line_search": line_search}, order)
-    for k in range(0, 61, 4):
-        running.advance(Budget(BIG, k))
-        for name, path in paths.items():
-            alpha = np.split(path[k], ends)
-            point = running.point(name)
-            w = to_public(problem, point.w)
-            np.testing.assert_allclose(w, ref.weights(tp, alpha, LAM), atol=1e-10)
-            assert ref.primal(tp, w, LAM) - point.dual == pytest.approx(ref.block_gaps(tp, alpha, LAM).sum(), abs=1e-10)
 
 
 @pytest.mark.parametrize("form", FORMS)

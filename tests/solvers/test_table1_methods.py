@@ -1,4 +1,4 @@
-"""BMRM, excessive gap reduction and dual extragradient: the enumerated optimum of tiny chains, and their certificates."""
+"""BMRM, excessive gap reduction and dual extragradient: their own properties. ``test_same_optimum`` has their optimum."""
 
 import numpy as np
 import pytest
@@ -8,24 +8,6 @@ from fwexp.driver.iteration import Budget
 from tests import reference as ref
 from tests.reference.problem import dual_matrices
 from tests.small_problems import chain
-
-RUNS = [("bmrm", 1e-7, 200), ("excessive_gap", 1e-4, 4000), ("extragradient", 1e-4, 60_000)]
-
-
-@pytest.mark.portable
-@pytest.mark.parametrize(("solver", "tol", "passes"), RUNS)
-def test_tiny_chains_are_solved(solver, tol, passes):
-    tp, problem = chain("dense", 11, n=6)
-    for lam in (2.0, 1.0):
-        best = ref.qp_optimum(tp, lam)
-        result = fwexp.solve(problem, solver, lam=lam, gap_tol=tol, max_passes=passes, schedule=passes / 100)
-        assert result.status == "converged"
-        assert best.dual - max(tol, 1e-4) <= result.dual <= best.dual + 1e-9
-        assert best.primal - 1e-9 <= result.primal
-        # Every row is a certificate.
-        assert (result.trace["dual"] <= best.dual + 1e-9).all()
-        assert (result.trace["primal"] >= best.primal - 1e-9).all()
-        assert result.primal == pytest.approx(ref.primal(tp, result.w, lam), abs=1e-10)
 
 
 def smoothed(tp, w, lam, mu):
