@@ -6,12 +6,12 @@ from pathlib import Path
 import figure_pages
 import pictures
 import reference
+import solver_table
 
 from fwexp.files.atomic import readable
 from fwexp.files.owned import replacing_folder
 from fwexp.options import STRUCTURED
 from fwexp.solvers import SOLVERS
-from fwexp.solvers.table import table
 
 
 def pages(source: Path) -> None:
@@ -25,7 +25,7 @@ def write(source: Path, folder: Path) -> None:
     figure_pages.pages(readable(source.parent / "results" / "published"), folder / "figures")
     pictures.draw(source, folder / "tutorials")
     reference.pages(source, folder)
-    for name, lines in {"families.txt": [table()], "methods.txt": _methods()}.items():  # parts of pages
+    for name, lines in {"families.txt": [solver_table.table()], "methods.txt": _methods()}.items():  # parts of pages
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

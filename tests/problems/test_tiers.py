@@ -5,6 +5,7 @@ shows that all functions compile, and give what they give in plain Python.
 """
 
 import functools
+import sys
 from itertools import product
 from typing import NamedTuple
 
@@ -22,11 +23,14 @@ from fwexp.problems.multiclass import MulticlassProblem
 from fwexp.solvers import SOLVERS, check_needs, of_kind
 from fwexp.solvers.auto import best_options
 from fwexp.solvers.ssg import SSG
-from fwexp.solvers.table import table
 from fwexp.testing import CheckFailed, check_problem
 from tests import reference as ref
+from tests.pages import ROOT
 from tests.plugin.fwexp_plugin.bits import BitsProblem
 from tests.small_problems import chain, run_in_plain_python
+
+sys.path.insert(0, str(ROOT / "docs"))
+from solver_table import table
 
 # --- a family from outside: several yes/no labels per example ---------------------------------------------------------
 

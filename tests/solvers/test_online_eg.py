@@ -97,15 +97,6 @@ def test_dual_points_are_feasible_inside_and_never_fall(lam):
         assert solver.exact_dual() == pytest.approx(point.dual, rel=1e-9, abs=1e-10)
         assert solver.exact_dual() <= best + 1e-9 * abs(best)
         dual = point.dual
-    if lam == 1.0:
-        # the expected parts are those of the true labeling minus probabilities
-        size = problem.num_states * problem.width
-        for i in range(tp.n):
-            rows = solver.state.iterate.means[problem.part_ptr[i] + size : problem.part_ptr[i + 1]].reshape(-1, problem.width)
-            labels = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]
-            wrong = np.arange(problem.num_states) != labels[:, None]
-            assert rows[:, : problem.num_states][wrong].max() < 0.0
-            np.testing.assert_allclose(rows.sum(axis=1), 0.0, atol=1e-12)
 
 
 def test_a_settled_distribution_can_still_move():
