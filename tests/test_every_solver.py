@@ -3,11 +3,11 @@
 import gc
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import fwexp
 from fwexp.blocks.block_loop import Parts
@@ -23,8 +23,8 @@ from fwexp.solvers.auto import best_options
 from fwexp.solvers.entropic_oracle import _add_expectations
 from fwexp.solvers.online_eg import _steps
 from fwexp.testing import check_problem, check_solver, small_chains
+from tests.problems.definitions import build
 from tests.reached_functions import reached
-from tests.reference.examples import multiclass
 from tests.small_problems import chain
 
 AUTO = best_options(small_chains(), 10.0)
@@ -114,76 +114,29 @@ def test_solvers_keep_their_promises_on_functions(name):
     check_solver(name, chain("sparse functions", 0, n=3)[1], lam="1/n")
 
 
-def matchings():
-    rng = np.random.default_rng(3)
-    return fwexp.matching_problem([rng.normal(size=(2, 3, 2)) for _ in range(4)], [[(0, 1)], [], [(0, 0), (1, 2)], [(1, 1)]])
+def small_problem(form):
+    return build(form, 2).problem
 
 
-def wide_chains():
-    rng = np.random.default_rng(4)
-    X = [sp.random_array((T, 30), density=0.1, rng=rng, format="csr") for T in (1, 2, 4, 1)]
-    return fwexp.chain_problem(X, [rng.integers(3, size=x.shape[0]) for x in X], 3)
-
-
-def segmentations():
-    rng = np.random.default_rng(5)
-    edges = [[(0, 1), (1, 2), (0, 2)], [(1, 0)], [], [(0, 1), (2, 3)]]
-    X, Z = [rng.normal(size=(V, 2)) for V in (3, 2, 1, 4)], [rng.random((len(pairs), 2)) for pairs in edges]
-    return fwexp.segmentation_problem(X, edges, Z, [rng.integers(2, size=len(x)) for x in X])
-
-
-def multilabel():
-    rng = np.random.default_rng(6)
-    edges = [[(0, 1), (1, 2), (0, 2)], [(1, 0)], [], [(0, 1), (2, 3), (1, 2)]]
-    X, Z = [rng.normal(size=(V, 2)) for V in (3, 2, 1, 4)], [rng.random((len(pairs), 2)) for pairs in edges]
-    return fwexp.segmentation_problem(X, edges, Z, [rng.integers(3, size=len(x)) for x in X], num_labels=3)
-
-
-def forests(num_labels=2):
-    rng = np.random.default_rng(7)
-    edges = [[(0, 1), (2, 1)], [], [(0, 2)]]
-    X, Z = [rng.normal(size=(V, 2)) for V in (3, 1, 4)], [rng.random((len(pairs), 2)) for pairs in edges]
-    return fwexp.segmentation_problem(X, edges, Z, [rng.integers(num_labels, size=len(x)) for x in X], num_labels=num_labels)
-
-
-def enumerated():
-    tp, _ = chain("dense", 1, n=4)
-    return fwexp.enumerated_problem(tp.psi, tp.loss)
-
-
-def poses():
-    rng = np.random.default_rng(5)
-    X = [rng.normal(size=(*shape, 2)) for shape in ((2, 3), (1, 2), (3, 1))]
-    return fwexp.pose_problem(X, [np.column_stack([rng.integers(s, size=3) for s in x.shape[:2]]) for x in X], [1, -1, 1])
-
-
-FAMILIES = {
+FAMILIES = {  # problems whose functions have machine code of their own
     "chain": small_chains,
-    "wide chain": wide_chains,
-    "multiclass": lambda: fwexp.multiclass_problem(*multiclass(0), 3),
-    "matching": matchings,
-    "segmentation": segmentations,
-    "segmentation in three classes": multilabel,
-    "forest": forests,
-    "forest in three classes": lambda: forests(3),
-    "enumerated": enumerated,
-    "pose": poses,
-    "functions": lambda: chain("functions", 2, n=4)[1],
-    "sparse functions": lambda: chain("sparse functions", 2, n=4)[1],
+    **{form: partial(small_problem, form) for form in ("sparse chain", "dense classes", "dense matchings", "dense graphs")},
+    **{form: partial(small_problem, form) for form in ("dense graphs of three labels", "forests", "forests of three labels")},
+    **{form: partial(small_problem, form) for form in ("outputs", "poses", "functions", "sparse functions")},
 }
 
 FORWARD_BACKWARD = {"exponentials", "forward_backward", "scaled_forward_backward", "log_forward_backward"}
 ARRAY_KERNELS = {  # what evaluation and solvers with expectations load for a family; the rest is not compiled for it
     "chain": ({"viterbi"}, FORWARD_BACKWARD),
-    "wide chain": ({"viterbi"}, FORWARD_BACKWARD),
-    "multiclass": (set(), {"softmax"}),
-    "matching": ({"max_matching"}, set()),
-    "segmentation": ({"min_cut"}, set()),
-    "segmentation in three classes": ({"min_cut", "expand_labels", "label_forest"}, set()),
-    "forest": ({"min_cut"}, {"forest_marginals"}),
-    "forest in three classes": ({"min_cut", "expand_labels", "label_forest"}, {"forest_marginals"}),
-    "enumerated": (set(), {"softmax"}),
-    "pose": ({"distance_transform", "exhaustive_message", "score_maps"}, set()),
+    "sparse chain": ({"viterbi"}, FORWARD_BACKWARD),
+    "dense classes": (set(), {"softmax"}),
+    "dense matchings": ({"max_matching"}, set()),
+    "dense graphs": ({"min_cut"}, set()),
+    "dense graphs of three labels": ({"min_cut", "expand_labels", "label_forest"}, set()),
+    "forests": ({"min_cut"}, {"forest_marginals"}),
+    "forests of three labels": ({"min_cut", "expand_labels", "label_forest"}, {"forest_marginals"}),
+    "outputs": (set(), {"softmax"}),
+    "poses": ({"distance_transform", "exhaustive_message", "score_maps"}, set()),
 }
 
 

@@ -8,7 +8,6 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.optimize
-import scipy.sparse as sp
 
 import fwexp
 from fwexp import record
@@ -16,11 +15,12 @@ from fwexp.blocks.acceleration import total_gap
 from fwexp.blocks.projections import exact_step
 from fwexp.driver.iteration import Budget
 from fwexp.errors import OptionError
-from fwexp.problems import protocol, tiers
+from fwexp.problems import protocol
 from fwexp.problems.constraints import public_indices
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.clipped_qp import maximise
 from fwexp.solvers.growing_qp import SimplexQP
+from tests.problems.definitions import build
 from tests.small_problems import run_in_plain_python
 
 BIG = 10**9
@@ -74,17 +74,6 @@ def small():
     assert tight.any()
     assert not tight.all()
     return psi, losses, w, best
-
-
-def functions(psi, losses, nonnegative):
-    """Return the same problem given by Python functions."""
-    return fwexp.CallbackProblem(
-        [0] * len(psi),
-        features=lambda i, y: sp.csr_array(-psi[i][y : y + 1]),
-        loss=lambda i, y: losses[i][y],
-        max_oracle=lambda i, w: int(np.argmax(losses[i] - psi[i] @ w)),
-        nonnegative=nonnegative,
-    )
 
 
 BLOCK_STEPS = [
@@ -150,27 +139,6 @@ def test_averages_are_feasible_bounds(solver):
         assert last.primal <= best + 0.02
         point = result.state.point(name)
         assert point.w[NONNEGATIVE].min() >= 0.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("solver", "options"),
-    [
-        ("bcfw", {"sampling": "perm", "accelerate": {"kap": 2.0, "period": 3}, "cache": True}),
-        ("bcfw", {"step": "corrective", "cache": True}),
-        ("fw", {}),
-        ("ssg", {}),
-        ("one_slack", {}),
-        ("fcfw", {}),
-    ],
-    ids=str,
-)
-def test_problems_in_python_functions_keep_constraints(solver, options):
-    psi, losses, _, best = small()
-    result = fwexp.solve(functions(psi, losses, NONNEGATIVE), solver, lam=LAM, gap_tol=1e-3, max_passes=300, **options)
-    assert best - 1e-9 <= result.primal <= best + 0.01
-    assert solver == "ssg" or result.dual <= best + 1e-9
-    assert result.w[NONNEGATIVE].min() >= 0.0
 
 
 # --- block steps, against numbers written out -------------------------------------------------------------------------
@@ -392,85 +360,53 @@ def test_the_line_search_is_exact():
 # --- families, and what is refused ---------------------------------------------------------------------------------------
 
 
-def families():
-    """Return problems of every family with constraints, and the public indices of these."""
-    rng = np.random.default_rng(0)
-    X = [rng.normal(size=(length, 2)) for length in (2, 3, 1, 2)]
-    y = [rng.integers(3, size=len(x)) for x in X]
-    indices = [0, 4, 5, 7, 12, 20]  # of 3 * 2 features, 2 * 3 ends, 9 transitions; rows are padded from 3 to 8
-    yield "chain", fwexp.chain_problem(X, y, 3, nonnegative=indices), indices
-    mask = np.zeros(9, dtype=bool)
-    mask[[1, 2, 8]] = True
-    yield "multiclass", fwexp.multiclass_problem(rng.normal(size=(6, 3)), rng.integers(3, size=6), 3, nonnegative=mask), [1, 2, 8]
-    grids = [rng.normal(size=(2, 3, 4)) for _ in range(4)]
-    edges = [[(0, 1), (1, 2)], [(0, 1), (0, 2), (1, 2)], [(0, 1)], [(0, 3), (1, 2), (2, 3)]]
-    X, y = [rng.normal(size=(nodes, 1)) for nodes in (3, 3, 2, 4)], [[0, 1, 0], [1, 1, 1], [0, 0], [1, 1, 0, 1]]
-    Z = [[[0.1, 1.0] if labels[a] != labels[b] else [1.0, 0.1] for a, b in pairs] for labels, pairs in zip(y, edges, strict=True)]
-    yield "segmentation", fwexp.segmentation_problem(X, edges, Z, y), [2, 3]  # the second of them wants to be negative
-    yield "matching", fwexp.matching_problem(grids, [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)]], nonnegative=slice(1, 3)), [1, 2]
+# Forms with constraints, some of which hold with equality at the optimum and some do not, seeds, and the places of constraints.
+FAMILIES = {
+    "dense chain": (15, [0, 4, 5, 7, 12, 20], {}),  # of 3 * 2 features, 2 * 3 ends, 9 transitions; rows are padded from 3 to 8
+    "dense classes": (5, np.isin(np.arange(9), [1, 2, 8]), {"sizes": (3, 3)}),
+    "dense matchings": (0, slice(1, 3), {}),
+    "dense graphs": (1, None, {}),  # of the weights of edges
+    "functions": (13, [0, 2], {}),
+}
+PLACES = {"dense classes": [1, 2, 8], "dense matchings": [1, 2], "dense graphs": [6, 7]}
+SOME_METHODS = [("bcfw", {"step": "corrective", "sampling": "perm"}), ("fw", {}), ("one_slack", {})]
+ON_FUNCTIONS = [("bcfw", {"sampling": "perm", "accelerate": {"kap": 2.0, "period": 3}, "cache": True}), ("fcfw", {}), ("ssg", {})]
 
 
-FAMILIES = {name: (problem, indices) for name, problem, indices in families()}
-
-
-def written_out(problem):
-    """Return psi and losses of all labelings."""
-    psi, losses = [], []
-    for i in range(problem.n):
-        rows, values = [], []
-        for y in labelings(problem, i):
-            w = np.zeros(problem.num_weights)
-            protocol.scatter_psi(problem, i, y, 1.0, w)
-            rows.append(protocol.to_public(problem, w))
-            values.append(protocol.loss(problem, i, y))
-        psi.append(np.array(rows))
-        losses.append(np.array(values))
-    return psi, losses
-
-
-def labelings(problem, i):
-    if tiers.has(problem, "enumeration"):
-        return protocol.all_labelings(problem, i, 100)
-    rows, columns = int(problem.label_ptr[i + 1] - problem.label_ptr[i]), int(problem.columns[i])
-    every = np.indices((columns + 1,) * rows).reshape(rows, -1).T
-    return [y.astype(np.int32) for y in every if len(set(y[y > 0])) == np.count_nonzero(y)]
+@cache
+def constrained(family):
+    """Return the problem, the places of its constraints, and P* with every labeling written out."""
+    seed, nonnegative, more = FAMILIES[family]
+    defined = build(family, seed, **more | ({} if nonnegative is None else {"nonnegative": nonnegative}))
+    tp, indices = defined.written_out(), PLACES.get(family, nonnegative)
+    w, best = optimum(tp.psi, tp.loss, LAM, indices)
+    assert {*(w[indices] < 1e-6)} == {False, True}
+    assert best > optimum(tp.psi, tp.loss, LAM, [])[1] + 1e-6
+    return defined.problem, indices, best
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_has_constraints(family, monkeypatch):
-    problem, indices = FAMILIES[family]
+    problem, indices, best = constrained(family)
     assert public_indices(problem).tolist() == indices
-    psi, losses = written_out(problem)
-    best = optimum(psi, losses, LAM, indices)[1]
-    assert best > optimum(psi, losses, LAM, [])[1] + 1e-6
     run_in_plain_python(monkeypatch)
-    for solver in ("bcfw", "fw", "one_slack"):
-        options = {"step": "corrective", "sampling": "perm"} if solver == "bcfw" else {}
-        result = fwexp.solve(problem, solver, lam=LAM, gap_tol=1e-3, max_passes=100, schedule=5, **options)
+    for solver, options in SOME_METHODS + (ON_FUNCTIONS if family == "functions" else []):
+        result = fwexp.solve(problem, solver, lam=LAM, gap_tol=1e-3, max_passes=300, schedule=5, **options)
         assert best - 1e-9 <= result.primal <= best + 0.02
-        assert result.dual <= best + 1e-9
+        assert solver == "ssg" or result.dual <= best + 1e-9
         assert result.w[indices].min() >= 0.0
-    assert result.status == "converged"
-
-
-@cache
-def segmentation():
-    """Return the problem, and P* with every labeling written out."""
-    problem, indices = FAMILIES["segmentation"]
-    w, best = optimum(*written_out(problem), LAM, indices)
-    assert (w[indices] < 1e-6).tolist() == [False, True]
-    return problem, best
+        assert solver != "one_slack" or result.status == "converged"
 
 
 @pytest.mark.parametrize(("solver", "options"), METHODS, ids=str)
 def test_every_method_reaches_the_optimum_of_a_segmentation(solver, options, monkeypatch):
-    problem, best = segmentation()
+    problem, indices, best = constrained("dense graphs")
     run_in_plain_python(monkeypatch)
     sublinear = solver in ("ssg", "fw", "approx_bcfw") or (solver == "bcfw" and options.get("step", "fw") == "fw")
     result = fwexp.solve(problem, solver, lam=LAM, gap_tol=1e-4, max_passes=150, schedule=10, **options)
     assert (result.trace.primal >= best - 1e-9).all()
     assert result.primal <= best + (2e-2 if sublinear else 2e-4)
-    assert result.w[public_indices(problem)].min() >= 0.0
+    assert result.w[indices].min() >= 0.0
     if solver != "ssg":
         assert (result.trace.dual <= best + 1e-9).all()
         assert result.gap <= (2e-2 if sublinear else 2e-4)
@@ -478,7 +414,7 @@ def test_every_method_reaches_the_optimum_of_a_segmentation(solver, options, mon
 
 def test_predictions_need_no_constraints(monkeypatch):
     run_in_plain_python(monkeypatch)
-    problem, _ = FAMILIES["multiclass"]
+    problem, *_ = constrained("dense classes")
     result = fwexp.solve(problem, "one_slack", lam=LAM)
     free = problem._replace(nonnegative=protocol.UNCONSTRAINED)
     assert result.predict(free) == result.predict(problem) == fwexp.predict(problem.x.values, result)
@@ -488,7 +424,7 @@ def test_predictions_need_no_constraints(monkeypatch):
 @pytest.mark.parametrize("solver", ["n_slack", "online_eg", "kernel_bcfw", "kernel_fw"])
 def test_other_solvers_refuse_constraints(solver):
     with pytest.raises(OptionError, match=rf"{solver} cannot keep weights nonnegative; accepted: .*bcfw.*fw.*one_slack.*ssg"):
-        fwexp.solve(FAMILIES["multiclass"][0], solver, lam=LAM)
+        fwexp.solve(constrained("dense classes")[0], solver, lam=LAM)
 
 
 @pytest.mark.parametrize(

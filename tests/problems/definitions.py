@@ -1,5 +1,6 @@
 """Every form of every compiled family at random, with all labelings, joint features and losses by their definition."""
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import combinations, pairwise, permutations, product
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import fwexp
 from fwexp.problems import protocol
 from fwexp.problems.chain import chain_from_arrays, with_costs, with_forbidden, with_position_weight
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
+from fwexp.problems.full_pairs import FullPairsProblem
 from tests import reference as ref
 from tests import small_graphs
 
@@ -56,7 +58,7 @@ def given_as(kind, x):
     return x if kind == "dense" else sp.csr_array(x)
 
 
-def chains(rng, integers, *, K=3, kind="dense", edges=None, costs=None, forbidden=(), cuts=None, weigh=False, loss="share"):
+def chains(rng, integers, *, K=3, kind="dense", edges=None, costs=None, forbidden=(), cuts=None, weigh=False, loss="share", **more):
     """Chains of 1 to 4 positions; ``edges`` is the kind of the features of transitions."""
     lengths = rng.choice([1, 2] if K > 4 else [1, 2, 4] if integers else [1, 2, 3, 4], size=2 if edges else 3)
     cuts = np.zeros((len(lengths), 2), bool) if cuts is None else rng.random((len(lengths), 2)) < 0.5
@@ -72,9 +74,10 @@ def chains(rng, integers, *, K=3, kind="dense", edges=None, costs=None, forbidde
     X = [values(rng, (T, P), kind, integers) for T in lengths]
     Z = [values(rng, (T - 1, q), edges, integers) for T in lengths]
     weights = [rng.random(T) * 2 if weigh else np.ones(T) for T in lengths]
-    given, more = [given_as(kind, x) for x in X], {"forbidden": forbidden} if forbidden else {}
+    given, more = [given_as(kind, x) for x in X], more | ({"forbidden": forbidden} if forbidden else {})
     if cuts.any():
         assert not edges
+        assert "nonnegative" not in more
         ptr = np.concatenate(([0], np.cumsum(lengths)))
         problem = chain_from_arrays(np.concatenate(X), np.concatenate(truth), ptr, K, loss, cuts)
         problem = with_forbidden(with_position_weight(problem, np.concatenate(weights)), forbidden)
@@ -103,12 +106,12 @@ def chains(rng, integers, *, K=3, kind="dense", edges=None, costs=None, forbidde
     return Defined(problem, every, truth, phi, loss_of, ties)
 
 
-def classes(rng, integers, *, kind="dense", slack=False):
-    n, p, K = 4, int(rng.integers(1, 5)), int(rng.integers(1, 6))
+def classes(rng, integers, *, kind="dense", slack=False, sizes=None, **more):
+    n, (p, K) = 4, sizes or (int(rng.integers(1, 5)), int(rng.integers(1, 6)))
     X, y = values(rng, (n, p), kind, integers), rng.integers(K, size=n)
     costs = rng.integers(1, 4, size=(K, K)) * (1.0 - np.eye(K))
     rescaling = "slack" if slack else "margin"
-    problem = fwexp.multiclass_problem(given_as(kind, X), y, K, costs=costs, rescaling=rescaling)
+    problem = fwexp.multiclass_problem(given_as(kind, X), y, K, costs=costs, rescaling=rescaling, **more)
 
     def phi(i, k):
         return np.outer(X[i], np.arange(K) == k).ravel()
@@ -116,12 +119,12 @@ def classes(rng, integers, *, kind="dense", slack=False):
     return Defined(problem, [list(range(K))] * n, y.tolist(), phi, lambda i, k: costs[y[i], k], "both", slack)
 
 
-def outputs(rng, integers, *, slack=False):
-    psi = [np.vstack((np.zeros(3), values(rng, (m, 3), "dense", integers))) for m in (2, 1, 4)]
+def outputs(rng, integers, *, slack=False, sizes=(2, 1, 4), **more):
+    psi = [np.vstack((np.zeros(3), values(rng, (m, 3), "dense", integers))) for m in sizes]
     losses = [np.append(0.0, rng.integers(0, 4, size=len(rows) - 1) / 2.0) for rows in psi]
-    problem = fwexp.enumerated_problem(psi, losses, rescaling="slack" if slack else "margin")
+    problem = fwexp.enumerated_problem(psi, losses, rescaling="slack" if slack else "margin", **more)
     every = [list(range(len(rows))) for rows in psi]
-    return Defined(problem, every, [0] * 3, lambda i, k: -psi[i][k], lambda i, k: losses[i][k], "both", slack)
+    return Defined(problem, every, [0] * len(sizes), lambda i, k: -psi[i][k], lambda i, k: losses[i][k], "both", slack)
 
 
 def matchings_of(rows, columns):
@@ -131,13 +134,13 @@ def matchings_of(rows, columns):
     return [np.array(list(zip(r, c)), dtype=int).reshape(-1, 2) for r, c in chosen]
 
 
-def matchings(rng, integers, *, kind="dense", costs=(1.0, 3.0), p=3):
+def matchings(rng, integers, *, kind="dense", costs=(1.0, 3.0), p=3, **more):
     shapes = [(int(rng.integers(1, 4)), int(rng.integers(1, 4))) for _ in range(3)]
     X = [values(rng, (*shape, p), kind, integers) for shape in shapes]
     every = [matchings_of(*shape) for shape in shapes]
     truth = [of_i[rng.integers(len(of_i))] for of_i in every]
     given = X if kind == "dense" else [sp.csr_array(x.reshape(-1, p)) for x in X]
-    more = {} if kind == "dense" else {"shapes": shapes}
+    more |= {} if kind == "dense" else {"shapes": shapes}
     problem = fwexp.matching_problem(given, truth, precision_cost=costs[0], recall_cost=costs[1], **more)
 
     def phi(i, links):
@@ -151,13 +154,13 @@ def matchings(rng, integers, *, kind="dense", costs=(1.0, 3.0), p=3):
     return Defined(problem, every, truth, phi, loss)
 
 
-def poses(rng, integers, *, unknown=False):
-    """Three parts in images of at most 4 cells; ``unknown`` are parts without annotation."""
+def poses(rng, integers, **more):
+    """Three parts in images of at most 4 cells."""
     shapes = [((2, 2), (1, 3), (3, 1), (1, 1))[k] for k in rng.integers(4, size=2)]
     X = [values(rng, (*shape, 2), "dense", integers) for shape in shapes]
     every = [[np.array(pose) for pose in product(product(*map(range, shape)), repeat=3)] for shape in shapes]
     truth = [of_i[rng.integers(len(of_i))] for of_i in every]
-    problem = fwexp.pose_problem(X, truth, PARENTS, features=FEATURES, reach=1.5, unit=2.0)
+    problem = fwexp.pose_problem(X, truth, PARENTS, features=FEATURES, reach=1.5, unit=2.0, **more)
 
     def phi(i, pose):
         parts = [X[i][tuple(place)][chosen] for place, chosen in zip(pose, FEATURES, strict=True)]
@@ -191,6 +194,42 @@ def graphs(rng, integers, *, kind="dense", num_labels=2, edges="any", loss="shar
 
     every = [[np.array(labels) for labels in product(range(num_labels), repeat=len(x))] for x in X]
     return Defined(problem, every, y, phi, loss_of, "decode" if num_labels == 2 else "")
+
+
+def pairs_of_labels(rng, integers, *, loss="share"):
+    """Graphs of a family in Python with scores for every pair of labels; its own functions define it."""
+    X, edges, Z, y, _ = small_graphs.random_arrays(rng, 3, num_labels=3)
+    problem = FullPairsProblem(X, edges, Z, y, 3, loss=loss)
+    every = [[np.array(labels) for labels in product(range(3), repeat=len(x))] for x in X]
+
+    def phi(i, labels):
+        return fwexp.joint_feature(problem, i, labels).toarray()[0]
+
+    return Defined(problem, every, y, phi, lambda i, labels: fwexp.loss(problem, i, labels))
+
+
+def in_functions(rng, integers, *, make=outputs, sparse=False, **more):
+    """Another form given by functions in Python, which count their calls; their oracle tries all labelings."""
+    defined, calls = make(rng, integers, **more), Counter()
+    every, tables = defined.labelings, [defined.of_all(i) for i in range(defined.problem.n)]
+
+    def counted(name, function):
+        def call(i, argument):
+            calls[name] += 1
+            return function(i, argument)
+
+        return call
+
+    functions = {
+        "features": (lambda i, y: sp.csr_array(defined.phi(i, y)[None])) if sparse else defined.phi,
+        "loss": defined.loss,
+        "max_oracle": lambda i, w: every[i][int(np.argmax(tables[i][0] - tables[i][1] @ w))],
+        "decode": lambda i, w: every[i][int(np.argmin(tables[i][1] @ w))],
+    }
+    bounds = {name: value for name, value in more.items() if name == "nonnegative"}
+    problem = fwexp.CallbackProblem(defined.truth, **{name: counted(name, each) for name, each in functions.items()}, **bounds)
+    problem.calls = calls
+    return defined._replace(problem=problem)
 
 
 COSTS = np.array([[0.0, 2.0, 0.5], [1.0, 0.0, 3.0], [4.0, 0.25, 0.0]])
@@ -227,14 +266,21 @@ FORMS = {  # each of them takes a random generator, and whether scores shall tie
     "forests that count": (graphs, FOREST | {"loss": "errors"}),
     "forests of which the foreground counts": (graphs, FOREST | {"foreground_only": True}),
     "forests of three labels": (graphs, FOREST | {"num_labels": 3}),
+    "forests of three labels that count": (graphs, FOREST | {"num_labels": 3, "loss": "errors"}),
     "balanced forests of three labels": (graphs, FOREST | {"num_labels": 3, "loss": "balanced"}),
+}
+IN_PYTHON = {
+    "functions": (in_functions, {}),
+    "sparse functions": (in_functions, {"sparse": True}),
+    "pairs of labels": (pairs_of_labels, {}),
+    "pairs that count": (pairs_of_labels, {"loss": "errors"}),
 }
 
 
-def build(form, seed=0, integers=False) -> Defined:
+def build(form, seed=0, integers=False, **more) -> Defined:
     """Return a random problem of a form with its definition."""
-    make, options = FORMS[form]
-    return make(np.random.default_rng(seed), integers, **options)
+    make, options = (FORMS | IN_PYTHON)[form]
+    return make(np.random.default_rng(seed), integers, **options | more)
 
 
 def feasible(problem, w):

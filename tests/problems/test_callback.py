@@ -15,24 +15,7 @@ from fwexp.problems import known_labelings, sparse_vector
 from fwexp.problems.python_labelings import equal_labelings, key_of, snapshot
 from fwexp.problems.sparse_vector import SparseVector, difference, fits_single
 from fwexp.testing import CheckFailed, check_problem
-from tests import reference as ref
-from tests.small_problems import FUNCTIONS, chain, run_in_plain_python
-
-
-@pytest.mark.parametrize("form", FUNCTIONS)
-def test_oracles_are_the_functions(form):
-    tp, problem = chain(form, 1)
-    w = np.random.default_rng(1).normal(size=tp.d)
-    for i in range(tp.n):
-        y, value = fwexp.max_oracle(problem, i, w)
-        assert y == tp.labelings[i][tp.argmax(i, w)]
-        assert value == pytest.approx(tp.scores(i, w).max(), abs=1e-12)
-        phi = fwexp.joint_feature(problem, i, problem.y[i]) - fwexp.joint_feature(problem, i, y)
-        np.testing.assert_allclose(phi.toarray()[0], tp.psi[i][tp.labelings[i].index(y)], atol=1e-12)
-    assert fwexp.predict(problem, w) == [tp.labelings[i][tp.decode(i, w)] for i in range(tp.n)]
-    value = fwexp.evaluate(problem, w)
-    assert value.hinge == pytest.approx(ref.primal(tp, w, 0.0), abs=1e-12)
-    assert value.error == pytest.approx(tp.error(w), abs=1e-12)
+from tests.small_problems import run_in_plain_python
 
 
 def test_labelings_may_be_any_objects():

@@ -57,17 +57,6 @@ def test_parts_that_vanish_leave_no_entries_behind():
     assert blocks.count[0] <= 3 * 3 + 3 * 3
 
 
-def test_weights_of_a_cut_sequence_are_not_those_of_ends():
-    """A sequence cut in two has the scores of the whole, without the transition in between."""
-    x, labels = np.random.default_rng(0).normal(size=(5, 2)), [0, 1, 2, 0, 1]
-    whole = fwexp.chain_problem([x], [labels], 3)
-    halves = chain_from_arrays(x, labels, [0, 2, 5], 3, is_cut=[[False, True], [True, False]])
-    phi = sum(fwexp.joint_feature(halves, i, y).toarray()[0] for i, y in enumerate((labels[:2], labels[2:])))
-    missing = np.zeros((2 + 2 + 3, 3))
-    missing[2 + 2 + labels[1], labels[2]] = 1.0
-    np.testing.assert_allclose(phi + missing.ravel(), fwexp.joint_feature(whole, 0, labels).toarray()[0])
-
-
 def test_long_sequences_have_cuts_too(monkeypatch):
     """Sequences without a Gram matrix take another way to norms."""
     run_in_plain_python(monkeypatch)

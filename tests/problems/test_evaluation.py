@@ -12,17 +12,7 @@ from fwexp.jit import threads
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import from_public
 from tests import reference as ref
-from tests.small_problems import FORMS, chain
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_means_equal_the_transcription(form):
-    tp, problem = chain(form, 0, n=11)
-    w = np.random.default_rng(0).normal(size=tp.d)
-    value = fwexp.evaluate(problem, w)
-    assert value.hinge == pytest.approx(np.mean([tp.scores(i, w).max() for i in range(tp.n)]), abs=1e-12)
-    assert value.norm_sq == pytest.approx(w @ w, rel=1e-12)
-    assert value.error == pytest.approx(tp.error(w), abs=1e-12)
+from tests.small_problems import chain
 
 
 def test_what_is_not_asked_for_is_nan_and_changes_nothing():

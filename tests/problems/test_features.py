@@ -78,12 +78,5 @@ def test_sparse_input_in_any_format_is_taken_and_not_changed():
     assert x.nnz == 4
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_non_finite_inputs_are_refused(bad):
-    for x in (np.array([[1.0, bad]]), sp.csr_array([[1.0, bad]])):
-        with pytest.raises(ValueError, match="X must be finite"):
-            as_features(x)
-
-
 def test_rows_are_padded_to_whole_vector_registers():
     assert [padded_width(K) for K in (1, 2, 3, 4, 5, 8, 9, 16, 17, 26)] == [1, 2, 4, 4, 8, 8, 16, 16, 24, 32]

@@ -7,23 +7,12 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
-from tests import reference as ref
 from tests.small_problems import run_in_plain_python
 
 
 def data(seed, n=6, K=3, p=2):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, p)), rng.integers(K, size=n)
-
-
-def test_two_classes_are_the_binary_svm(monkeypatch):
-    """Its weights are w_1 - w_0, with half of lam."""
-    run_in_plain_python(monkeypatch)
-    X, y = data(2, n=8, K=2)
-    result = fwexp.solve(fwexp.multiclass_problem(X, y), "bcfw", lam=0.4, step="pairwise", max_passes=500, gap_tol=1e-10)
-    binary = ref.tiny_binary(X, 2 * y - 1)
-    w = result.w.reshape(-1, 2)
-    assert ref.primal(binary, w[:, 1] - w[:, 0], 0.2) == pytest.approx(ref.qp_optimum(binary, 0.2).primal, abs=1e-8)
 
 
 @pytest.mark.parametrize(("K", "p"), [(1, 1), (2, 64), (3, 7), (5, 8), (10, 30), (4, 17)])

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.problems.full_pairs import FullPairsProblem
-from tests.problems.test_weighted import FAMILIES
 
 
 def arrays_of(problem):
@@ -22,42 +21,59 @@ def arrays_of(problem):
             yield name, value
 
 
-def graphs(which, num_labels):
-    """Stars of different sizes."""
-    rng = np.random.default_rng(0)
-    X, y = [rng.normal(size=(v, 2)) for v in range(1, 6)], [np.arange(v) % num_labels for v in range(1, 6)]
-    edges = [np.array([[0, k] for k in range(1, v)], dtype=int).reshape(-1, 2) for v in range(1, 6)]
-    Z = [np.ones((v - 1, 1)) * v for v in range(1, 6)]
-    lists = [[values[i] for i in which] for values in (X, edges, Z, y)]
-    return fwexp.segmentation_problem(*lists, num_labels=num_labels)
-
-
-def poses(which):
-    rng = np.random.default_rng(1)
-    X, y = [rng.normal(size=(2 + i % 2, 3, 2)) for i in range(5)], [rng.integers(2, size=(2, 2)) for _ in range(5)]
-    options = {"offsets": np.zeros((2, 2)), "reach": np.arange(1.0, 6.0)[list(which)]}
-    return fwexp.pose_problem([X[i] for i in which], [y[i] for i in which], [-1, 0], **options)
-
-
-def sparse_chains(which):
-    rng = np.random.default_rng(2)
-    X = [sp.random_array((2 + i, 30), density=0.2, rng=rng, format="csr") for i in range(5)]
-    return fwexp.chain_problem([X[i] for i in which], [np.arange(2 + i) % 3 for i in which], 3)
-
-
-ALL = {name: build for name, build in FAMILIES.items() if name != "functions"} | {
-    "pose": poses,
-    "sparse chains": sparse_chains,
-    "segmentation": lambda which: graphs(which, 2),
-    "multi-label": lambda which: graphs(which, 3),
+RNG = np.random.default_rng(0)
+SIZES = range(1, 6)
+X, LABELS = [RNG.normal(size=(size, 2)) for size in SIZES], [np.arange(size) for size in SIZES]
+ROWS, CLASSES, IMAGES = RNG.normal(size=(5, 3)), [0, 2, 1, 1, 0], [RNG.normal(size=(2 + i % 2, 3, 4)) for i in range(5)]
+STARS = {  # of different sizes
+    "X": X,
+    "edges": [np.array([[0, k] for k in range(1, size)], dtype=int).reshape(-1, 2) for size in SIZES],
+    "Z": [np.full((size - 1, 1), float(size)) for size in SIZES],
+}
+FAMILIES = {  # the constructor, what each example has of an argument, and the other arguments
+    "chain": (
+        fwexp.chain_problem,
+        {"X": X, "y": [of % 3 for of in LABELS], "position_weight": [of + 1.0 for of in LABELS]},
+        {"num_states": 3},
+    ),
+    "sparse chain": (
+        fwexp.chain_problem,
+        {"X": [sp.random_array((size, 30), density=0.2, rng=RNG, format="csr") for size in SIZES], "y": [of % 3 for of in LABELS]},
+        {"num_states": 3},
+    ),
+    "multiclass": (
+        fwexp.multiclass_problem,
+        {"X": ROWS, "y": CLASSES},
+        {"num_classes": 3, "costs": np.arange(3) * (1 - np.eye(3))},
+    ),
+    "slack": (fwexp.multiclass_problem, {"X": ROWS, "y": CLASSES}, {"num_classes": 3, "rescaling": "slack"}),
+    "matching": (fwexp.matching_problem, {"X": IMAGES, "y": [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)], [(1, 0)]]}, {}),
+    "enumerated": (
+        fwexp.enumerated_problem,
+        {"psi": [np.vstack((0 * x[:1], x)) for x in X], "losses": [np.arange(size + 1.0) for size in SIZES]},
+        {},
+    ),
+    "pose": (
+        fwexp.pose_problem,
+        {"X": IMAGES, "y": [RNG.integers(2, size=(2, 2)) for _ in SIZES], "reach": np.arange(1.0, 6.0)},
+        {"parents": [-1, 0], "offsets": np.zeros((2, 2))},
+    ),
+    "graphs": (fwexp.segmentation_problem, STARS | {"y": [of % 2 for of in LABELS]}, {}),
+    "graphs of three labels": (fwexp.segmentation_problem, STARS | {"y": [of % 3 for of in LABELS]}, {"num_labels": 3}),
 }
 
 
-@pytest.mark.parametrize("family", ALL)
+def made_of(family, which):
+    """Return the problem of some examples, by its constructor."""
+    constructor, examples, others = FAMILIES[family]
+    return constructor(**{name: [values[i] for i in which] for name, values in examples.items()}, **others)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_a_subset_is_the_problem_of_these_examples(family):
-    whole = ALL[family](range(5))
+    whole = made_of(family, range(5))
     for given, which in [([3, 1, 1], [3, 1, 1]), (slice(-3, None), [2, 3, 4]), (np.arange(5) % 2 == 0, [0, 2, 4]), (-1, [4])]:
-        part, wanted = whole[given], ALL[family](which)
+        part, wanted = whole[given], made_of(family, which)
         assert len(part) == part.n == len(which)
         for (name, got), (_, value) in zip(arrays_of(part), arrays_of(wanted), strict=True):
             np.testing.assert_array_equal(got, value, err_msg=name)

@@ -19,6 +19,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import protocol, tiers
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.chain import ChainProblem
+from fwexp.problems.matching import MatchingProblem
 from fwexp.problems.multiclass import MulticlassProblem
 from fwexp.solvers import SOLVERS, check_needs, of_kind
 from fwexp.solvers.auto import best_options
@@ -355,6 +356,7 @@ def test_every_function_of_the_protocol_is_in_a_tier_or_derived():
 def test_families_have_these_tiers():
     assert set(tiers.TIERS) - set(tiers.tiers_of(ChainProblem)) == {"exact"}
     assert tiers.tiers_of(MulticlassProblem) == tuple(tiers.TIERS)
+    assert tiers.tiers_of(MatchingProblem) == ("required", "sets", "bounds")  # expectations are permanents
     assert tiers.tiers_of(CallbackProblem) == tiers.tiers_of(chain("functions", 0)[1]) == ("required", "sets")
 
 

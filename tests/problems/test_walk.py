@@ -8,7 +8,7 @@ from fwexp.problems import protocol, sparse_blocks, sparse_parts, walk
 from fwexp.problems.matching import MatchingProblem
 from fwexp.problems.multilabel_graph import MultiLabelProblem
 from fwexp.problems.pose import PoseProblem
-from tests.problems.test_wrappers import FAMILIES
+from tests.problems.definitions import FORMS, build
 from tests.small_problems import run_in_plain_python
 
 
@@ -43,23 +43,27 @@ RUNS = [
 
 @pytest.mark.parametrize("options", RUNS, ids=str)
 @pytest.mark.parametrize(
-    ("name", "other"),
-    [("many labels", SparseGraphs), ("matching", SparseMatchings), ("poses", SparsePoses)],
+    ("form", "other"),
+    [("dense graphs of three labels", SparseGraphs), ("dense matchings", SparseMatchings), ("poses", SparsePoses)],
 )
-def test_the_form_of_vectors_changes_nothing(monkeypatch, name, other, options):
+def test_the_form_of_vectors_changes_nothing(monkeypatch, form, other, options):
     run_in_plain_python(monkeypatch)
     monkeypatch.setattr(sparse_blocks, "FIRST_ROOM", 0)
     monkeypatch.setattr(sparse_blocks, "SMALLEST_POOL", 1)
-    problem, _ = FAMILIES[name]
+    problem = build(form).problem
     assert type(protocol.workspace(problem).direction) is not type(protocol.workspace(other(*problem)).direction)
     results = [fwexp.solve(each, "bcfw", lam=0.1, max_passes=4, gap_tol=0, **options) for each in (problem, other(*problem))]
     np.testing.assert_allclose(results[0].w, results[1].w, atol=1e-10)
     np.testing.assert_allclose(results[0].trace.primal, results[1].trace.primal, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", [name for name, (problem, _) in FAMILIES.items() if walk.parts.find(type(problem))])
-def test_the_true_labeling_differs_in_nothing(name):
-    problem, _ = FAMILIES[name]
+PROBLEMS = {form: build(form).problem for form in FORMS}
+WALKED = [form for form, problem in PROBLEMS.items() if walk.parts.find(type(problem))]
+
+
+@pytest.mark.parametrize("form", WALKED)
+def test_the_true_labeling_differs_in_nothing(form):
+    problem = PROBLEMS[form]
     work, w = protocol.workspace(problem), protocol.new_weights(problem)
     for i in range(problem.n):
         protocol.true_labeling(problem, i, work.y)
@@ -71,5 +75,5 @@ def test_the_true_labeling_differs_in_nothing(name):
 
 def test_families_with_a_walk():
     """Segmentations into two classes have functions of their own."""
-    walked = {type(problem).__name__.removesuffix("Problem") for problem, _ in FAMILIES.values() if walk.parts.find(type(problem))}
+    walked = {type(PROBLEMS[form]).__name__.removesuffix("Problem") for form in WALKED}
     assert walked == {"Chain", "Enumerated", "Matching", "Multiclass", "MultiLabel", "Pose"}

@@ -11,54 +11,28 @@ import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import MulticlassSVM
 from fwexp.problems import tiers
+from fwexp.problems.protocol import to_public
 from fwexp.problems.weighted import Weighted, share, total_weight
 from fwexp.solvers import SOLVERS, of_kind
 from fwexp.testing import check_problem
-from tests import reference as ref
-from tests.blocks.test_constraints import functions, optimum, outputs, primal
+from tests.blocks.test_constraints import optimum, primal
+from tests.problems.definitions import build
 from tests.small_problems import run_in_plain_python
 
 LAM = 0.2
 WEIGHTS = np.array([2.0, 0.0, 1.0, 0.5, 1.0])
 
 RNG = np.random.default_rng(1)
-CHAIN_X = [RNG.normal(size=(length, 2)) for length in (2, 3, 1, 2, 3)]
-CHAIN_Y = [RNG.integers(3, size=len(x)) for x in CHAIN_X]
 X, Y = RNG.normal(size=(5, 3)), RNG.integers(3, size=5)
-GRIDS, LINKS = [RNG.normal(size=(2, 3, 4)) for _ in range(5)], [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)], [(1, 0)]]
-PSI, LOSSES = outputs(5)
 COSTS = np.array([[0.0, 1.0, 2.0], [10.0, 0.0, 5.0], [3.0, 0.5, 0.0]])  # of which no two rows have the same maximum
-
-# For every family the problem of the examples with these numbers.
-FAMILIES = {
-    "chain": lambda which: fwexp.chain_problem([CHAIN_X[i] for i in which], [CHAIN_Y[i] for i in which], 3),
-    "multiclass": lambda which: fwexp.multiclass_problem(X[which], Y[which], 3),
-    "slack": lambda which: fwexp.multiclass_problem(X[which], Y[which], 3, costs=3 - 3 * np.eye(3), rescaling="slack"),
-    "costs": lambda which: fwexp.multiclass_problem(X[which], Y[which], 3, costs=COSTS),
-    "matching": lambda which: fwexp.matching_problem([GRIDS[i] for i in which], [LINKS[i] for i in which]),
-    "enumerated": lambda which: fwexp.enumerated_problem([PSI[i] for i in which], [LOSSES[i] for i in which]),
-    "functions": lambda which: functions([PSI[i] for i in which], [LOSSES[i] for i in which], None),
-}
+CLASSES = fwexp.multiclass_problem(X, Y, 3, costs=COSTS)
+FIVE = {form: build(form, sizes=(3,) * 5) for form in ("outputs", "functions")}
+OUTPUTS = FIVE["outputs"].problem
+FAMILIES = ("dense chain", "dense classes", "classes with slack", "dense matchings", "outputs", "functions")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_weights_stand_for_repetitions(family, monkeypatch):
-    run_in_plain_python(monkeypatch)
-    weighted = fwexp.weighted_problem(FAMILIES[family](range(5)), 2 * WEIGHTS)
-    repeated = FAMILIES[family]([0, 0, 0, 0, 2, 2, 3, 4, 4])
-    rng = np.random.default_rng(0)
-    for w in rng.normal(size=(5, weighted.d)):
-        one, other = fwexp.evaluate(weighted, w) if family != "functions" else hinge(weighted, w), hinge(repeated, w)
-        assert one[0] == pytest.approx(other[0], rel=1e-12)
-        assert one[1] == pytest.approx(other[1], rel=1e-12)
-        if family != "functions":
-            assert one[2] == pytest.approx(fwexp.evaluate(repeated, w).error, rel=1e-12)
-
-
-def hinge(problem, w):
-    """Return the mean of H_i and ||w||^2; problems of functions have no ``decode`` here."""
-    c = getattr(problem, "c", np.ones(problem.n))
-    return np.mean([c[i] * fwexp.max_oracle(problem, i, w)[1] for i in range(problem.n)]), w @ w
+def weights_for(problem):
+    return WEIGHTS[: problem.n]
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -66,7 +40,8 @@ def hinge(problem, w):
 def test_weighted_problems_keep_the_promises_of_families(family, compiled, monkeypatch):
     if not compiled:
         run_in_plain_python(monkeypatch)
-    check_problem(fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS))
+    problem = build(family).problem
+    check_problem(fwexp.weighted_problem(problem, weights_for(problem)))
 
 
 METHODS = [
@@ -101,18 +76,14 @@ def costs_written_out(X, y, costs=COSTS):
     return [rows[k] - rows for rows, k in zip(phi, y, strict=True)], list(costs[y])
 
 
-def written_out(family):
-    """Return psi and losses of a family, by definition."""
-    chains = ref.tiny_chain(CHAIN_X, CHAIN_Y, 3)
-    return {"costs": costs_written_out(X, Y), "chain": (chains.psi, chains.loss), "functions": (PSI, LOSSES)}[family]
-
-
-@pytest.mark.parametrize("family", ["costs", "chain", "functions"])
+@pytest.mark.parametrize("family", ["dense classes", "dense chain", "functions"])
 @pytest.mark.parametrize(("solver", "options"), ANY_METHOD, ids=str)
 def test_certificates_hold_with_weights(solver, options, family, monkeypatch):
     """P(w) is recomputed at every w that is returned, and P* is that of the quadratic program of all labelings."""
     run_in_plain_python(monkeypatch)
-    weighted, cls = fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS), SOLVERS[solver]
+    defined, cls = build(family, 9), SOLVERS[solver]
+    weights = weights_for(defined.problem)
+    weighted, c = fwexp.weighted_problem(defined.problem, weights), weights / weights.mean()
     if not all(tiers.has(weighted, tier) for tier in cls.needs(cls.Options())):
         with pytest.raises(TypeError, match="which CallbackProblem does not have"):
             fwexp.solve(weighted, solver, lam=LAM, **options)
@@ -120,12 +91,12 @@ def test_certificates_hold_with_weights(solver, options, family, monkeypatch):
     if family == "functions":  # which know no bounds
         known = {"sampling": "uniform"} if options.get("sampling") == "lipschitz" else {}
         options = options | known | ({"accelerate": {"kap": 1.0}} if "accelerate" in options else {})
-    psi, losses = written_out(family)
-    c, best = WEIGHTS / WEIGHTS.mean(), optimum(psi, losses, LAM, [], WEIGHTS)[1]
+    psi, losses = defined.written_out().psi, defined.written_out().loss
+    best = optimum(psi, losses, LAM, [], weights)[1]
     result = fwexp.solve(weighted, solver, lam=LAM, gap_tol=0, max_passes=30, schedule=2.0, **options)
     start = result.trace[(result.trace.step == 0) & (result.trace.iterate == "last")].iloc[0]
     if solver not in ("online_eg", "excessive_gap"):  # which do not start at w = 0
-        assert start.primal == pytest.approx(c @ [values.max() for values in losses] / 5, rel=1e-12)
+        assert start.primal == pytest.approx(np.mean(c * [values.max() for values in losses]), rel=1e-12)
     assert (result.trace.primal >= best - 1e-7).all()
     assert not (result.trace.dual > best + 1e-7).any()  # ssg has none
     if solver not in FAR:
@@ -155,10 +126,11 @@ def test_classifiers_with_costs_and_weights_are_certified(given, solver, monkeyp
     assert model.dual_gap_ <= 1e-4
 
 
-@pytest.mark.parametrize("family", ["chain", "multiclass", "matching"])
+@pytest.mark.parametrize("family", ["dense chain", "dense classes", "dense matchings"])
 def test_compiled_code_of_every_family_does_what_plain_python_does(family, monkeypatch):
     """With the solver that takes least to compile; the example in the docstring of ``weighted_problem`` compiles the most."""
-    weighted = fwexp.weighted_problem(FAMILIES[family](range(5)), WEIGHTS)
+    problem = build(family).problem
+    weighted = fwexp.weighted_problem(problem, weights_for(problem))
     compiled = fwexp.solve(weighted, "fw", lam=LAM, max_passes=20, gap_tol=0, test=weighted)
     run_in_plain_python(monkeypatch)
     plain = fwexp.solve(weighted, "fw", lam=LAM, max_passes=20, gap_tol=0, test=weighted)
@@ -168,14 +140,13 @@ def test_compiled_code_of_every_family_does_what_plain_python_does(family, monke
 
 
 def test_results_serve_problems_with_and_without_weights(tmp_path):
-    problem = FAMILIES["multiclass"](range(5))
-    weighted = fwexp.weighted_problem(problem, WEIGHTS)
+    problem, weighted = CLASSES, fwexp.weighted_problem(CLASSES, WEIGHTS)
     result = fwexp.solve(weighted, "fw", lam=LAM, max_passes=5, test=problem)
     again = fwexp.solve(weighted, "fw", lam=LAM, max_passes=5, test=weighted)
     assert result.predict(problem) == result.predict(weighted) == fwexp.predict(X, result)
     assert fwexp.load(result.save(tmp_path / "model.npz")).predict(problem) == result.predict(weighted)
     last = again.trace[again.trace.iterate == "last"].iloc[-1]
-    w = again.state.point("last").w.reshape(3, -1)[:, :3].ravel()
+    w = to_public(weighted, again.state.point("last").w)
     assert last.test_error == pytest.approx(fwexp.evaluate(weighted, w).error)
     assert "family='MulticlassProblem'" in repr(result.structure).replace("': '", "='").replace("{'", "")
     assert repr(weighted) == f"Weighted({problem!r})"
@@ -183,17 +154,17 @@ def test_results_serve_problems_with_and_without_weights(tmp_path):
 
 def test_paths_of_weighted_problems_are_certified(monkeypatch):
     run_in_plain_python(monkeypatch)
-    weighted = fwexp.weighted_problem(FAMILIES["enumerated"](range(5)), WEIGHTS)
+    psi, losses = FIVE["outputs"].written_out().psi, FIVE["outputs"].written_out().loss
+    weighted = fwexp.weighted_problem(OUTPUTS, WEIGHTS)
     path = fwexp.regularization_path(weighted, eps=0.05, lam_min=0.05, max_passes=5000)
     assert path.status == "converged"
     for lam in (10.0, 0.3, 0.06):
-        value = primal(PSI, LOSSES, path.w_at(lam), lam, WEIGHTS / WEIGHTS.mean())
-        assert value <= optimum(PSI, LOSSES, lam, [], WEIGHTS)[1] + path.gap_at(lam) + 1e-9
+        value = primal(psi, losses, path.w_at(lam), lam, WEIGHTS / WEIGHTS.mean())
+        assert value <= optimum(psi, losses, lam, [], WEIGHTS)[1] + path.gap_at(lam) + 1e-9
 
 
 def test_weights_have_the_mean_one_and_multiply():
-    problem = FAMILIES["enumerated"](range(5))
-    weighted = fwexp.weighted_problem(problem, WEIGHTS)
+    problem, weighted = OUTPUTS, fwexp.weighted_problem(OUTPUTS, WEIGHTS)
     np.testing.assert_allclose(weighted.c, WEIGHTS / WEIGHTS.mean())
     twice = fwexp.weighted_problem(weighted, [1, 2, 3, 4, 5])
     assert isinstance(twice, Weighted)
@@ -204,11 +175,11 @@ def test_weights_have_the_mean_one_and_multiply():
     assert fwexp.weighted_problem(problem, [True, False, True, True, True]).c[1] == 0.0
 
 
-@pytest.mark.parametrize("family", ["enumerated", "functions"])
+@pytest.mark.parametrize("family", FIVE)
 def test_1_n_is_one_over_the_sum_of_the_weights(family, monkeypatch):
     """Also of weights of weights, of some of the examples, and of parts of them."""
     run_in_plain_python(monkeypatch)
-    problem, weights = FAMILIES[family](range(5)), np.array([2.0, 0.0, 1.0, 4.0, 2.0])
+    problem, weights = FIVE[family].problem, np.array([2.0, 0.0, 1.0, 4.0, 2.0])
     weighted = fwexp.weighted_problem(problem, weights)
     twice = fwexp.weighted_problem(weighted, [1, 5, 2, 0.5, 0])
     parts = share(weighted, np.array([1, 2])), share(weighted, np.array([0, 3, 4]))
@@ -237,7 +208,7 @@ def test_1_n_is_one_over_the_sum_of_the_weights(family, monkeypatch):
 )
 def test_bad_weights_are_named(weights, message):
     with pytest.raises(ParameterError, match=message) as error:
-        fwexp.weighted_problem(FAMILIES["enumerated"](range(5)), weights)
+        fwexp.weighted_problem(OUTPUTS, weights)
     assert "weights must" in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -245,9 +216,9 @@ def test_bad_weights_are_named(weights, message):
 def test_what_cannot_be_weighted_is_refused():
     with pytest.raises(ParameterError, match="constructor"):
         fwexp.weighted_problem([1, 2], [1, 1])
-    test = fwexp.matching_problem(GRIDS, LINKS, possible=LINKS)
+    test = fwexp.matching_problem([np.ones((1, 1, 1))] * 5, [[(0, 0)]] * 5, possible=[[]] * 5)
     with pytest.raises(ParameterError, match="sure and possible"):
         fwexp.weighted_problem(test, np.ones(5))
-    weighted = fwexp.weighted_problem(FAMILIES["enumerated"](range(5)), [1, 0, 0, 0, 0])
+    weighted = fwexp.weighted_problem(OUTPUTS, [1, 0, 0, 0, 0])
     with pytest.raises(ParameterError, match="had a weight before"):
         fwexp.weighted_problem(weighted, [0, 1, 1, 1, 1])

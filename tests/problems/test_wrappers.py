@@ -1,16 +1,14 @@
 """Every function of the protocol of everything that is around a problem, against its definition.
 
-The definition of an example is its labelings, all of them, with L_i(y) and psi_i(y) = phi(x_i, y_i) - phi(x_i, y), by ``loss``
-and ``joint_feature`` of the problem itself; weights c_i make them c_i L_i and c_i psi_i. `EXPECTED` says what every function
-must return then, `AROUND` how to build every wrapper. Both are compared with what is registered: a function or a class that is
-new fails until it stands here. That the tests see errors is tested too: what is not passed on as it is, is, once.
+The definition of an example is its labelings, all of them, with L_i(y) and psi_i(y) = phi(x_i, y_i) - phi(x_i, y), which
+tests/problems/definitions.py writes out; weights c_i make them c_i L_i and c_i psi_i. `EXPECTED` says what every function must
+return then, `AROUND` how to build every wrapper. Both are compared with what is registered: a function or a class that is new
+fails until it stands here. That the tests see errors is tested too: what is not passed on as it is, is, once.
 """
 
 import importlib
 import pkgutil
-from collections import Counter
 from functools import cache
-from itertools import pairwise, product
 from types import ModuleType
 
 import joblib
@@ -24,103 +22,36 @@ from fwexp.distributed.worker import Answer
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import dispatched
 from fwexp.problems import protocol, tiers
-from fwexp.problems.callback import CallbackProblem
+from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.features import DenseFeatures
 from fwexp.problems.full_pairs import FullPairsProblem
 from fwexp.problems.kernel_features import Kernel, kernelised
 from fwexp.problems.weighted import Weighted, WeightedFunctions, share
+from tests.problems.definitions import IN_PYTHON, build
+from tests.small_problems import run_in_plain_python
 
-RNG = np.random.default_rng(5)
-WEIGHTS = np.array([2.0, 0.0, 0.5, 1.5])  # of mean 1, as `weighted_problem` has them
-N = len(WEIGHTS)
-
-# --- the families, with labelings of which no two are alike -----------------------------------------------------------
-
-LENGTHS = (2, 3, 1, 2)
-XS, X = [RNG.normal(size=(length, 2)) for length in LENGTHS], RNG.normal(size=(N, 3))
-COSTS = np.array([[0.0, 1.0, 3.0], [7.0, 0.0, 0.5], [2.0, 4.0, 0.0]])  # of which no two rows have the same maximum
-ALLOWED_TRUTH, POSITION_WEIGHT = [[0, 2], [1, 1, 2], [0], [1, 0]], [np.arange(1.0, length + 1.0) for length in LENGTHS]
-EDGES = [[(0, 1)], [(0, 1), (1, 2)], [], [(0, 1)]]
-PSI = [np.vstack((np.zeros(3), RNG.normal(size=(m, 3)))) for m in (2, 3, 1, 4)]
-LOSSES = [np.append(0.0, RNG.random(len(rows) - 1) * (i + 1)) for i, rows in enumerate(PSI)]
-IMAGES, JOINTS = [RNG.normal(size=(2, 3, 2)) for _ in range(N)], RNG.integers(2, size=(N, 2, 2))
+FORMS = (
+    *("dense chain", "chain that counts", "cut chain with costs", "dense classes", "classes with slack", "outputs"),
+    *("dense matchings", "dense graphs", "dense graphs of three labels", "graphs of three labels without edges"),
+    *("forests that count", "forests of three labels that count", *IN_PYTHON),
+)
+FAMILIES = {form: build(form, 63) for form in FORMS}  # each has two labels at least, and no more than 81 labelings
+FAMILIES["poses"] = build("poses", 63, nonnegative=[])
 
 
-def labels(num_labels):
-    return [RNG.integers(num_labels, size=length) for length in LENGTHS]
+def weights_of(name):
+    """Return weights of mean 1, as `weighted_problem` has them; one of them is 0."""
+    weights = np.array([2.0, 0.0, 0.5, 1.5])[: FAMILIES[name].problem.n]
+    return weights / weights.mean()
 
 
-def graphs(num_labels, edges=EDGES, loss="balanced"):
-    Z = [RNG.random((len(pairs), 2)) for pairs in edges]
-    return fwexp.segmentation_problem(XS, edges, Z, labels(num_labels), num_labels=num_labels, loss=loss)
-
-
-def functions(cls=CallbackProblem, sparse=False):
-    """Return a problem of functions, which counts their calls."""
-    calls = Counter()
-
-    def counted(name, function):
-        def call(*args):
-            calls[name] += 1
-            return function(*args)
-
-        return call
-
-    def features(i, y):
-        return protocol.joint_feature.find(type(GIVEN))(GIVEN, i, [y]) if sparse else -PSI[i][y]
-
-    given = {
-        "features": features,
-        "loss": lambda i, y: LOSSES[i][y],
-        "max_oracle": lambda i, w: int(np.argmax(LOSSES[i] - PSI[i] @ w)),
-        "decode": lambda i, w: int(np.argmin(PSI[i] @ w)),
-    }
-    problem = cls([0] * N, **{name: counted(name, function) for name, function in given.items()})
-    problem.calls = calls
-    return problem
-
-
-def every(sizes):
-    return [list(map(np.array, product(*(range(size) for size in each)))) for each in sizes]
-
-
-def links(problem):
-    """All sets of links of the grids of `IMAGES`, whose rows and columns have one at most."""
-    ends = [(), *(((r, c),) for r, c in product(range(2), range(3)))]
-    ends += [((0, c), (1, e)) for c, e in product(range(3), range(3)) if c != e]
-    return [[list(each) for each in ends]] * N
-
-
-GIVEN = fwexp.enumerated_problem(PSI, LOSSES)
-TRUE_LINKS = [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)]]
-CELLS = [np.array(cells) for cells in product(product(range(2), range(3)), repeat=2)]
-PAIRS = XS, EDGES, [RNG.normal(size=(len(pairs), 2)) for pairs in EDGES], labels(3), 3
-FAMILIES = {  # the problem, and all labelings of every example
-    "chain": (fwexp.chain_problem(XS, labels(3), 3), every([(3,) * length for length in LENGTHS])),
-    "multiclass": (fwexp.multiclass_problem(X, [0, 1, 2, 1], 3, costs=COSTS), [[0, 1, 2]] * N),
-    "slack": (fwexp.multiclass_problem(X, [0, 1, 2, 1], 3, costs=COSTS, rescaling="slack"), [[0, 1, 2]] * N),
-    "enumerated": (GIVEN, [list(range(len(losses))) for losses in LOSSES]),
-    "matching": (fwexp.matching_problem(IMAGES, TRUE_LINKS, precision_cost=2.0), links(IMAGES)),
-    "segmentation": (graphs(2), every([(2,) * length for length in LENGTHS])),
-    "many labels": (graphs(3), every([(3,) * length for length in LENGTHS])),
-    "label sets": (graphs(3, [[]] * N), every([(3,) * length for length in LENGTHS])),
-    "poses": (fwexp.pose_problem(IMAGES, JOINTS, [-1, 0], offsets=np.zeros((2, 2)), nonnegative=[]), [CELLS] * N),
-    "functions": (functions(), [list(range(len(losses))) for losses in LOSSES]),
-    "sparse functions": (functions(sparse=True), [list(range(len(losses))) for losses in LOSSES]),
-    "pairs of labels": (FullPairsProblem(*PAIRS), every([(3,) * length for length in LENGTHS])),
-    "errors of chains": (fwexp.chain_problem(XS, labels(3), 3, loss="errors"), every([(3,) * length for length in LENGTHS])),
-    "errors of constrained chains": (
-        fwexp.chain_problem(XS, ALLOWED_TRUTH, 3, loss="errors", forbidden=[(0, 1), (None, 2)], position_weight=POSITION_WEIGHT),
-        [[y for y in of if y[0] != 2 and (0, 1) not in pairwise(y)] for of in every([(3,) * length for length in LENGTHS])],
-    ),
-    "errors of graphs": (graphs(2, loss="errors"), every([(2,) * length for length in LENGTHS])),
-    "errors of many labels": (graphs(3, loss="errors"), every([(3,) * length for length in LENGTHS])),
-    "errors of pairs": (FullPairsProblem(*PAIRS, loss="errors"), every([(3,) * length for length in LENGTHS])),
-}
+def some(name):
+    """Return some of the examples, one of them twice."""
+    return np.array([3, 0, 2, 0]) % FAMILIES[name].problem.n
 
 
 def test_every_family_is_there():
-    assert {type(problem) for problem, _ in FAMILIES.values()} - {FullPairsProblem} == set(tiers.families())
+    assert {type(defined.problem) for defined in FAMILIES.values()} - {FullPairsProblem} == set(tiers.families())
 
 
 @cache
@@ -132,26 +63,20 @@ class Definition:
     """All labelings of every example, with losses and psi, and the scores of labelings as ``decode`` compares them."""
 
     def __init__(self, name: str, indices, c) -> None:
-        base, labelings = FAMILIES[name]
-        self.base, self.indices, self.n, self.c = base, indices, len(indices), np.asarray(c)[list(indices)]
-        self.labelings = [labelings[i] for i in indices]
-        self.losses, self.psi, self.phi = [], [], []
-        for i, c_i in zip(indices, self.c, strict=True):
-            truth = protocol.workspace(base).y
-            protocol.true_labeling(base, i, truth)
-            true = fwexp.joint_feature(base, i, protocol.public_labeling(base, i, truth)).toarray()[0]
-            losses = np.array([fwexp.loss(base, i, y) for y in labelings[i]])
-            phi = np.array([fwexp.joint_feature(base, i, y).toarray()[0] for y in labelings[i]])
-            psi = (true - phi) * (losses[:, None] if name == "slack" else 1.0)
-            self.losses.append(c_i * losses)
-            self.psi.append(c_i * psi)
-            self.phi.append(phi)
+        defined = FAMILIES[name]
+        self.base, self.indices, self.n, self.c = defined.problem, indices, len(indices), np.asarray(c)[list(indices)]
+        self.labelings = [defined.labelings[i] for i in indices]
+        of_all = [[c_i * values for values in defined.of_all(i)] for i, c_i in zip(indices, self.c, strict=True)]
+        self.losses, self.psi = zip(*of_all)
+        self.phi = [np.array([defined.phi(i, y) for y in defined.labelings[i]]) for i in indices]
 
 
 class Case:
     """A problem with something around it, its definition, and how labelings and weights look to it."""
 
-    def __init__(self, problem, name: str, indices=range(N), c=(1.0,) * N) -> None:
+    def __init__(self, problem, name: str, indices=None, c=None) -> None:
+        n = FAMILIES[name].problem.n
+        indices, c = range(n) if indices is None else indices, np.ones(n) if c is None else c
         self.problem, self.name, self.d = problem, name, definition(name, tuple(indices), tuple(c))
         self.work = protocol.workspace(problem)
 
@@ -255,10 +180,10 @@ class Viewed(Case):
     """The problem as kernels see it that call no oracle: a labeling is the number of a row."""
 
     def __init__(self, view, name, **of_definition) -> None:
-        self._view, self._rows, base = view, {}, FAMILIES[name][0]
-        for i, labelings in enumerate(FAMILIES[name][1]):
+        self._view, self._rows, truth = view, {}, FAMILIES[name].problem.y
+        for i, labelings in enumerate(FAMILIES[name].labelings):
             for k, y in enumerate(labelings):
-                self._rows[i, k] = view.pack([y if j == i else base.y[j] for j in range(N)], i, i + 1)[i]
+                self._rows[i, k] = view.pack([*truth[:i], y, *truth[i + 1 :]], i, i + 1)[i]
         super().__init__(view.problem, name, **of_definition)
 
     def raw(self, i, k):
@@ -276,45 +201,59 @@ class Spread(Case):
         return int(np.flatnonzero(found)[0])
 
 
-def linear(name):
-    return Kernelised(kernelised(FAMILIES[name][0], FAMILIES[name][0], Kernel(0, 0, 0.0, 0.0)), name)
+def around(name, c=None):
+    """Return the problem itself, or with weights."""
+    return FAMILIES[name].problem if c is None else fwexp.weighted_problem(FAMILIES[name].problem, c)
 
 
-def weighted(name):
-    return Case(fwexp.weighted_problem(FAMILIES[name][0], WEIGHTS), name, c=WEIGHTS)
+def linear(name, client):
+    return Kernelised(kernelised(around(name), around(name), Kernel(0, 0, 0.0, 0.0)), name)
 
 
-def view(name, c=None):
-    problem = FAMILIES[name][0] if c is None else fwexp.weighted_problem(FAMILIES[name][0], c)
-    return Viewed(protocol.kernel_view(problem), name, **({} if c is None else {"c": c}))
+def view(name, client, c=None):
+    return Viewed(protocol.kernel_view(around(name, c)), name, c=c)
 
 
 def spread(name, client, c=None):
-    problem = FAMILIES[name][0] if c is None else fwexp.weighted_problem(FAMILIES[name][0], c)
-    return Spread(fwexp_distributed.shard(problem, client, 2), name, **({} if c is None else {"c": c}))
+    return Spread(fwexp_distributed.shard(around(name, c), client, 2), name, c=c)
 
 
-OF_ARRAYS = [name for name, (problem, _) in FAMILIES.items() if isinstance(problem, tuple)]
-OF_FUNCTIONS = [name for name in FAMILIES if name not in OF_ARRAYS]
-SOME, WITH_INPUTS = [3, 0, 2, 0], ("chain", "multiclass", "slack")
-FEW = ("chain", "slack", "segmentation", "functions", "errors of pairs")  # of what two wrappers do that are tested alone, too
+def case(name, client, c=None):
+    return Case(around(name, c), name, c=c)
+
+
+def subset(name, client):
+    return Case(around(name).subset(some(name)), name, indices=some(name))
+
+
+def subset_of_weights(name, client):
+    c, chosen = weights_of(name), some(name)
+    return Case(around(name, c).subset(chosen), name, indices=chosen, c=c / c[chosen].mean())
+
+
+def share_of_weights(name, client):
+    c, chosen = weights_of(name), some(name)
+    return Case(share(around(name, c), chosen), name, indices=chosen, c=c)
+
+
+def with_weights(build):
+    return lambda name, client: build(name, client, weights_of(name))
+
+
+OF_FUNCTIONS = [name for name, defined in FAMILIES.items() if not isinstance(defined.problem, tuple)]
+FEW = ("dense chain", "classes with slack", "dense graphs", "functions", "pairs that count")  # for two wrappers, tested alone too
+SPREAD = ("outputs", "functions")
 AROUND = {  # how each wrapper is built, and around which families
-    "nothing": (lambda name, client: Case(FAMILIES[name][0], name), FAMILIES),
-    "weights": (lambda name, client: weighted(name), FAMILIES),
-    "a subset": (lambda name, client: Case(FAMILIES[name][0].subset(SOME), name, indices=SOME), FAMILIES),
-    "a share of weights": (
-        lambda name, client: Case(share(weighted(name).problem, np.array(SOME)), name, indices=SOME, c=WEIGHTS),
-        FEW,
-    ),
-    "a subset of weights": (
-        lambda name, client: Case(weighted(name).problem.subset(SOME), name, indices=SOME, c=WEIGHTS / WEIGHTS[SOME].mean()),
-        FEW,
-    ),
-    "a kernel": (lambda name, client: linear(name), WITH_INPUTS),
-    "a view": (lambda name, client: view(name), OF_FUNCTIONS),
-    "a view of weights": (lambda name, client: view(name, WEIGHTS), OF_FUNCTIONS),
-    "workers": (spread, ("enumerated", "functions")),
-    "workers with weights": (lambda name, client: spread(name, client, WEIGHTS), ("enumerated", "functions")),
+    "nothing": (case, FAMILIES),
+    "weights": (with_weights(case), FAMILIES),
+    "a subset": (subset, FAMILIES),
+    "a share of weights": (share_of_weights, FEW),
+    "a subset of weights": (subset_of_weights, FEW),
+    "a kernel": (linear, ("dense chain", "dense classes", "classes with slack")),
+    "a view": (view, OF_FUNCTIONS),
+    "a view of weights": (with_weights(view), OF_FUNCTIONS),
+    "workers": (spread, SPREAD),
+    "workers with weights": (with_weights(spread), SPREAD),
 }
 NOT_FOR = {  # wrappers, by how their names begin: functions that are not called with them, or that say something else there
     "a kernel": ("order_of_weights", "joint_feature"),
@@ -413,8 +352,21 @@ def example(case):
 
 
 def counted_positions(case):
-    lengths = np.array(LENGTHS if case.name.startswith("errors") else (1,) * N)[list(case.d.indices)]
-    same(protocol.counted_positions(case.problem), case.d.c * lengths)
+    """In these losses every error costs 1, or the size of its node: where all is wrong, they are the positions."""
+    own = [FAMILIES[case.name].of_all(i)[0] for i in case.d.indices]
+    counts = "count" in case.name or "costs" in case.name
+    positions = np.array([losses.max() if counts else 1.0 for losses in own])
+    if "costs" in case.name:
+        positions = np.array([len(of_one[0]) for of_one in case.d.labelings])
+    same(protocol.counted_positions(case.problem), case.d.c * positions)
+    w = case.weights()
+    with pytest.MonkeyPatch.context() as patch:
+        run_in_plain_python(patch)
+        value = Evaluator(case.problem)(case.internal(w))
+    if protocol.exact_oracle(case.problem):
+        same(value.hinge, np.mean([case.values(i, w).max() for i in case.examples]))
+        errors = [losses[scores.argmax()] for losses, scores in zip(own, (phi @ w for phi in case.d.phi))]
+        same(value.error, case.d.c @ errors / (case.d.c @ positions))
 
 
 def num_positions(case):
@@ -571,6 +523,8 @@ def expectations(case):
     """Those of the distribution in proportion to exp(c H_i(y)); the log-partition is that of the same potentials."""
     problem, w, c = case.problem, case.weights(), 0.6
     base, scratch = case.d.base, protocol.expectation_scratch(problem)
+    if not tiers.has(base, "expectations"):  # graphs with cycles
+        return
     for i in range(case.d.n):
         potentials, mean = np.zeros_like(case.work.theta), np.zeros_like(case.work.theta)
         protocol.loss_augmented_scores(problem, i, case.theta(i, w), c, 1.0, potentials)
@@ -806,9 +760,9 @@ def test_a_function_that_forgets_the_weights_is_seen(function, monkeypatch):
     monkeypatch.setitem(own.implementations, protocol.WithWeights, lambda problem, *args: own(problem.unweighted, *args))
     seen = []
     for name in FAMILIES:
-        if has(FAMILIES[name][0], [function]):
+        if has(around(name), [function]):
             try:
-                EXPECTED[function](weighted(name))
+                EXPECTED[function](case(name, None, weights_of(name)))
             except AssertionError:
                 seen.append(name)
     assert seen
