@@ -4,7 +4,7 @@ Theorem 2 of Osokin et al. (ICML 2016) bounds the suboptimality of BCFW with exa
 with the curvature C divided by chi(gap)^3/chi(C_1 .. C_n), where chi measures how uneven nonnegative numbers are.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from fwexp.blocks.acceleration import total_gap
 from fwexp.driver.log import Log
 from fwexp.driver.loop import drive
 from fwexp.driver.progress import Progress
-from fwexp.driver.trace import Status
 from fwexp.driver.values import Objective, Value
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit, specialise
@@ -22,11 +21,6 @@ from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, 
 from fwexp.solvers.bcfw import BCFW
 from fwexp.tasks.task import Task, result_of_rows
 from fwexp.tasks.training_settings import Settings
-
-COLUMNS = ("gap", "gap_estimate", "chi_gaps", "chi_curvature", "improvement")
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def chi(x) -> float:
@@ -64,40 +58,13 @@ def _raise_radii(problem, w, work, radii_sq):
         radii_sq[i] = max(radii_sq[i], norm_sq(problem, i, work.direction))
 
 
-def improvement_along_run(
-    problem, *, lam: float, max_passes: float = 50, every: float = 1.0, seed: int = 0, **options
-) -> "pd.DataFrame":
-    """Run bcfw and compute, after every so many passes, its exact block gaps; looking on is not counted and changes nothing.
+class Improvement(Task):
+    """The block gaps of a run, and what theory predicts of gap sampling there.
 
+    After every row of the schedule it computes the exact block gaps; looking on is not counted and changes nothing. The column
     ``gap_estimate`` is the gap as the run knows it, infinite until all examples were visited, and ``chi_curvature`` has R_i from
     the largest psi seen so far.
     """
-    import pandas as pd
-
-    settings = Settings(
-        problem=problem,
-        solver="bcfw",
-        lam=lam,
-        seed=seed,
-        max_passes=max_passes,
-        gap_tol=0.0,
-        schedule=every,
-        iterates=["last"],
-        iterate="last",
-        options=options,
-    )
-    log, _ = run_with_block_gaps(settings.new_solver(), settings)
-    return pd.DataFrame(log.rows, columns=["passes", *COLUMNS])
-
-
-def run_with_block_gaps(solver: BCFW, settings: Settings, progress=None) -> tuple[Log, Status]:
-    """Run bcfw and log its exact block gaps; return the log and how the run ended."""
-    log = Log(solver, BlockGaps(solver), iterate="last", progress=progress)
-    return log, drive(solver, log, settings, settings.schedule, progress, settings.checkpoint)
-
-
-class Improvement(Task):
-    """The block gaps of a run, and what theory predicts of gap sampling there, as by `improvement_along_run`."""
 
     name = "improvement"
     title = "block gaps along a run, and what gap sampling would gain"
@@ -108,7 +75,8 @@ class Improvement(Task):
         settings = Settings(problem=problem, solver=solver, options=options, **arguments)
         running = settings.new_solver()
         progress = Progress(settings.max_passes, verbose, f"{self.name} lam={running.lam:.3g}")
-        log, status = run_with_block_gaps(running, settings, progress)
+        log = Log(running, BlockGaps(running), iterate="last", progress=progress)
+        status = drive(running, log, settings, settings.schedule, progress, settings.checkpoint)
         progress.close(str(status))
         w = to_public(problem, log.best[1].w)
         return result_of_rows(log.rows, w, status, running.lam, solver, vars(running.options), settings.seed)

@@ -13,7 +13,6 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.run import runner, sweep
 from fwexp.run.config import canonical, run_key
 from fwexp.tasks import TASKS
-from fwexp.tasks.improvement import improvement_along_run
 
 SETTINGS = {"max_passes": 1000.0, "seed": 1}
 OPTIONS = {"sampling": "gap", "step": "pairwise", "accelerate": False}
@@ -63,8 +62,9 @@ def test_a_grid_is_stored_like_a_run(warm, train, tmp_path):
 
 
 def test_improvements_are_stored_like_a_run(train, tmp_path):
-    wanted = improvement_along_run(train, lam=0.01, max_passes=6, every=2.0, sampling="gap")
-    settings = {"lam": 0.01, "max_passes": 6, "schedule": 2}
+    task, settings = TASKS["improvement"], {"lam": 0.01, "max_passes": 6, "schedule": 2}
+    given = task.check_settings(settings, "bcfw", {})
+    wanted = task(task.Options(), given).run(train, "bcfw", {"sampling": "gap"}).trace
     runner.run(config("improvement", None, {"sampling": "gap"}, **settings), tmp_path, verbose=False)
     trace = fwexp.load_results(tmp_path)
     for name in ("passes", "gap", "gap_estimate", "improvement"):

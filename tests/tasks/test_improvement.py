@@ -8,7 +8,8 @@ from fwexp.driver.iteration import Budget
 from fwexp.errors import ParameterError
 from fwexp.problems.protocol import radii_sq
 from fwexp.solvers import SOLVERS, check_options
-from fwexp.tasks.improvement import chi, curvature_bounds, improvement_along_run, one_hard_example, predicted_improvement
+from fwexp.tasks import TASKS
+from fwexp.tasks.improvement import chi, curvature_bounds, one_hard_example, predicted_improvement
 from tests import reference as ref
 from tests.reference.examples import multiclass
 
@@ -88,12 +89,18 @@ def test_wrong_sizes_are_refused(n, outputs, message):
         one_hard_example(n, outputs)
 
 
+def improvement_along_run(problem, options, **settings):
+    """Return the rows of the task."""
+    task = TASKS["improvement"]
+    return task(task.Options(), task.check_settings(settings, "bcfw", options)).run(problem, "bcfw", options).trace
+
+
 @pytest.mark.parametrize("options", [{}, {"sampling": "gap", "step": "pairwise", "cache": True}], ids=["plain", "gap-cache"])
 def test_improvement_along_a_run(options):
     rng = np.random.default_rng(0)
     psi = [np.vstack([np.zeros(2), rng.normal(size=(3, 2))]) for _ in range(6)]
     problem = fwexp.enumerated_problem(psi, [np.array([0.0, 1.0, 1.0, 0.5])] * 6)
-    frame = improvement_along_run(problem, lam=0.1, max_passes=30, every=2.0, **options)
+    frame = improvement_along_run(problem, options, lam=0.1, max_passes=30, schedule=2.0)
     run = fwexp.solve(problem, "bcfw", lam=0.1, max_passes=30, gap_tol=0, schedule=2.0, iterates=("last",), **options)
     # It does not change the run, and its gaps are those of the log.
     trace = run.trace[run.trace["passes"].isin(frame["passes"])].drop_duplicates("passes", keep="last").set_index("passes")
@@ -115,6 +122,6 @@ def test_gap_is_that_of_the_problem_itself(accelerate):
     """Also with acceleration, whose block gaps sum to the gap of the centred problem."""
     problem = one_hard_example(6, 4)
     lam, options = 0.05, {"step": "corrective", "sampling": "perm", "accelerate": accelerate}
-    frame = improvement_along_run(problem, lam=lam, max_passes=6, **options)
+    frame = improvement_along_run(problem, options, lam=lam, max_passes=6)
     result = fwexp.solve(problem, "bcfw", lam=lam, max_passes=6, gap_tol=0, schedule=1.0, iterates=["last"], **options)
     np.testing.assert_allclose(frame["gap"], result.trace["gap"], rtol=1e-10, atol=1e-14)
