@@ -26,6 +26,7 @@ from fwexp.estimators.labels import (
     at_positions,
     check_among,
     check_counted,
+    check_same_length,
     classes_of,
     costs_of,
     counted,
@@ -33,6 +34,7 @@ from fwexp.estimators.labels import (
     names_of,
     numbers_of,
     part_weights,
+    right_parts,
     some,
     weights_of,
 )
@@ -69,8 +71,7 @@ class ChainEncoding(Encoding):
     def examples(self, X, y, sample_weight=None) -> tuple[Inputs, list, Any, np.ndarray]:
         """Return features, labels and weights of the sequences that have positions and no weight of 0, and their mask."""
         X, y = self.features(X), as_list("y", y, "sequences of labels")
-        if len(X) != len(y):
-            raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
+        check_same_length(X, y)
         sizes = [size_of(x) for x in X]
         if None in sizes:
             return X, y, None, np.ones(len(X), dtype=bool)  # others reject it
@@ -193,11 +194,8 @@ class ChainEncoding(Encoding):
         """Return whether the labels of positions are predicted right, and their weights."""
         lengths = np.array([len(labels) for labels in predicted], dtype=np.int64)
         y = as_sequences(as_list("y", y, "sequences of labels"), lengths, self.params.ignore_label)
-        right = [a is not None and a == b for a, b in zip(chain.from_iterable(y), chain.from_iterable(predicted))]
-        weights = np.array([label is not None for label in chain.from_iterable(y)], dtype=np.float64)
-        if sample_weight is not None:
-            weights *= at_positions(part_weights(sample_weight, lengths), lengths)
-        return np.array(right, dtype=bool), weights
+        weights = part_weights(sample_weight, lengths)
+        return right_parts(y, predicted, None if weights is None else at_positions(weights, lengths))
 
     def names(self):
         names, edges = names_of(self.classes_), self.edge_vectorizer_

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.errors import ParameterError, warn
-from fwexp.estimators.labels import known_or_none, names_of
+from fwexp.estimators.labels import check_same_length, known_or_none, names_of
 from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
 from fwexp.problems.graphs import check_edges
 
@@ -91,8 +91,7 @@ def _array(labels) -> np.ndarray:
 def node_labels(y, graphs: list[tuple], ignore_label=None) -> list[list]:
     """Return the labels of the nodes of every graph; where ``ignore_label`` is not None, those are None instead."""
     y = as_list("y", y, "arrays of labels, one per example")
-    if len(y) != len(graphs):
-        raise ParameterError(f"X and y must have the same length, got {len(graphs)} and {len(y)}")
+    check_same_length(graphs, y)
     arrays = [_array(labels) for labels in y]
     for i, (array, (*_, shape)) in enumerate(zip(arrays, graphs)):
         if array.shape != shape:

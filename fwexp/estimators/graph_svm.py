@@ -10,7 +10,17 @@ from fwexp.errors import ParameterError, shown
 from fwexp.estimators.encoding import Encoding, are_factors, are_labels, check_factors, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.graph_inputs import as_graph, check_sizes, induced, node_labels, node_weights, warn_without_constant, widened
-from fwexp.estimators.labels import check_counted, check_weights, classes_of, counted, names_of, numbers_of, weights_of
+from fwexp.estimators.labels import (
+    at_positions,
+    check_counted,
+    check_weights,
+    classes_of,
+    counted,
+    names_of,
+    numbers_of,
+    right_parts,
+    weights_of,
+)
 from fwexp.options import check_choice, check_flag
 from fwexp.problems import full_pairs
 from fwexp.problems.arrays import as_list
@@ -272,13 +282,12 @@ class GraphSVM(PartsScore, CertifiedSVM):
         X = as_list("X", X, FORMS)  # which may be a generator
         wanted = node_labels(y, self.encoding_.graphs(X), self.encoding_.params.ignore_label)
         predicted = [names_of(labels.ravel()) for labels in self.predict(X)]
-        right = [a is not None and a == b for labels in zip(wanted, predicted) for a, b in zip(*labels)]
-        weights = np.array([label is not None for labels in wanted for label in labels], dtype=np.float64)
-        if sample_weight is not None:
-            of_nodes, sizes = node_weights(sample_weight), [len(labels) for labels in wanted]
-            check_sizes(of_nodes, wanted)
-            weights *= np.repeat(check_weights(sample_weight, len(sizes)), sizes) if of_nodes is None else np.concatenate(of_nodes)
-        return np.array(right, dtype=bool), weights
+        if sample_weight is None:
+            return right_parts(wanted, predicted)
+        of_nodes, sizes = node_weights(sample_weight), np.array([len(labels) for labels in wanted])
+        check_sizes(of_nodes, wanted)
+        weights = check_weights(sample_weight, len(sizes)) if of_nodes is None else of_nodes
+        return right_parts(wanted, predicted, at_positions(weights, sizes))
 
     @property
     def coef_(self) -> np.ndarray:

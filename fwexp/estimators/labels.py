@@ -169,6 +169,12 @@ def costs_of(given, classes: np.ndarray):
     return costs
 
 
+def check_same_length(X, y) -> None:
+    """Reject inputs that are not as many as their labelings."""
+    if len(X) != len(y):
+        raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
+
+
 def as_sequences(y, lengths: np.ndarray, ignore_label=None) -> list[list]:
     """Return the labels of sequences as lists, if they are known and have the lengths of their inputs.
 
@@ -181,8 +187,7 @@ def as_sequences(y, lengths: np.ndarray, ignore_label=None) -> list[list]:
         is_array = isinstance(labels, np.ndarray) and not np.ma.is_masked(labels)
         of_one = names_of(labels) if is_array else list(labels)
         sequences.append(known_or_none(of_one, ignore_label, f"y[{i}][{{}}]".format, "this sequence"))
-    if len(sequences) != len(lengths):
-        raise ParameterError(f"X and y must have the same length, got {len(lengths)} and {len(sequences)}")
+    check_same_length(lengths, sequences)
     for i, (labels, length) in enumerate(zip(sequences, lengths.tolist())):
         if len(labels) != length:
             raise ParameterError(f"X[{i}] and y[{i}] must have the same length, got {length} and {len(labels)}")
@@ -216,6 +221,13 @@ def part_weights(given: Any, lengths: np.ndarray) -> np.ndarray | list[np.ndarra
     if [len(weights) for weights in found] != lengths.tolist():
         raise ParameterError("sample_weight must hold a number per sequence, or an array (T,) per sequence, like y")
     return found
+
+
+def right_parts(wanted: list[list], predicted: list[list], weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether the labels of parts are predicted right, and the weights of the parts: 0 where a label is None."""
+    right = [a is not None and a == b for labels in zip(wanted, predicted) for a, b in zip(*labels)]
+    known = np.array([label is not None for labels in wanted for label in labels], dtype=np.float64)
+    return np.array(right, dtype=bool), known if weights is None else known * weights
 
 
 def at_positions(weights, lengths: np.ndarray) -> np.ndarray:

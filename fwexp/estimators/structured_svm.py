@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.errors import ParameterError
 from fwexp.estimators.encoding import Encoding
 from fwexp.estimators.estimator import CertifiedSVM
-from fwexp.estimators.labels import check_weights, counted
+from fwexp.estimators.labels import check_same_length, check_weights, counted
 from fwexp.problems.arrays import as_list, as_sparse
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.python_labelings import equal_labelings, key_of, read_only, short, snapshot
@@ -299,8 +299,7 @@ class StructuredSVM(CertifiedSVM):
 
 def _examples(X, y) -> tuple:
     X, y = _sequence("X", X, "inputs"), _sequence("y", y, "labelings")
-    if len(X) != len(y):
-        raise ParameterError(f"X and y must have the same length, got {len(X)} and {len(y)}")
+    check_same_length(X, y)
     return X, y
 
 
