@@ -11,6 +11,7 @@ from fwexp.options import is_integer
 from fwexp.problems import protocol
 from fwexp.problems.evaluation import Evaluation, Evaluator, evaluator
 from fwexp.problems.loss_terms import make_objective
+from fwexp.problems.oracle_check import OracleCheck
 from fwexp.problems.signature import check_labels, check_problem_type
 from fwexp.solvers.choosing import check_probabilities
 from fwexp.tasks import prediction
@@ -174,7 +175,7 @@ def solve(
     >>> result
     Result(auto, lam=0.01: primal=0.012..., dual=0.011..., gap=0.000..., converged after ... passes in ... s)
     """
-    return train(Settings(**locals()))
+    return train(Settings(**locals()), OracleCheck)
 
 
 def with_weights(problem, w) -> tuple[Any, np.ndarray]:

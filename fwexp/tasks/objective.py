@@ -12,7 +12,6 @@ from fwexp.errors import CertificateError, ParameterError, shown
 from fwexp.options import is_integer, plain
 from fwexp.problems.evaluation import Evaluation, evaluator
 from fwexp.problems.loss_terms import HINGE
-from fwexp.problems.oracle_check import OracleCheck
 from fwexp.problems.protocol import example, from_public, inner, order_of_weights, original, to_public
 from fwexp.solvers.base import Solver
 
@@ -62,7 +61,7 @@ class SVMObjective(Objective):
         validation=None,
         metrics: Callable | None = None,
         train_error: bool = False,
-        check: bool = False,
+        oracle_check: Callable | None = None,
         scale: float = 1.0,
     ) -> None:
         self.solver, self._metrics, self._train_error, self.scale = solver, metrics, train_error, scale
@@ -71,7 +70,7 @@ class SVMObjective(Objective):
         self._others = {name: evaluator(solver.view(problem)) for name, problem in others.items() if problem is not None}
         order = _order(solver.problem)
         self._reordered = {name for name, evaluate in self._others.items() if _order(evaluate.problem) != order}
-        self._check = OracleCheck(self._evaluate) if check else None
+        self._check = oracle_check and oracle_check(self._evaluate)
         self._latest: tuple[np.ndarray, Evaluation, dict] | None = None  # evaluated once for equal points in a row
 
     @property

@@ -19,13 +19,13 @@ from fwexp.tasks.result import Result
 from fwexp.tasks.training_settings import Settings
 
 
-def train(settings: Settings) -> Result:
-    """Train with the settings and return the certified result."""
+def train(settings: Settings, oracle_check: type | None = None) -> Result:
+    """Train with the settings and return the certified result; ``oracle_check`` is the class that checks oracles if they say so."""
     check_room(f"training on {settings.problem!r}", settings.memory)
     passed = stopwatch()
     with telling_of_compilation(settings.verbose), threads.jobs(settings.n_jobs):
         solver = settings.new_solver()
-        objective = settings.new_objective(solver)
+        objective = settings.new_objective(solver, oracle_check)
         result = run_solver(solver, settings, settings.iterates, settings.iterate, objective)
     result.lam = settings.lam  # without the rounding of a scale
     result.wall_seconds = passed()

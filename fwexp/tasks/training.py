@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from fwexp.driver import settings as checks
 from fwexp.problems.loss_terms import make_objective
+from fwexp.problems.oracle_check import OracleCheck
 from fwexp.solvers import check_options, get_solver
 from fwexp.tasks.task import Task
 from fwexp.tasks.train import train
@@ -30,4 +31,4 @@ class Train(Task):
 
     def run(self, problem, solver, options, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None):
         more = {"test": test, "validation": validation, "metrics": metrics, "verbose": verbose, "checkpoint": checkpoint}
-        return train(Settings(problem=problem, solver=solver, options=options, **self.given, **more))
+        return train(Settings(problem=problem, solver=solver, options=options, **self.given, **more), OracleCheck)

@@ -143,9 +143,10 @@ class Settings(RunSettings):
             solver.start_near(from_public(solver.problem, self.near))
         return solver
 
-    def new_objective(self, solver: Solver) -> SVMObjective:
+    def new_objective(self, solver: Solver, oracle_check: type | None = None) -> SVMObjective:
         """Return the objective that evaluates the iterates of the solver."""
-        return SVMObjective(solver, self.test, self.validation, self.metrics, self.train_error, self.check, self.objective_scale)
+        check = oracle_check if self.check else None
+        return SVMObjective(solver, self.test, self.validation, self.metrics, self.train_error, check, self.objective_scale)
 
 
 INTERNAL = {"problem", "options", "objective_scale", "near", "origin"}
