@@ -7,8 +7,8 @@ every iterate is stored, and every random choice is an argument.
 # ruff: noqa: F401
 
 from .active_set import STEP_FUNCTIONS, State
-from .averages import avg, last_power_of_two, tavg, wavg
-from .block_solver import block_fw, cached_corner, chi, improvement_factor
+from .averages import avg, tavg, wavg
+from .block_solver import block_fw, chi, improvement_factor
 from .exact_blocks import exact_ascent
 from .exponentiated_gradient import online_eg
 from .frank_wolfe import bcfw, degraded_oracle, dual_points, fw, ssg
@@ -16,7 +16,6 @@ from .path import change_lam, gap_slope, lam_infinity
 from .problem import (
     TinyProblem,
     block_curvature,
-    block_gaps,
     brute_force,
     chain_feature,
     chain_labelings,

@@ -58,13 +58,6 @@ class State:
         self.w, self.ell = self.w + w_i - self.w_i[i], self.ell + ell_i - self.ell_i[i]
         self.w_i[i], self.ell_i[i] = w_i, ell_i
 
-    def alpha(self):
-        """Return the stored weights as dual vectors."""
-        alpha = [np.zeros(len(L)) for L in self.tp.loss]
-        for a, stored in zip(alpha, self.stored, strict=True):
-            a[list(stored)] = list(stored.values())
-        return alpha
-
 
 def first_of_best(labels, scores):
     """Return the first label whose score no later one exceeds by more than rounding: exact steps leave scores equal."""

@@ -15,24 +15,20 @@ class Path:
 
 @dataclass(frozen=True)
 class Run:
-    """The iterates of one run after 0, 1, ... steps, their averages, and the gap seen by each step.
-
-    ``gaps[k]`` is the Frank-Wolfe gap of the block that step k visits (batch methods: of all blocks), before the step.
-    """
+    """The iterates of one run after 0, 1, ... steps, and their averages."""
 
     last: Path
     wavg: Path
     tavg: Path
     avg: Path
-    gaps: np.ndarray | None
 
 
-def make_run(w, ell=None, gaps=None):
+def make_run(w, ell=None):
     """Return a `Run` from the lists of iterates."""
     paths = {}
     for name, average in {"last": np.array, "wavg": wavg, "tavg": tavg, "avg": avg}.items():
         paths[name] = Path(average(np.array(w)), None if ell is None else average(np.array(ell)))
-    return Run(**paths, gaps=None if gaps is None else np.array(gaps))
+    return Run(**paths)
 
 
 def wavg(x):

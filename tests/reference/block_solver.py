@@ -21,13 +21,10 @@ class BlockRun(NamedTuple):
     ``run.last.w`` holds the iterates w (the primal candidates); ``point`` the points A a of the original problem and
     ``run.last.ell`` their b'a (the dual candidates) - the same as w unless accelerated. ``blocks``, ``hits`` and
     ``calls`` (cumulative, refreshes included) have one entry per step, ``estimates`` the gap estimates before it.
-    ``alpha`` and ``stored`` are those at the end (no dual point where Frank-Wolfe steps outgrew ``size``).
     """
 
     run: Run
     point: np.ndarray
-    alpha: list
-    stored: list
     blocks: np.ndarray
     hits: np.ndarray
     calls: np.ndarray
@@ -82,7 +79,7 @@ def block_fw(
     order, since = (None, 0) if passes is None else (next(passes), 0)
     curvature = curvature_bound(tp, lam) if curvature is None else np.asarray(curvature)
     gaps, calls, known, global_gap = np.full(n, np.inf), 0, 0, 1.0  # what the cache takes for the total until the first refresh
-    log = {name: [] for name in ("blocks", "hits", "calls", "estimates", "gaps")}
+    log = {name: [] for name in ("blocks", "hits", "calls", "estimates")}
     ws, points, ells = [state.w], [np.zeros(tp.d)], [0.0]
     for k in range(steps):
         if accelerate and k == round(first * n):  # v = A a/(1 + kap), z = A a
@@ -99,7 +96,6 @@ def block_fw(
         if j is None:  # cache miss: the oracle
             j, calls = tp.argmax(i, state.w), calls + 1
             gaps[i] = max(state.corner_gap(i, j), 0.0)
-        log["gaps"].append(state.corner_gap(i, j))
         state.store(i, j)
         STEP_FUNCTIONS[step](state, i, j)
         if spent and k + 1 == since + n:
@@ -115,8 +111,7 @@ def block_fw(
             global_gap, next_refresh = gaps.sum(), k + 1 + refresh * n
         log["calls"].append(calls)
         ws.append(state.w), points.append(state.lam / lam * state.w_i.sum(axis=0)), ells.append(state.ell)
-    run = make_run(ws, ells, log.pop("gaps"))
-    return BlockRun(run, np.array(points), state.alpha(), state.stored, **{key: np.array(v) for key, v in log.items()})
+    return BlockRun(make_run(ws, ells), np.array(points), **{key: np.array(v) for key, v in log.items()})
 
 
 def observed_kap(state):

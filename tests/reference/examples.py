@@ -19,8 +19,3 @@ def multiclass(seed, n=6, K=3, p=2):
 def order_of(tp, passes, seed=0):
     """Blocks drawn uniformly with replacement, ``passes * n`` of them."""
     return np.random.default_rng(seed).integers(tp.n, size=passes * tp.n)
-
-
-def draws_of(tp, passes, seed=0):
-    """Uniform numbers in [0, 1), ``passes * n`` of them."""
-    return np.random.default_rng(seed).random(passes * tp.n)

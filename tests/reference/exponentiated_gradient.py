@@ -9,10 +9,9 @@ from .problem import dual_value
 
 
 class EGRun(NamedTuple):
-    """Iterates, the final distributions and step sizes, and the oracle calls made before each iterate (cumulative)."""
+    """Iterates, the final step sizes, and the oracle calls made before each iterate (cumulative)."""
 
     run: Run
-    alpha: list
     eta: np.ndarray
     calls: np.ndarray
 
@@ -42,7 +41,7 @@ def online_eg(tp, lam, order, eta=0.5, halvings=(2, 5), growth=1.05):
         etas[i] *= growth
         points.append(point), calls.append(calls[-1] + halved + 1)
     points = np.array(points)
-    return EGRun(make_run(points[:, :-1], points[:, -1]), [np.exp(a) for a in log_a], etas, np.array(calls))
+    return EGRun(make_run(points[:, :-1], points[:, -1]), etas, np.array(calls))
 
 
 def _update(log_a, eta, scores):

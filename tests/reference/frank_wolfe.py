@@ -53,15 +53,15 @@ def degraded_oracle(nu=1.0, delta=0.0, curvature=None):
 def fw(tp, lam, steps, line_search=True):
     """Batch Frank-Wolfe, Algorithm 2; without line search gamma = 2/(k + 2) (Algorithm 1)."""
     w, ell = np.zeros(tp.d), 0.0  # line 1
-    ws, ells, gaps = [w], [ell], []
+    ws, ells = [w], [ell]
     for k in range(steps):  # line 2
         corners = [tp.corner(i, tp.argmax(i, w), lam) for i in range(tp.n)]  # lines 3-4: y_i* of every example
         w_s, ell_s = sum(c[0] for c in corners), sum(c[1] for c in corners)  # line 5
         gap = lam * (w - w_s) @ w - ell + ell_s
         gamma = clipped_step(gap, lam * (w - w_s) @ (w - w_s)) if line_search else 2 / (k + 2)  # line 6
         w, ell = (1 - gamma) * w + gamma * w_s, (1 - gamma) * ell + gamma * ell_s  # line 7
-        ws.append(w), ells.append(ell), gaps.append(gap)
-    return make_run(ws, ells, gaps)
+        ws.append(w), ells.append(ell)
+    return make_run(ws, ells)
 
 
 def bcfw(tp, lam, order, line_search=True, oracle=exact_oracle, nu=1.0):
@@ -76,7 +76,7 @@ def bcfw(tp, lam, order, line_search=True, oracle=exact_oracle, nu=1.0):
     """
     w, w_i = np.zeros(tp.d), np.zeros((tp.n, tp.d))  # line 1
     ell, ell_i = 0.0, np.zeros(tp.n)
-    ws, ells, gaps = [w], [ell], []
+    ws, ells = [w], [ell]
     for k, i in enumerate(order):  # lines 2-3
         j = oracle(tp, Query(k, i, w, w_i[i], ell_i[i], lam))  # line 4
         w_s, ell_s = tp.corner(i, j, lam)  # line 5
@@ -88,8 +88,8 @@ def bcfw(tp, lam, order, line_search=True, oracle=exact_oracle, nu=1.0):
         new_ell_i = (1 - gamma) * ell_i[i] + gamma * ell_s
         w, ell = w + new_w_i - w_i[i], ell + new_ell_i - ell_i[i]  # line 8
         w_i[i], ell_i[i] = new_w_i, new_ell_i
-        ws.append(w), ells.append(ell), gaps.append(gap_i)
-    return make_run(ws, ells, gaps)
+        ws.append(w), ells.append(ell)
+    return make_run(ws, ells)
 
 
 def dual_points(tp, lam, visits, line_search=True):

@@ -221,12 +221,6 @@ def dual(tp, alpha, lam):
     return dual_value(weights(tp, alpha, lam), loss_term(tp, alpha), lam)
 
 
-def block_gaps(tp, alpha, lam, w=None):
-    """gap_i = 1/n (max_y H_i(y; w) - sum_y a_i(y) H_i(y; w)), eq. (7) of Osokin et al. (2016); w = A a unless given."""
-    w = weights(tp, alpha, lam) if w is None else w
-    return np.array([(tp.scores(i, w).max() - alpha[i] @ tp.scores(i, w)) / tp.n for i in range(tp.n)])
-
-
 def block_curvature(tp, lam):
     """C_f^(i) = lam max_{y, y'} ||psi_i(y) - psi_i(y')||^2/(lam n)^2: eq. (8), exact because f is quadratic."""
     squares = [((psi[:, None] - psi[None]) ** 2).sum(axis=2).max() for psi in tp.psi]
