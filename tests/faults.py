@@ -50,7 +50,6 @@ from fwexp.cli import ENDINGS
 from fwexp.cli import main as command_line
 from fwexp.distributed import shards
 from fwexp.files import locks
-from fwexp.run.runner import ProcessDied, WallTimeExceeded
 from fwexp.store import commit
 from tests.kills import changes_files
 from tests.small_problems import chain
@@ -472,7 +471,7 @@ def told(**fates: str) -> Callable[[], None]:
 
 def died(*seeds: int, of: Path) -> dict[str, str]:
     """Return the errors of runs whose processes died."""
-    return {key_of_seed(of, seed): f"ProcessDied: {ProcessDied()}" for seed in seeds}
+    return {key_of_seed(of, seed): "ProcessDied: its process died 3 times: killed, or out of memory" for seed in seeds}
 
 
 COSTS = (0.0, math.inf), (0.0, 0.0), (math.inf, 0.0), (math.inf, math.inf)  # seconds of an oracle call that is costly, then again
@@ -571,7 +570,7 @@ def hangs(tries: int, rng, folder: Path) -> None:
     limit = max(20.0, 5.0 * seconds)
     words.append(f"wall_limit={limit}")
     quiet, at_once = folder / "quiet", 4
-    failed = {key_of_seed(quiet, 1): f"WallTimeExceeded: {WallTimeExceeded(limit)}"}
+    failed = {key_of_seed(quiet, 1): f"WallTimeExceeded: it took longer than its wall time limit of {limit:g} s"}
     for first in range(0, tries, at_once):
         places = [folder / str(number) for number in range(first, min(first + at_once, tries))]
         sweeps = [Fork(place, *words, first=told(frail_1=f"hangs {rng.uniform(0, 4)}")) for place in places]

@@ -33,43 +33,45 @@ class Todo:
     results_dir: str
     name: str = ""
     status: str = "due"
+    vain: int = 0  # how often it ended, and was not in the store
 
     def __post_init__(self) -> None:
         self.key, self.final = key_of(self.config), store.run_dir(self.results_dir, self.config)
+        self.note = runner.note_of(self.final)
         self._records = {"done": self.final / RECORD, "failed": paths.failure_path(self.final)}
-        self._before = {status: _mark(path) for status, path in self._records.items()}
-        self._note, self.vain = None, 0
+        self._before = {path: _mark(path) for path in (*self._records.values(), self.note)}
 
     def begin(self) -> None:
         """Note what there is before the run is launched."""
-        self._note = _mark(runner.note_of(self.final))
+        self._before[self.note] = _mark(self.note)
 
     def look(self, watch: sweep_folder.Watch) -> None:
         """Read from the store how the run stands; print what no worker of this sweep has said about it."""
-        self.status = self._ended() or ("claimed" if locks.is_claimed(self.final) else self._ended() or self._left())
+        self.status = self._ended() or ("claimed" if locks.is_claimed(self.final) else self._ended())
+        if not self.status:
+            self.status = "died" if self._is_new(self.note) else "due"
         if self.status == "died":
             print_line(f"{self.name}: its worker died; again")
-        if self.status in ("done", "failed"):
-            runner.note_of(self.final).unlink(missing_ok=True)  # of a worker that died after the run had ended
+        elif self.status in self._records:
+            self.note.unlink(missing_ok=True)  # of a worker that died after the run had ended
             if self.key not in watch.told:
                 watch.tell(self.key, f"{self.name}: {'stored' if self.status == 'done' else 'failed'} in another process")
 
     def _ended(self) -> str:
         """Return how the run has ended since the sweep began; what another version of the code stores is not the run."""
         for status, read in (("done", store.stored), ("failed", store.failure)):
-            if _mark(self._records[status]) not in (None, self._before[status]):
+            if self._is_new(self._records[status]):
                 run = read(self.results_dir, self.config)
                 if run is not None and not run.stale:
                     return status
         return ""
 
-    def _left(self) -> str:
-        return "due" if _mark(runner.note_of(self.final)) in (None, self._note) else "died"
+    def _is_new(self, path: Path) -> bool:
+        return _mark(path) not in (None, self._before[path])
 
     def may_die(self) -> bool:
         """Return whether the run has taken its process with it before."""
-        noted = folders.exists(runner.note_of(self.final))
-        return noted or runner.is_death(store.failure(self.results_dir, self.config))
+        return folders.exists(self.note) or runner.is_death(store.failure(self.results_dir, self.config))
 
 
 def _mark(path: Path) -> tuple | None:
@@ -111,9 +113,9 @@ def finish(todo: Sequence[Todo], executor: Executor, sweep: dict) -> None:
             if sweep_folder.is_over(watch.folder):  # A run failed, and that was to end the sweep.
                 return
             fruitless = fruitless + 1 if all(run.status == "due" for run in batch) else 0
-            if fruitless and (fruitless == STARTS or not isinstance(broken, BrokenExecutor | None)):
-                said = f"{type(broken).__name__}: {' '.join(str(broken).split())}"
-                said = said if broken else "workers die before they begin a run"
+            if fruitless == STARTS or (fruitless and not isinstance(broken, BrokenExecutor | None)):
+                said = broken and f"{type(broken).__name__}: {' '.join(str(broken).split())}"
+                said = said or "workers die before they begin a run"
                 raise RunsFailed(f"the sweep broke off: {said}") from broken
             alone = [run for run in dict.fromkeys([*alone, *(batch if broken else ())]) if run.status == "died"]
             pending = [run for run in pending if run.status in ("died", "due")]

@@ -5,6 +5,7 @@ worker that dies alone leaves no error; where it takes all others with it, the e
 The keys of joblib and submitit, their defaults and their meaning are those of Hydra's launchers for them.
 """
 
+import contextlib
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,6 @@ from fwexp.run import sweep_folder
 from fwexp.run.config import LAUNCHERS, keep
 
 OWNER = "hydra.launcher"
-PLACES = ("address", "scheduler_file")  # of a Dask cluster
 Job = Callable[[Path, str], Exception | None]
 
 
@@ -67,18 +67,16 @@ def _with_submitit(executor: Executor, job: Job, folder: Path, keys: Sequence[st
     import submitit
     from submitit.core.utils import UncompletedJobError
 
-    def error(submitted):
-        try:
-            return submitted.results()[0]
-        except UncompletedJobError:
-            return None
-
-    cluster = executor.name.removeprefix("submitit_")
+    cluster, at_start = executor.name.removeprefix("submitit_"), "slurm_max_num_timeout"
     given = {key if key in SUBMITIT else f"{cluster}_{key}": value for key, value in executor.keys.items()}
-    place, at_start = given.pop("submitit_folder") or str(folder / "%j"), "slurm_max_num_timeout"
-    auto = submitit.AutoExecutor(place, cluster=cluster, **({at_start: given.pop(at_start)} if at_start in given else {}))
+    place = given.pop("submitit_folder") or str(folder / "%j")
+    auto = submitit.AutoExecutor(place, cluster=cluster, **{key: given.pop(key) for key in [at_start] if key in given})
     auto.update_parameters(**given)
-    return [error(submitted) for submitted in auto.map_array(job, [folder] * len(keys), keys)]
+    errors = []
+    for submitted in auto.map_array(job, [folder] * len(keys), keys):
+        with contextlib.suppress(UncompletedJobError):
+            errors += submitted.results()
+    return errors
 
 
 def _with_dask(executor: Executor, job: Job, folder: Path, keys: Sequence[str]) -> list:
@@ -91,7 +89,7 @@ def _with_dask(executor: Executor, job: Job, folder: Path, keys: Sequence[str]) 
         raise RunsFailed(f"the sweep broke off: {error}; repeat the command to go on") from error
 
 
-_MAPS = dict(zip(LAUNCHERS, (None, _with_joblib, _with_submitit, _with_submitit, _with_dask), strict=True))
+_MAPS = dict(zip(LAUNCHERS[1:], (_with_joblib, _with_submitit, _with_submitit, _with_dask), strict=True))
 
 # -- keys
 
@@ -102,7 +100,8 @@ SUBMITIT |= {"mem_gb": None, "nodes": 1, "name": "fwexp", "stderr_to_stdout": Fa
 SLURM = SUBMITIT | dict.fromkeys(("partition", "qos", "comment", "constraint", "exclude", "gres", "cpus_per_gpu", "gpus_per_task"))
 SLURM |= dict.fromkeys(("mem_per_gpu", "mem_per_cpu", "account", "additional_parameters", "setup"))
 SLURM |= {"signal_delay_s": 120, "max_num_timeout": 0, "array_parallelism": 256}
-DASK = dict.fromkeys(("n_workers", "memory", "address", "scheduler_file", "resources")) | {"patience": 600.0}  # seconds
+THERE, HERE = ("address", "scheduler_file"), ("n_workers", "memory")  # of a Dask cluster
+DASK = dict.fromkeys((*HERE, *THERE, "resources")) | {"patience": 600.0}  # seconds
 DEFAULTS = dict(zip(LAUNCHERS, ({}, JOBLIB, SUBMITIT, SLURM, DASK), strict=True))
 BASIC = Executor("basic", {})
 
@@ -111,6 +110,10 @@ def _is_size(value) -> bool:
     from fwexp.distributed.cluster import is_size
 
     return isinstance(value, str) and is_size(value)
+
+
+def _are_resources(value) -> bool:
+    return isinstance(value, dict) and all(isinstance(key, str) and as_real(value[key]) > 0 for key in value)
 
 
 POSITIVE = (lambda value: 0 < as_real(value) < math.inf, "a positive finite number")
@@ -123,12 +126,9 @@ ACCEPTED = {  # The libraries check all other keys. Null is accepted where it is
     "verbose": (lambda value: is_integer(value) and value >= 0, "an integer >= 0"),
     "n_workers": (lambda value: is_integer(value) and value >= 1, "an integer >= 1"),
     "memory": (_is_size, "a size such as 4GB"),
-    "resources": (
-        lambda value: isinstance(value, dict) and all(isinstance(key, str) and as_real(value[key]) > 0 for key in value),
-        "a mapping of names to numbers > 0, such as {GPU: 1}",
-    ),
+    "resources": (_are_resources, "a mapping of names to numbers > 0, such as {GPU: 1}"),
     **dict.fromkeys(("timeout", "patience"), POSITIVE),
-    **dict.fromkeys(("submitit_folder", "name", "address", "scheduler_file"), TEXT),
+    **dict.fromkeys(("submitit_folder", "name", *THERE), TEXT),
 }
 
 
@@ -154,18 +154,16 @@ def executor_of(config: DictConfig) -> Executor:
         accepts, words = ACCEPTED.get(key, (lambda _: True, ""))
         if not accepts(value) and not (value is None and DEFAULTS[name][key] is None):
             raise ParameterError(f"{OWNER}.{key} must be {words}, got {shown(value)}")
-    places, ours = ([key for key in pair if keys.get(key) is not None] for pair in (PLACES, ("n_workers", "memory")))
-    if len(places) > 1 or (places and ours):
-        raise OptionError(
-            f"{OWNER} takes address or scheduler_file, of a cluster that is there, or n_workers and memory, of one that is started "
-            f"here, got {', '.join(places + ours)}"
-        )
+    there, here = ([key for key in pair if keys.get(key) is not None] for pair in (THERE, HERE))
+    if len(there) > 1 or (there and here):
+        takes = "address or scheduler_file, of a cluster that is there, or n_workers and memory, of one that is started here"
+        raise OptionError(f"{OWNER} takes {takes}, got {', '.join(there + here)}")
     return Executor(name, keys)
 
 
 def check_clusters(executor: Executor, address: str | None) -> None:
     """Check that clusters started elsewhere answer: the executor's, and the one at the address of an engine."""
-    for owner, place in ("engine", {"address": address}), (OWNER, {key: executor.keys.get(key) for key in PLACES}):
+    for owner, place in ("engine", {"address": address}), (OWNER, {key: executor.keys.get(key) for key in THERE}):
         if any(place.values()):
             from fwexp.distributed.cluster import connected
 

@@ -244,11 +244,15 @@ def _axes(name: str, grid, composition: Composition) -> Axes:
             raise OptionError(f"hydra.sweeper.{name} cannot set {key}; set it on the command line")
     axes = {}
     for key, values in grid.items():
-        texts = [text if isinstance(text, str) else quote(text) for text in (values if isinstance(values, list) else [values])]
-        axes[key] = [choice for text in texts for choice in choices(composition.parse(f"{key}={text}"))]
+        axes[key] = [choice for text in texts(values) for choice in choices(composition.parse(f"{key}={text}"))]
         if not axes[key]:
             raise ParameterError(f"hydra.sweeper.{name}: {key} has no values")
     return axes
+
+
+def texts(values) -> list[str]:
+    """Return values of a key in YAML, a list or one, in Hydra's syntax; text is in it already."""
+    return [text if isinstance(text, str) else quote(text) for text in (values if isinstance(values, list) else [values])]
 
 
 def choices(override: Override) -> list[str]:

@@ -22,7 +22,7 @@ from fwexp.files.checksums import sha256
 from fwexp.options import make_options
 from fwexp.run import grids, runner
 from fwexp.run.composition import Composition
-from fwexp.run.config import EXECUTION_KEYS, containers, execution_settings, quote
+from fwexp.run.config import EXECUTION_KEYS, containers, execution_settings
 from fwexp.run.executors import executor_of
 from fwexp.run.hydra_settings import SAMPLERS, OptunaOptions
 from fwexp.run.sweep import Sweep, measures, skipped
@@ -44,9 +44,8 @@ class Search:
         self.compose = grids.Composer(composition, common, preset and preset.input_line)
         given = self.compose.with_hydra.hydra.sweeper
         self.options = make_options("hydra.sweeper", OptunaOptions, OmegaConf.to_container(given, resolve=True), joint=".")
-        lists = {key: values if isinstance(values, list) else [values] for key, values in (self.options.params or {}).items()}
-        texts = {key: ",".join(each if isinstance(each, str) else quote(each) for each in values) for key, values in lists.items()}
-        parsed = {key: composition.parse(f"{key}={text}") for key, text in texts.items()} | parsed
+        stated = {key: ",".join(grids.texts(values)) for key, values in (self.options.params or {}).items()}
+        parsed = {key: composition.parse(f"{key}={text}") for key, text in stated.items()} | parsed
         self.fixed = [each.input_line for each in parsed.values() if not each.is_sweep_override()]
         self.space = {key: _distribution(each) for key, each in parsed.items() if each.is_sweep_override()}
         if not self.space:
@@ -86,7 +85,7 @@ class Search:
                 if config and not misfit and not (tried and tried.status == "failed"):
                     run = store.stored(self.where["results_dir"], config) if tried else self.stored(config)
                 try:
-                    value = run and self.value_of(run)
+                    value = run and value_of(run, self.quantity)
                 except ParameterError as none:
                     if not self.where["skip_invalid"]:
                         raise
@@ -158,22 +157,23 @@ class Search:
         run = store.stored(self.where["results_dir"], config, runner.known_checksums(config["dataset"], self.where["data_dir"]))
         return None if store.is_due(run, self.where["force"]) else run
 
-    def value_of(self, run: store.StoredRun) -> float:
-        """Return the value of a run to minimise: infinite if it diverged, or never reached the gap."""
-        if run.status == "diverged":
-            return math.inf
-        if level := TIME_TO_GAP.fullmatch(self.quantity):
-            trace = store.read_results([run], ("step", "time", "primal", "dual")).sort_values("step", kind="stable")
-            gaps = trace["primal"].cummin() - trace["dual"].cummax()
-            reached = trace["time"][gaps <= float(level[1])]
-            value = math.nan if gaps.isna().all() else reached.min() if len(reached) else math.inf
-        else:
-            value = measures(run).get(self.quantity, math.nan)
-        if math.isnan(value):
-            made_by = f"solver {run.config['solver']['name']} on dataset {run.config['dataset']['name']}"
-            needs = f"objective_value={self.quantity} needs runs that measure it, got none from {made_by}"
-            raise ParameterError(needs + CURES.get(self.quantity, ""))
-        return float(value)
+
+def value_of(run: store.StoredRun, quantity: str) -> float:
+    """Return the value of a run to minimise: infinite if it diverged, or never reached the gap."""
+    if run.status == "diverged":
+        return math.inf
+    if level := TIME_TO_GAP.fullmatch(quantity):
+        trace = store.read_results([run], ("step", "time", "primal", "dual")).sort_values("step", kind="stable")
+        gaps = trace["primal"].cummin() - trace["dual"].cummax()
+        reached = trace["time"][gaps <= float(level[1])]
+        value = math.nan if gaps.isna().all() else reached.min() if len(reached) else math.inf
+    else:
+        value = measures(run).get(quantity, math.nan)
+    if math.isnan(value):
+        made_by = f"solver {run.config['solver']['name']} on dataset {run.config['dataset']['name']}"
+        needs = f"objective_value={quantity} needs runs that measure it, got none from {made_by}"
+        raise ParameterError(needs + CURES.get(quantity, ""))
+    return float(value)
 
 
 def _distribution(override: Override):

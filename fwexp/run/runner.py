@@ -61,7 +61,7 @@ def run(
             return outcome
         with _counted(final) as died:
             if died >= DEATHS:
-                return fail(ProcessDied(), config, results_dir)
+                return fail(ProcessDied(f"its process died {DEATHS} times: killed, or out of memory"), config, results_dir)
             check([config], data_dir)
             data = _data(config["dataset"], data_dir)
             identity = {"settings": config, "data": data.checksums, "code": made_by, "packages or CPU": build()}
@@ -112,15 +112,9 @@ def _run(
 class ProcessDied(Exception):
     """The processes of a run have died, again and again."""
 
-    def __init__(self) -> None:
-        super().__init__(f"its process died {DEATHS} times: killed, or out of memory")
-
 
 class WallTimeExceeded(Exception):
     """A run has taken too long, and its sweep ended its process."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"it took longer than its wall time limit of {seconds:g} s")
 
 
 def note_of(final: Path) -> Path:

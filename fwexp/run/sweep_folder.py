@@ -61,11 +61,34 @@ def is_over(folder: Path) -> bool:
         return False
 
 
-# -- in workers
+@functools.lru_cache(maxsize=1)
+def _is_over(folder: Path, _moment: float) -> bool:
+    """Look once in a moment, because runs ask before every step."""
+    return is_over(folder)
+
+
+def end(folder: Path, key: str, outcome: runner.Outcome) -> str:
+    """Return the line about a run; stop its sweep if nothing more can be stored, or at a failure with ``fail_fast``."""
+    sweep = read(folder)
+    if outcome.status == "full" or (outcome.status == "failed" and sweep["fail_fast"]):
+        stop(folder, outcome.status)
+    return f"{sweep['jobs'][key][0]}: {outcome.message}" * (outcome.status != "claimed")
+
+
+def perform(folder: Path, key: str, *, verbose: bool = False) -> tuple[str, str]:
+    """Run one of a sweep in this process; return its status, and the line about it, empty if another process has the run."""
+    (_, config), where = read(folder)["jobs"][key], read(folder)["where"]
+    try:
+        with without_summaries():
+            outcome = runner.run(config, **where, verbose=verbose)
+    except Exception as error:
+        full = runner.Outcome("full", None, f"failed: {error}") if runner.is_full(error) else None
+        outcome = full or runner.fail(error, config, where["results_dir"])
+    return outcome.status, end(folder, key, outcome)
 
 
 class Job:
-    """Does a run of a sweep by its key; submitit submits it again where Slurm ends a job before its time."""
+    """Does a run of a sweep by its key, in a worker; submitit submits it again where Slurm ends a job before its time."""
 
     def __call__(self, folder: Path, key: str) -> Exception | None:
         """Return an error that the store cannot hold."""
@@ -98,42 +121,12 @@ def _work(folder: Path, key: str) -> None:
             with interrupted_by(lambda: _is_over(folder, time.monotonic() // SECONDS)):
                 _, line = perform(folder, key)
         finally:  # also if submitit ends it, to continue it in another job
-            if limit:
-                faulthandler.cancel_dump_traceback_later()
+            faulthandler.cancel_dump_traceback_later()
             _busy.clear()
             with contextlib.suppress(OSError):  # The parent is gone.
-                if line is None:
-                    note.unlink()
-                else:
-                    file.write(line)
-                    file.flush()
-                    put(note, folder / f"{key}.ended", over=True)
-
-
-def perform(folder: Path, key: str, *, verbose: bool = False) -> tuple[runner.Outcome, str]:
-    """Run one of a sweep in this process; return the outcome, and the line about it, empty if another process has the run."""
-    sweep = read(folder)
-    name, config = sweep["jobs"][key]
-    try:
-        with without_summaries():
-            outcome = runner.run(config, **sweep["where"], verbose=verbose)
-    except Exception as error:
-        full = runner.Outcome("full", None, f"failed: {error}") if runner.is_full(error) else None
-        outcome = full or runner.fail(error, config, sweep["where"]["results_dir"])
-    _stop_after(folder, outcome)
-    return outcome, f"{name}: {outcome.message}" * (outcome.status != "claimed")
-
-
-def _stop_after(folder: Path, outcome: runner.Outcome) -> None:
-    """End a sweep if nothing more can be stored, and one with ``fail_fast`` if a run has failed."""
-    if outcome.status == "full" or (outcome.status == "failed" and read(folder)["fail_fast"]):
-        stop(folder, outcome.status)
-
-
-@functools.lru_cache(maxsize=1)
-def _is_over(folder: Path, _moment: float) -> bool:
-    """Look once in a moment whether a sweep is over: runs ask before every step."""
-    return is_over(folder)
+                file.write(line or "")
+                file.flush()
+                note.unlink() if line is None else put(note, note.with_suffix(".ended"), over=True)
 
 
 def follow(parent: str) -> None:
@@ -187,26 +180,24 @@ class Watch:
 
     def do(self, key: str) -> None:
         """Execute a run in this process, unless the sweep is over."""
-        if is_over(self.folder):
-            return
-        outcome, line = perform(self.folder, key, verbose=sys.stderr.isatty())
-        self.tell(key, line)
-        self.ended.add(key)
-        if outcome.status == "interrupted":
-            raise KeyboardInterrupt
+        if not is_over(self.folder):
+            status, line = perform(self.folder, key, verbose=sys.stderr.isatty())
+            self.tell(key, line)
+            self.ended.add(key)
+            if status == "interrupted":
+                raise KeyboardInterrupt
 
     def bury(self) -> None:
         """Remove the notes of workers that died; a run whose worker was ended because it took too long is a failure."""
         self.look()
+        sweep = read(self.folder)
         for note in self.folder.glob("*.begun"):
             took_too_long = note.read_text(encoding="utf-8", errors="replace").startswith(OVERRUN)
             note.unlink(missing_ok=True)
             if took_too_long:
-                sweep = read(self.folder)
-                name, config = sweep["jobs"][note.stem]
-                outcome = runner.fail(runner.WallTimeExceeded(sweep["wall_limit"]), config, sweep["where"]["results_dir"])
-                self.tell(note.stem, f"{name}: {outcome.message}")
-                _stop_after(self.folder, outcome)
+                error = runner.WallTimeExceeded(f"it took longer than its wall time limit of {sweep['wall_limit']:g} s")
+                outcome = runner.fail(error, sweep["jobs"][note.stem][1], sweep["where"]["results_dir"])
+                self.tell(note.stem, end(self.folder, note.stem, outcome))
 
 
 @contextlib.contextmanager
@@ -240,12 +231,12 @@ def stopped_by_interrupt(folder: Path) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # Python hears of signals in its main thread only
         return
-    interrupted = threading.Event()
+    heard = []
 
     def handle(*_) -> None:
-        if interrupted.is_set():
+        if heard:
             raise KeyboardInterrupt
-        interrupted.set()
+        heard.append(True)
         print_line("interrupted: keeping the current runs as partial runs (again: give them up)")
         stop(folder, "interrupted")
 
@@ -255,12 +246,8 @@ def stopped_by_interrupt(folder: Path) -> Iterator[None]:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
-    except Exception as error:
-        if interrupted.is_set():
-            raise KeyboardInterrupt from error
-        raise
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         signal.signal(signal.SIGINT, previous)
-    if interrupted.is_set():
-        raise KeyboardInterrupt
+        if heard:
+            raise KeyboardInterrupt

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import pytest
 
@@ -229,13 +228,9 @@ def test_what_is_minimised_is_what_a_run_returned(tmp_path):
     row = own.loc[own["primal"].idxmin()]
     assert (found["test_error"], found["train_error"]) == (row["test_error"], row["train_error"])
 
-    def value_of(quantity):
-        return optuna_sweeper.Search.value_of(SimpleNamespace(quantity=quantity), run)
-
-    assert {name: value_of(name) for name in ("primal", "gap", "test_error")} == {
-        name: found[name] for name in ("primal", "gap", "test_error")
-    }
-    reached = [value_of(f"time_to_gap={gap}") for gap in ("1e9", "0.5", "1e-9")]
+    names = ("primal", "gap", "test_error")
+    assert [optuna_sweeper.value_of(run, name) for name in names] == [found[name] for name in names]
+    reached = [optuna_sweeper.value_of(run, f"time_to_gap={gap}") for gap in ("1e9", "0.5", "1e-9")]
     assert reached[0] == 0 <= reached[1] <= trace["time"].max()
     assert reached[2] == math.inf
 
