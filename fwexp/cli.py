@@ -5,13 +5,13 @@
 import atexit
 import contextlib
 import gc
-import importlib
 import os
+import pkgutil
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from fwexp import plugin_files
 from fwexp.commands import completion
@@ -174,38 +174,23 @@ def _dispatch(argv: list[str]) -> int:
     if name == "run" and any(completion.is_asked_for(argument) for argument in arguments):  # as of any command of Hydra
         return completion.main([argument for argument in arguments if not completion.is_asked_for(argument)], COMMANDS)
     with needing(f"fwexp {name} needs"), plugin_files.using(files):
-        return COMMANDS[name](arguments)
+        return pkgutil.resolve_name(COMMANDS[name])(arguments)
 
 
-class Command:
-    """A function ``module:name``, which is imported when it is called."""
-
-    def __init__(self, place: str) -> None:
-        self._module, _, self._name = place.partition(":")
-
-    def __call__(self, arguments: list[str]) -> int:
-        """Run it, and return the exit code."""
-        return self.load()(arguments)
-
-    def load(self) -> Callable[[list[str]], int]:
-        """Import it."""
-        return getattr(importlib.import_module(self._module), self._name)
-
-
-COMMANDS = {
-    "run": Command("fwexp.run.command:main"),
-    "figure": Command("fwexp.commands.figure:main"),
-    "claims": Command("fwexp.commands.claims:main"),
-    "report": Command("fwexp.commands.report:main"),
-    "reproduce": Command("fwexp.commands.reproduce:main"),
-    "select": Command("fwexp.commands.select:main"),
-    "compare": Command("fwexp.commands.compare:main"),
-    "ls": Command("fwexp.commands.ls:main"),
-    "solvers": Command("fwexp.commands.option_help:solvers_main"),
-    "options": Command("fwexp.commands.option_help:main"),
-    "tag": Command("fwexp.commands.tag:main"),
-    "data": Command("fwexp.commands.data:main"),
-    "doctor": Command("fwexp.commands.doctor:main"),
+COMMANDS = {  # imported when they are called
+    "run": "fwexp.run.command:main",
+    "figure": "fwexp.commands.figure:main",
+    "claims": "fwexp.commands.claims:main",
+    "report": "fwexp.commands.report:main",
+    "reproduce": "fwexp.commands.reproduce:main",
+    "select": "fwexp.commands.select:main",
+    "compare": "fwexp.commands.compare:main",
+    "ls": "fwexp.commands.ls:main",
+    "solvers": "fwexp.commands.option_help:solvers_main",
+    "options": "fwexp.commands.option_help:main",
+    "tag": "fwexp.commands.tag:main",
+    "data": "fwexp.commands.data:main",
+    "doctor": "fwexp.commands.doctor:main",
 }
 
 

@@ -11,6 +11,8 @@ from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
 from fwexp.options import name_here
 
+ANY = "KEY=VALUE"
+
 
 class Arguments(NamedTuple):
     """The parsed arguments."""
@@ -39,12 +41,12 @@ def command(
                 return 0
             given = parse(name, args, **accepted)
             if given.words and not words:
-                raise OptionError(unknown(f"argument of {name}", given.words[0], _all_names(**accepted)))
+                raise OptionError(unknown(f"argument of {name}", given.words[0], _names(**accepted)))
             if len(given.words) > words:
                 raise OptionError(f"{name} takes at most {words} name, got {' '.join(given.words)}")
             return run(given)
 
-        main.completions = lambda: [*offers(), *_names(**accepted)]
+        main.completions = lambda: [*offers(), *(name for name in _names(**accepted) if name != ANY)]
         return main
 
     return decorate
@@ -78,7 +80,7 @@ def parse(
             raise OptionError(f"{key} takes no value, got {arg!r}")
         elif arg.startswith("-"):
             here = name_here(key, known or ())
-            raise OptionError(unknown(f"flag of {name}", key, _all_names(switches, flags, keys, folder_keys), here=here))
+            raise OptionError(unknown(f"flag of {name}", key, _names(switches, flags, keys, folder_keys), here=here))
         elif not equals or (key not in (known or ()) and any(sign in key for sign in in_words)):
             given.words.append(arg)
         elif known is not None and key not in known and not key.startswith(tuple(name for name in known if name.endswith("."))):
@@ -100,9 +102,6 @@ def _check_flag(name: str, value: str, values: Sequence[str]) -> None:
 
 
 def _names(switches=(), flags=(), keys: Iterable[str] | None = (), folder_keys=folders.FOLDER_KEYS, **_) -> list[str]:
-    return [*switches, *flags, *(key if key.endswith(".") else f"{key}=" for key in (*folder_keys, *(keys or ())))]
-
-
-def _all_names(switches=(), flags=(), keys: Iterable[str] | None = (), folder_keys=folders.FOLDER_KEYS, **_) -> list[str]:
-    """Return all accepted arguments, for messages."""
-    return [*_names(switches, flags, keys, folder_keys), *(["KEY=VALUE"] if keys is None else [])]
+    """Return all accepted arguments."""
+    known = (*folder_keys, *(keys or ()))
+    return [*switches, *flags, *(key if key.endswith(".") else f"{key}=" for key in known), *[ANY] * (keys is None)]

@@ -9,6 +9,7 @@ others are ours.
 import contextlib
 import io
 import os
+import pkgutil
 import re
 from collections.abc import Iterable, Mapping
 
@@ -32,7 +33,7 @@ def is_asked_for(argument: str) -> bool:
 
 
 def main(arguments: list[str], commands: Mapping) -> int:
-    """Run the arguments after ``--shell-completion``, such as ``install=bash``, given all ``commands`` by their names."""
+    """Run the arguments after ``--shell-completion``, such as ``install=bash``, given the places of ``commands`` by name."""
     match arguments:
         case ["install=bash"]:
             print(INSTALL, end="")
@@ -61,7 +62,7 @@ def _words(before: list[str], commands: Mapping) -> Iterable[str]:
     """Return the possible next words."""
     if len(before) < 2:
         return [*commands, "--help", "--version"] if before else ()
-    return commands[before[1]].load().completions() if before[1] in commands else ()
+    return pkgutil.resolve_name(commands[before[1]]).completions() if before[1] in commands else ()
 
 
 def _query_hydra(before: list[str], word: str) -> None:

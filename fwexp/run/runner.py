@@ -166,7 +166,7 @@ def solve(config: Mapping, problems: tuple, data_dir=None, *, place=MappingProxy
     own, given = dict(config.get("task", {})), {key: value for key, value in config.items() if key not in (*GROUPS, "engine")}
     cls = TASKS[own.pop("name", TRAIN)]
     options = dict(config["solver"])
-    solver, metrics = options.pop("name"), _scorer(config["dataset"]["name"], *_files(config["dataset"], data_dir))
+    solver, metrics = options.pop("name"), _scorer(*_place(config["dataset"], data_dir))
     engine = config.get("engine")
     if engine is not None and engine["scheme"] is not None:
         options["scheme"] = engine["scheme"]
@@ -179,9 +179,9 @@ def solve(config: Mapping, problems: tuple, data_dir=None, *, place=MappingProxy
 def check(configs: Iterable[Mapping], data_dir=None, misfits: dict[str, UserError] | None = None) -> None:
     """Load all data and see that the solvers can do with them; note configurations that do not fit in ``misfits``, if given."""
     parts = *GROUPS, "engine", "objective", "temperature"
-    by_parts: dict[tuple, list[Mapping]] = {}
+    by_parts: dict[str, list[Mapping]] = {}
     for config in configs:
-        by_parts.setdefault(tuple(_text(config.get(part)) for part in parts), []).append(config)
+        by_parts.setdefault(json.dumps([config.get(part) for part in parts], sort_keys=True), []).append(config)
     for alike in by_parts.values():
         try:
             _check(alike[0], data_dir)
@@ -209,7 +209,7 @@ def load(dataset: Mapping, data_dir=None):
 def known_checksums(dataset: Mapping, data_dir=None) -> dict[str, str] | None:
     """Return {file name: sha256} of the data files as they are now, None where they are not at hand."""
     try:
-        return _checksums(_text(dataset), *_files(dataset, data_dir))
+        return _checksums(*_place(dataset, data_dir))
     except DataError:
         return None
 
@@ -221,35 +221,37 @@ class _Data(NamedTuple):
 
 
 def _data(dataset: Mapping, data_dir) -> _Data:
-    return _load(_text(dataset), *_files(dataset, data_dir))
+    return _load(*_place(dataset, data_dir))
 
 
-def _files(dataset: Mapping, data_dir) -> tuple[str, tuple]:
-    """Return the absolute folder of the data, and a value that changes when a file there does."""
+def _place(dataset: Mapping, data_dir) -> tuple[str, str, tuple]:
+    """Return a data set with its options as text, the absolute folder of its files, and a value that changes when a file does."""
     from fwexp.data import DATASETS, resolve_data_dir
     from fwexp.data.data_files import files_in
 
     folder = resolve_data_dir(data_dir).absolute()
     paths_of = DATASETS[dataset["name"]].locate(folder).values()
     states = [file.stat() for path in paths_of for file in (path, *files_in(path))]
-    return str(folder), tuple((s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in states)
+    states = tuple((s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in states)
+    return json.dumps(dataset, sort_keys=True), str(folder), states
 
 
-def _text(options: Mapping) -> str:
-    return json.dumps(options, sort_keys=True)
+def _found(dataset: str) -> tuple:
+    """Return a data set and its options, from the text of both."""
+    from fwexp.data import DATASETS, check_options
+
+    options = json.loads(dataset)
+    name = options.pop("name")
+    return DATASETS[name], check_options(name, options)
 
 
 @functools.lru_cache(maxsize=16)
 def _load(dataset: str, data_dir: str, files: tuple) -> _Data:
-    from fwexp.data import DATASETS, check_options
-
-    options = json.loads(dataset)
+    found, options = _found(dataset)
     checksums = _checksums(dataset, data_dir, files)
-    name = options.pop("name")
-    problems = DATASETS[name].load(check_options(name, options), data_dir)
-    data = _Data(problems, checksums, DATASETS[name].is_published(data_dir))
-    if _files({"name": name}, data_dir)[1] != files:
-        raise DataError(f"dataset {name}: a file in {data_dir} has changed while it was read; start again")
+    data = _Data(found.load(options, data_dir), checksums, found.is_published(data_dir))
+    if _place({"name": found.name}, data_dir)[2] != files:
+        raise DataError(f"dataset {found.name}: a file in {data_dir} has changed while it was read; start again")
     return data
 
 
@@ -257,16 +259,11 @@ plugin_files.ON_CHANGE.append(_load.cache_clear)
 
 
 @functools.lru_cache(maxsize=16)
-def _scorer(name: str, data_dir: str, files: tuple):
-    from fwexp.data import DATASETS
-
-    return DATASETS[name].scores(data_dir)
+def _scorer(dataset: str, data_dir: str, files: tuple):
+    return _found(dataset)[0].scores(data_dir)
 
 
 @functools.lru_cache(maxsize=64)
 def _checksums(dataset: str, data_dir: str, files: tuple) -> dict[str, str]:
-    from fwexp.data import DATASETS, check_options
-
-    options = json.loads(dataset)
-    name = options.pop("name")
-    return DATASETS[name].sources(check_options(name, options), data_dir)
+    found, options = _found(dataset)
+    return found.sources(options, data_dir)

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from fwexp import store
-from fwexp.cli import COMMANDS, main
+from fwexp.cli import main
 from fwexp.commands import figure
 from fwexp.errors import DataError, RunsFailed, UserError
 from fwexp.experiments import FIGURES, make_figure
@@ -275,7 +275,7 @@ def test_a_full_disk_leaves_the_old_figure_and_is_one_line(tmp_path, monkeypatch
         return write(path, data)
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    monkeypatch.setitem(COMMANDS, "figure", lambda _: _saved(tmp_path, "new"))
+    monkeypatch.setattr(figure, "main", lambda _: _saved(tmp_path, "new"))
     assert main(["figure"]) == 2
     assert capsys.readouterr().err == f"fwexp: {files[-1]}: No space left on device\n"
     assert [path.read_bytes() for path in files] == before
@@ -332,7 +332,7 @@ def test_an_interrupt_that_became_another_error_is_an_interrupt(monkeypatch, cap
             raise UserError("something else") from None
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setitem(COMMANDS, "figure", swallow)
+    monkeypatch.setattr(figure, "main", swallow)
     assert (main(["figure"]), capsys.readouterr().err) == (130, "fwexp: interrupted\n")
     assert signal.getsignal(signal.SIGINT) is before
 
