@@ -191,16 +191,22 @@ def test_data_that_change_while_they_are_read_are_refused(tmp_path, numbers, mon
 
 @pytest.fixture
 def finish(tmp_path, numbers, monkeypatch):
-    """Return a function that does runs of seeds by a function of a list of `Todo`, and returns them."""
+    """Return a function that does runs of seeds by a function of a list of `Todo`, and their statuses; it notes the launches."""
 
-    def made(launch, *seeds):
+    def finish(launch, *seeds):
         todo = [execution.Todo({**numbers.config, "seed": seed}, str(tmp_path / "results"), str(seed)) for seed in seeds]
-        jobs = {each.key: (each.name, each.config) for each in todo}
-        monkeypatch.setattr(execution, "_launch", lambda batch, *_: launch(batch))
-        execution.finish(todo, BASIC, {"jobs": jobs, "wall_limit": None})
-        return todo
 
-    return made
+        def noted(batch, *_):
+            finish.launches.append([each.config["seed"] for each in batch])
+            launch(batch)
+
+        monkeypatch.setattr(execution, "_launch", noted)
+        jobs = {each.key: (each.name, each.config) for each in todo}
+        execution.finish(todo, BASIC, {"jobs": jobs, "wall_limit": None})
+        return [each.status for each in todo]
+
+    finish.launches = []
+    return finish
 
 
 @pytest.fixture
@@ -211,46 +217,36 @@ def work(tmp_path, numbers):
 
 def die(todo) -> int:
     """Leave a run as a worker does that dies during it; return how often."""
-    note = runner.note_of(todo.final)
-    note.parent.mkdir(parents=True, exist_ok=True)
-    with note.open("ab") as file:
+    todo.note.parent.mkdir(parents=True, exist_ok=True)
+    with todo.note.open("ab") as file:
         file.write(b".")
         return file.tell()
-
-
-def statuses(todo):
-    return [each.status for each in todo]
 
 
 def test_a_lost_run_is_not_done_because_one_of_other_data_is_stored(tmp_path, numbers, finish, work):
     """What the store has of a run before a sweep does not count as what the sweep has done."""
     runner.run({**numbers.config, "seed": 0}, tmp_path / "results", numbers.folder, verbose=False)
     numbers.write(1)
-    launches = []
 
     def launch(todo):
-        launches.append(len(todo))
-        if len(launches) == 1:
+        if len(finish.launches) == 1:
             die(todo[0])
             raise BrokenExecutor("a worker was killed")
         work(todo[0])
 
-    assert statuses(finish(launch, 0)) == ["done"]
-    assert launches == [1, 1]
+    assert finish(launch, 0) == ["done"]
+    assert finish.launches == [[0], [0]]
 
 
 def test_what_another_version_of_the_code_stores_meanwhile_is_not_the_run(tmp_path, finish, work, monkeypatch):
-    launches, other = [], {"modules": [], "sha256": "0" * 64}
-
     def launch(todo):
-        launches.append(len(todo))
         with monkeypatch.context() as patch:
-            if len(launches) == 1:  # another process, which has other sources
-                patch.setattr(runner.staleness, "made_by", lambda modules: other)
+            if len(finish.launches) == 1:  # another process, which has other sources
+                patch.setattr(runner.staleness, "made_by", lambda modules: {"modules": [], "sha256": "0" * 64})
             work(todo[0], force="stale")
 
-    assert statuses(finish(launch, 0)) == ["done"]
-    assert launches == [1, 1]
+    assert finish(launch, 0) == ["done"]
+    assert finish.launches == [[0], [0]]
     assert not store.find_runs(tmp_path / "results")[0].stale
 
 
@@ -272,12 +268,12 @@ def test_a_run_whose_worker_dies_three_times_has_failed(tmp_path, finish, work, 
     """The same holds if a launcher loses the run alone, and if it breaks."""
 
     def launch(todo):
-        if runner.note_of(todo[0].final).exists() and runner.note_of(todo[0].final).stat().st_size == runner.DEATHS:
+        if len(finish.launches) > runner.DEATHS:
             work(todo[0])
         elif die(todo[0]) and not alone:
             raise BrokenExecutor("killed")
 
-    assert statuses(finish(launch, 0)) == ["failed"]
+    assert finish(launch, 0) == ["failed"]
     (failed,) = store.find_runs(tmp_path / "results", include={"failed"})
     assert failed.status == "failed"
     assert "process died 3 times" in failed.record["error"]
@@ -285,76 +281,64 @@ def test_a_run_whose_worker_dies_three_times_has_failed(tmp_path, finish, work, 
     assert not hidden(tmp_path / "results")
 
 
-def test_a_failure_that_is_stored_is_final_also_if_its_worker_dies_after_that(tmp_path, numbers, finish):
-    launches = []
-
+def test_a_failure_that_is_stored_is_final_also_if_its_worker_dies_after_that(tmp_path, finish):
     def launch(todo):
-        launches.append(len(todo))
         die(todo[0])
         runner.fail(ValueError("no"), todo[0].config, tmp_path / "results")
 
     for _ in range(2):  # a second failure that says the same is another one
-        assert statuses(finish(launch, 0)) == ["failed"]
-    assert launches == [1, 1]
+        assert finish(launch, 0) == ["failed"]
+    assert finish.launches == [[0], [0]]
     assert not hidden(tmp_path / "results")
 
 
 def test_a_run_that_kills_its_worker_fails_alone(finish, work):
     """Where with the worker all others die, and what they have in work is lost."""
-    launches = []
 
     def launch(todo):
-        launches.append([each.config["seed"] for each in todo])
         at_work = todo[:3]  # as there are workers
         killer = [each for each in at_work if each.config["seed"] == 1]
-        if killer and not (runner.note_of(killer[0].final).exists() and die(killer[0]) > runner.DEATHS):
+        if killer and not (killer[0].note.exists() and die(killer[0]) > runner.DEATHS):
             for each in at_work:
-                if each not in killer or len(launches) == 1:
+                if each not in killer or len(finish.launches) == 1:
                     die(each)
             raise BrokenExecutor("a worker was killed")
         for each in todo:
             work(each)
 
-    todo = finish(launch, 0, 1, 2, 3)
-    assert statuses(todo) == ["done", "failed", "done", "done"]
-    assert launches == [[0, 1, 2, 3], [0], [1], [1], [1], [2], [3]]
+    assert finish(launch, 0, 1, 2, 3) == ["done", "failed", "done", "done"]
+    assert finish.launches == [[0, 1, 2, 3], [0], [1], [1], [1], [2], [3]]
 
 
 def test_what_others_than_the_lost_have_in_work_is_not_lost_with_it(finish, work):
     """If a launcher loses single runs, these start again together; a run that never began counts as no death."""
-    launches = []
 
     def launch(todo):
-        launches.append([each.config["seed"] for each in todo])
-        if len(launches) == 1:
+        if len(finish.launches) == 1:
             die(todo[1])
             todo = [todo[0], todo[3]]
         for each in todo:
             work(each)
 
-    assert statuses(finish(launch, 0, 1, 2, 3)) == 4 * ["done"]
-    assert launches == [[0, 1, 2, 3], [1, 2]]
+    assert finish(launch, 0, 1, 2, 3) == 4 * ["done"]
+    assert finish.launches == [[0, 1, 2, 3], [1, 2]]
 
 
 def test_workers_that_die_before_they_begin_end_the_sweep(finish):
     with pytest.raises(RunsFailed, match="the sweep broke off: workers die before they begin a run"):
         finish(lambda todo: None, 0)
+    assert finish.launches == execution.STARTS * [[0]]
 
 
 def test_a_launcher_that_does_not_work_ends_the_sweep(finish):
+    with pytest.raises(RunsFailed, match="the sweep broke off: ZeroDivisionError: division by zero"):
+        finish(lambda todo: 1 / 0, 0)
+    assert finish.launches == [[0]]
+
+
+def test_runs_of_others_are_waited_for(tmp_path, numbers, finish, work, capsys):
     def launch(todo):
-        raise ImportError("no launcher here")
-
-    with pytest.raises(RunsFailed, match="the sweep broke off: ImportError: no launcher here"):
-        finish(launch, 0)
-
-
-def test_runs_of_others_are_waited_for(tmp_path, finish, work, capsys):
-    launches = []
-
-    def launch(todo):
-        launches.append(len(todo))
-        if len(launches) > 1:  # it was looked at between the end of the claim and that of the run
+        if len(finish.launches) > 1:  # it was looked at between the end of the claim and that of the run
             while work(todo[0]).status == "claimed":
                 time.sleep(0.1)
             return
@@ -367,12 +351,11 @@ def test_runs_of_others_are_waited_for(tmp_path, finish, work, capsys):
 
         threading.Thread(target=others).start()
 
-    (run,) = finish(launch, 0)
+    assert finish(launch, 0) == ["done"]
     lines = capsys.readouterr().err.splitlines()
     assert "waiting for 1 runs" in lines[0]
     assert lines[1] == "0: stored in another process"
-    assert run.status == "done"
-    assert store.is_stored(tmp_path / "results", run.config)
+    assert store.is_stored(tmp_path / "results", {**numbers.config, "seed": 0})
 
 
 def test_a_run_that_another_process_keeps_from_being_stored_is_tried_until_it_is_there(tmp_path, numbers, monkeypatch):
