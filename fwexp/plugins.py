@@ -12,7 +12,7 @@ import pkgutil
 import re
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -156,7 +156,7 @@ class Catalogue(Named):
                         f"a {self._kind} must have a name of letters, digits and _, got {shown(name)} in {described}"
                     )
                 if (other := definitions.get(name)) is None:
-                    definitions[name] = Definition(module.__name__, described, partial(_itself, value), is_meant=True)
+                    definitions[name] = _definition(module, value)._replace(described=described, is_meant=True)
                 elif other.load() is not value:
                     what = f"{self._kind} {name!r} of {described}"
                     raise ParameterError(f"{what} must have a name of its own, got that of one in {other.described}")
@@ -253,7 +253,7 @@ def of_modules(package: str, objects: Callable[[object], Iterable]) -> Iterator[
     """Yield the entries of a `Catalogue` for the objects in the modules of a package, each of which has a ``name``."""
     for module in modules(package):
         for value in objects(module):
-            yield value.name, Definition(module.__name__, module.__name__, partial(_itself, value))
+            yield value.name, _definition(module, value)
 
 
 def of_module_called(package: str, name: object, objects: Callable[[object], Iterable]) -> Definition | None:
@@ -265,7 +265,7 @@ def of_module_called(package: str, name: object, objects: Callable[[object], Ite
         value = next((value for value in objects(module) if value.name == name), None)
     except (Exception, SystemExit):  # no such module, or one about which `load_all` warns
         return None
-    return None if value is None else Definition(module.__name__, module.__name__, partial(_itself, value))
+    return None if value is None else _definition(module, value)
 
 
 def instances(module: ModuleType, base: type) -> list:
@@ -293,8 +293,8 @@ def configurations() -> tuple[Path, ...]:
     return tuple(filter(is_folder, folders))
 
 
-def _itself(value):
-    return value
+def _definition(module: ModuleType, value) -> Definition:
+    return Definition(module.__name__, module.__name__, lambda: value)
 
 
 def _described(point: EntryPoint) -> str:

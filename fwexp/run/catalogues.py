@@ -12,11 +12,12 @@ from fwexp.store.keys import GROUPS, TRAIN, task_of
 @functools.cache
 def catalogue(group: str) -> Mapping:
     """Return the choices of a group (``dataset``, ``solver``, ``task``), by name."""
-    from fwexp.convex import minimize  # noqa: F401  options of solvers must not have names of its parameters
     from fwexp.data import DATASETS
     from fwexp.solvers import SOLVERS
-    from fwexp.tasks import TASKS, train  # noqa: F401
+    from fwexp.tasks import TASKS
 
+    if group == "solver":
+        TASKS.load_all()  # with the functions that they call, whose parameters are no names for options of solvers
     return {"dataset": DATASETS, "solver": SOLVERS, "task": TASKS}[group]
 
 

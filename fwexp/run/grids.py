@@ -107,6 +107,17 @@ def _without_old_data(axes: Axes, given: Axes) -> Axes:
     return {key: values for key, values in axes.items() if "dataset" not in given or not key.startswith("dataset.")}
 
 
+class Start(NamedTuple):
+    """What Hydra composes of choices: the configuration, also as plain data if it does not refer to itself.
+
+    ``free`` are the groups whose part of it is that of the chosen file alone, and is replaced by that of any other one.
+    """
+
+    config: DictConfig
+    plain: dict | None
+    free: set[str]
+
+
 class Composer:
     """Composes once per choice from a group, and sets values in the result as plain data: hundreds of times faster.
 
@@ -117,20 +128,18 @@ class Composer:
         given = [preset] if preset else []
         self._composition, self._common = composition, [*common, *given]
         self.with_hydra = composition.compose(self._common)
-        self._value = functools.cache(self._read)
-        self._looks_elsewhere = any("hydra.searchpath" in text for text in common)
-        self._needed = {*GROUPS, *(composition.parse(text).key_or_group for text in given)}
-        self._composed = {(): _without_hydra(copy.deepcopy(self.with_hydra))}
-        self._chosen = {f"{group}={name}" for group, name in self._composed[()][1].items()}
-        self._plain: dict[tuple[str, ...], dict | None] = {}
+        self._value, self._start = functools.cache(self._read), functools.cache(self._compose)
+        looks_elsewhere = any("hydra.searchpath" in text for text in common)  # than where parts are read
+        self._groups = set() if looks_elsewhere else set(GROUPS)
+        self._needed = {*GROUPS, *(composition.parse(text).key_or_group for text in given)}  # not so of several, of one group
 
     def __call__(self, point: Sequence[str]) -> Mapping:
         """Return the configuration with the overrides ``point``, others share its parts."""
         values = dict(filter(None, map(self._value, point)))
-        choices = tuple(text for text in point if text not in self._chosen and not self._value(text))
-        config = _changed(self._base(choices), values)
+        choices = tuple(text for text in point if not self._value(text))
+        config = _changed(self._put_together(choices), values)
         if config is None:
-            config = copy.deepcopy(self._compose(choices)[0])
+            config = copy.deepcopy(self._start(choices).config)
             for key, value in values.items():
                 OmegaConf.update(config, key, value, merge=True)
         return config
@@ -150,46 +159,26 @@ class Composer:
         is_value = override.type is OverrideType.CHANGE and not self._composition.names(override.key_or_group)
         return (override.key_or_group, override.value()) if is_value else None
 
-    def _compose(self, choices: tuple[str, ...]) -> tuple[DictConfig, dict]:
-        """Return Hydra's reading of choices from groups, additions and deletions, and the choice from each group."""
-        if choices not in self._composed:
-            self._composed[choices] = _without_hydra(self._composition.compose([*self._common, *choices]))
-        return self._composed[choices]
-
-    def _base(self, choices: tuple[str, ...]) -> dict | None:
-        """Return, as plain data, the result of `_compose`; None if it refers to itself."""
-        if choices not in self._plain:
-            self._plain[choices] = self._put_together(choices) or _without_references(self._compose(choices)[0])
-        return self._plain[choices]
-
     def _put_together(self, choices: tuple[str, ...]) -> dict | None:
-        """Return that without composing where some choices only replace a part by another; None elsewhere."""
-        if self._looks_elsewhere:  # than where parts are read
-            return None
-        named = dict(text.split("=", 1) for text in choices if "=" in text)
-        parts = {group: part for group, name in named.items() if (part := self._composition.part(group, name))}
-        if not parts or len(named) < len(choices) or not named.keys() <= set(GROUPS):  # it may also add or delete
-            return None
-        others = tuple(text for text in choices if text.partition("=")[0] not in parts)
-        whole, (_, chosen) = self._base(others), self._compose(others)
-        if whole is None or not chosen.keys() >= self._needed or self._composition.say_more(chosen, parts):  # several, of one group
-            return None
-        is_own = all(whole[group] == self._composition.part(group, chosen[group]) for group in parts)
-        return whole | parts if is_own else None
+        """Return a configuration as plain data, without composing what only replaces a part; None if it refers to itself."""
+        named, parts = dict(text.partition("=")[::2] for text in choices), {}
+        if named.keys() <= self._groups:  # others may also add or delete
+            parts = {group: part for group, name in named.items() if (part := self._composition.part(group, name))}
+        start = self._start(tuple(text for text in choices if text.partition("=")[0] not in parts))
+        return start.plain and start.plain | parts if start.free.issuperset(parts) else self._start(choices).plain
 
-
-def _without_hydra(config: DictConfig) -> tuple[DictConfig, dict]:
-    """Return a configuration without its ``hydra``, and the choice from each group outside of it."""
-    chosen = {group: name for group, name in config.hydra.runtime.choices.items() if not group.startswith("hydra/")}
-    with open_dict(config):
-        del config["hydra"]
-    return config, chosen
-
-
-def _without_references(config: DictConfig) -> dict | None:
-    """Return plain data, None if there are references."""
-    plain = OmegaConf.to_container(config, resolve=False)
-    return None if "${" in str(plain) else plain
+    def _compose(self, choices: tuple[str, ...]) -> Start:
+        """Return Hydra's reading of choices from groups, additions and deletions."""
+        config = self._composition.compose([*self._common, *choices]) if choices else copy.deepcopy(self.with_hydra)
+        chosen = {group: name for group, name in config.hydra.runtime.choices.items() if not group.startswith("hydra/")}
+        with open_dict(config):
+            del config["hydra"]
+        plain = OmegaConf.to_container(config, resolve=False)
+        if "${" in str(plain):
+            return Start(config, None, set())
+        own = {group for group in self._groups if plain.get(group) == self._composition.part(group, chosen.get(group))}
+        says_more = {group for group in own if self._composition.say_more(chosen, [group])}
+        return Start(config, plain, own - says_more if chosen.keys() >= self._needed else set())
 
 
 def _changed(config: dict | None, values: Mapping) -> dict | None:

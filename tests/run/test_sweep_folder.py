@@ -141,13 +141,6 @@ def test_no_run_begins_after_its_sweep_was_stopped(watch, monkeypatch):
     assert ran == [1]
 
 
-@pytest.mark.slow
-def test_runs_that_a_sweep_no_longer_begins_carry_no_configuration(watch):
-    """With one each, a stopped sweep of 500 runs took minutes to end."""
-    sweep_folder.stop(watch.folder, "interrupted")
-    assert Executor("joblib", {"n_jobs": 2, "batch_size": "3"}).map(sweep_folder.Job(), watch.folder, ["a"] * 300) == []
-
-
 def test_a_sweep_is_over_when_it_has_ended_or_its_parent_has_died(tmp_path):
     with sweep_folder.sweeping(tmp_path, {"jobs": {}}) as watch:
         assert not sweep_folder.is_over(watch.folder)
