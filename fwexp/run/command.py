@@ -145,7 +145,7 @@ def _run(composition: Composition, overrides: Sequence[str]) -> int:
     config = canonical({key: value for key, value in config.items() if key != "hydra"})
     outcome = runner.run(config, **where)
     if outcome.status == "claimed":
-        print_line(execution.waiting("this run", config, where["results_dir"]))
+        print_line(execution.waiting("this run", store.run_dir(where["results_dir"], config)))
     while outcome.status == "claimed":
         time.sleep(execution.SECONDS)
         outcome = runner.run(config, **where)

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import hydra
@@ -105,12 +105,12 @@ class Composition:
             return None
         return None if "${" in str(part) else part
 
-    def say_more(self, chosen: Mapping[str, str], groups: Collection[str]) -> bool:
-        """Return whether a chosen file sets values of other groups or includes more files."""
-        files = [file for group, name in chosen.items() if (file := self._file(f"{group}/{name}"))]
+    def says_more(self, chosen: Mapping[str, str], group: str) -> bool:
+        """Return whether a chosen file sets values of a group, from which another one is chosen, or includes more files."""
+        files = [file for other, name in chosen.items() if (file := self._file(f"{other}/{name}"))]
         defaults = [default for file in files for default in file.config.get("defaults", ())]
         takes_in = not all(default == "_self_" or _is_override(default) for default in defaults)
-        return takes_in or any(group in file.config for file in files for group in groups)
+        return takes_in or any(group in file.config for file in files)
 
 
 def _package(file: ConfigResult) -> str | None:

@@ -52,24 +52,9 @@ def _files(group: str) -> set[str]:
 
 
 def canonical(config: Mapping) -> dict:
-    """Return the one form that all equal configurations share.
+    """Return the one form that all equal configurations share: plain data, with every value checked and cast, and without places.
 
-    Parameters
-    ----------
-    config : mapping
-        A composed configuration; missing values get their defaults, the places (`EXECUTION_KEYS`) are dropped.
-
-    Returns
-    -------
-    dict
-        Plain data with every value checked and cast; deterministic solvers have seed 0.
-
-    Raises
-    ------
-    OptionError
-        A key that does not exist.
-    ParameterError
-        A value that is not accepted.
+    Missing values get their defaults, and deterministic solvers have seed 0.
     """
     from fwexp.data import check_options as check_dataset_options
     from fwexp.solvers import check_options, get_solver

@@ -5,7 +5,7 @@ the same store may have done the run.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,8 +144,7 @@ def _launch(batch: Sequence[Todo], executor: Executor, watch: sweep_folder.Watch
 def _wait(claimed: Sequence[Todo], watch: sweep_folder.Watch) -> list[Todo]:
     """Wait for runs that others have in work; return those, if any, that are to be done here after all."""
     if claimed:
-        what = f"{len(claimed)} runs that are in work in other processes"
-        print_line(waiting(what, claimed[0].config, claimed[0].results_dir))
+        print_line(waiting(f"{len(claimed)} runs that are in work in other processes", claimed[0].final))
     while claimed:
         for run in claimed:
             run.look(watch)
@@ -158,7 +157,7 @@ def _wait(claimed: Sequence[Todo], watch: sweep_folder.Watch) -> list[Todo]:
     return []
 
 
-def waiting(what: str, config: Mapping, results_dir) -> str:
+def waiting(what: str, final: Path) -> str:
     """Return the line about a run that is waited for: by whom it is held, and for how long at most if its process has died."""
-    who = locks.described(store.run_dir(results_dir, config))
+    who = locks.described(final)
     return f"waiting for {what}" + f": on {who}; taken over after {locks.STALE:g} s without a sign of life" * bool(who)

@@ -178,8 +178,8 @@ def _row(composition, overrides: Sequence[str], config: Mapping, where: Mapping)
 
     parsed = map(composition.parse, overrides)
     given = {each.key_or_group: each.value() for each in parsed if each.key_or_group not in (*EXECUTION_KEYS, "experiment")}
-    results_dir, checksums = Path(where["results_dir"]), runner.known_checksums(config["dataset"], where["data_dir"])
-    failure, run = store.failure(results_dir, config), store.stored(results_dir, config, checksums)
+    results_dir = Path(where["results_dir"])
+    failure, run = store.failure(results_dir, config), runner.stored(config, results_dir, where["data_dir"])
     if failure is not None and failure.status == "failed":
         error = failure.record["error"]
         return _Row(given, {"status": "failed", "key": failure.key, "path": str(failure.path), "error": error})

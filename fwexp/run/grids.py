@@ -177,7 +177,7 @@ class Composer:
         if "${" in str(plain):
             return Start(config, None, set())
         own = {group for group in self._groups if plain.get(group) == self._composition.part(group, chosen.get(group))}
-        says_more = {group for group in own if self._composition.say_more(chosen, [group])}
+        says_more = {group for group in own if self._composition.says_more(chosen, group)}
         return Start(config, plain, own - says_more if chosen.keys() >= self._needed else set())
 
 

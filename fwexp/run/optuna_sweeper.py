@@ -154,7 +154,7 @@ class Search:
 
     def stored(self, config: Mapping) -> store.StoredRun | None:
         """Return the run of a configuration if it needs none any more."""
-        run = store.stored(self.where["results_dir"], config, runner.known_checksums(config["dataset"], self.where["data_dir"]))
+        run = runner.stored(config, self.where["results_dir"], self.where["data_dir"])
         return None if store.is_due(run, self.where["force"]) else run
 
 

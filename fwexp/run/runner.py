@@ -72,10 +72,15 @@ def run(
 
 
 def _already(config: Mapping, results_dir, data_dir, force) -> Outcome | None:
-    stored = store.stored(results_dir, config, known_checksums(config["dataset"], data_dir))
-    if store.is_due(stored, force):
+    found = stored(config, results_dir, data_dir)
+    if store.is_due(found, force):
         return None
-    return Outcome("stored", stored.path, "stored already" + (STALE_NOTE if stored.stale else ""))
+    return Outcome("stored", found.path, "stored already" + (STALE_NOTE if found.stale else ""))
+
+
+def stored(config: Mapping, results_dir, data_dir) -> StoredRun | None:
+    """Return the finished run of a configuration on the data as they are now, if there is one."""
+    return store.stored(results_dir, config, known_checksums(config["dataset"], data_dir))
 
 
 def _run(

@@ -144,14 +144,10 @@ class Sweep:
     def _plan(self, configs: dict[str, Mapping], must_fit: bool) -> tuple[dict[str, StoredRun | None], dict[str, Todo]]:
         """Return, by key, what the store has of the runs that fit, and those to be done."""
         results_dir, data_dir, force = self._where["results_dir"], self._where["data_dir"], self._where["force"]
-
-        def read(keys) -> dict[str, StoredRun | None]:
-            sums = {key: runner.known_checksums(configs[key]["dataset"], data_dir) for key in keys}
-            return {key: store.stored(results_dir, configs[key], sums[key]) for key in keys}
-
-        stored = read(configs)
+        stored = {key: runner.stored(config, results_dir, data_dir) for key, config in configs.items()}
         todo = {k: Todo(configs[k], results_dir) for k, run in stored.items() if k not in self.tried and store.is_due(run, force)}
-        stored |= read(todo)  # Again, because what is stored from now on is what a `Todo` looks for.
+        # Again, because what is stored from now on is what a `Todo` looks for.
+        stored |= {key: runner.stored(configs[key], results_dir, data_dir) for key in todo}
         due = [key for key in todo if store.is_due(stored[key], force)]
         unfit = {}
         runner.check([configs[key] for key in due], data_dir, unfit if self._settings["skip_invalid"] else None)
