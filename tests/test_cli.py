@@ -37,108 +37,6 @@ def start(*argv, cwd, **options):
     return subprocess.Popen(command, cwd=cwd, env=ENVIRONMENT, text=True, start_new_session=True, **options)
 
 
-# -- what the user got wrong: one line that names it, exit code 2, nothing written
-
-
-BAD = [
-    (
-        "runn",
-        "unknown command 'runn' (did you mean 'run'?); accepted: compare, ",
-    ),
-    ("run solver=bcwf", "unknown solver 'bcwf' (did you mean 'bcfw'?); accepted: "),
-    (
-        "run solver=away",
-        "solver away is for convex problems (blocks, chain_dual, lasso, norm, triangle); for dataset digits: approx_bcfw, auto, ",
-    ),
-    ("run dataset=lasso task=grid", "task grid is for structured SVMs (conll2000, digits, "),
-    ("run dataset=lasso solver=bcfw", "solver bcfw is for structured SVMs (conll2000, digits, "),
-    ("run solver=excessive_gap dataset=synthetic_lsp", "solver excessive_gap needs the tier expectations"),
-    (
-        "run +experiment=icml2013/fig9",
-        "unknown experiment 'icml2013/fig9' (did you mean 'icml2013/fig5'?); accepted: ",
-    ),
-    ("run experiment=quickstart", "an experiment is chosen by +experiment=quickstart, got 'experiment=quickstart'"),
-    ("run hydra/launcher=joblib", "hydra/launcher=joblib starts the runs of a sweep; add -m"),
-    ("run dataset=ocr dataset.split=ocr3", "dataset ocr: split must be one of ocr2, ocr; got 'ocr3'"),
-    ("run lma=1", "unknown key 'lma' (did you mean 'lam'?); accepted: dataset,"),
-    ("run dataset.validation_sed=1", "(did you mean 'dataset.validation_seed'?)"),
-    ("run +foo=1", "unknown key 'foo'; accepted: checkpoint, fail_fast,"),
-    ("run ++solver.foo=1", "unknown option 'foo'; accepted: "),
-    ("run solver.samplng=perm", "unknown key 'solver.samplng' (did you mean 'solver.sampling'?); accepted: solver."),
-    ("run hydra.lancher=x", "unknown key 'hydra.lancher' (did you mean 'hydra.launcher'?); accepted: "),
-    ("run solver.sampling=prem", "sampling must be one of uniform, perm"),
-    ("run solver.line_search=maybe", "line_search must be one of true, false; got 'maybe'"),
-    ("run solver=null", "solver must be one name, or several with commas and -m, got 'null'; accepted: afw, approx_bcfw, auto,"),
-    ("run lam=abc", "lam must be a positive finite number or \"1/n\", got 'abc'"),
-    ("run lam=${foo}", "Interpolation key 'foo' not found"),
-    ("run lam", "cannot read 'lam', expected key=value"),
-    ("run seed=range(3)", "Sweep parameters 'seed=range(3)' requires --multirun (-m)"),
-    ("run -m lam=interval(0,1)", "cannot sweep over 'lam=interval(0,1)'"),
-    ("run -m lam=0.1,-1", "lam must be a positive finite number"),
-    ("run -m solver=fw,ssg solver.line_search=false", "unknown key 'solver.line_search'"),
-    ("run -m wall_limit=0", "wall_limit must be a number of seconds in 0.1 .. 1e9 or null, got 0"),
-    ("run -m seed=range(3", "cannot read 'seed=range(3', expected key=value"),
-    ("run gap_tol=-1e-3", "gap_tol must be a finite number >= 0, got -0.001"),
-    ("run schedule=[2,1]", "an increasing list of them, got [2, 1]"),
-    ("run force=2", "force must be true, false or stale, got 2"),
-    ("run results_dir=", "results_dir must be the name of a folder, got ''"),
-    ("run results_dir=a_file", "results_dir must be a folder, got 'a_file', which is no folder"),
-    ("run results_dir=http://x/y", "results_dir must be a folder, got 'http://x/y', which is an address"),
-    ("run --colour", "unknown flag of fwexp run '--colour'; accepted: --cfg, --config-dir, "),
-    ("run +experiment=quickstart", "this experiment stands for many runs; add -m"),
-    ("run dataset=ocr", "dataset ocr needs ocr/letter.data.gz"),
-    ("run dataset=ocr data_dir=nowhere", "nowhere (no such folder)"),
-    ("figure fig1", "unknown figure 'fig1' (did you mean 'crf/fig1'?); accepted: crf/fig1, icml2013/"),
-    ("figure quickstart --preset smokey", "unknown preset 'smokey' (did you mean 'smoke'?); accepted: full, smoke"),
-    ("figure icml2013/fig1 --preset smoke data_dir=nowhere", "dataset ocr needs ocr/letter.data.gz"),
-    ("ls solvr=bcfw", "unknown filter 'solvr' (did you mean 'solver'?); accepted: "),
-    ("ls solver=bcwf", "unknown solver 'bcwf' (did you mean 'bcfw'?); accepted: "),
-    ("ls method=bcwf_gap", "unknown method 'bcwf_gap' (did you mean 'bcfw_gap'?); accepted: "),
-    ("ls seed=", "seed must not be empty"),
-    ("run hydra/sweeper=nothing", "unknown hydra/sweeper 'nothing'; accepted: fwexp"),
-    ("run hydra.run.dir=here", "hydra.run.dir cannot be set, got 'here'"),
-    ("run -m hydra.sweep.subdir=here seed=0,1", "hydra.sweep.subdir cannot be set, got 'here'"),
-    ("run -m hydra/launcher=joblib +hydra.launcher.x=1", "unknown key of hydra.launcher (joblib) 'x'; accepted: batch_size, "),
-    ("run -m hydra/launcher=dask hydra.launcher.n_workers=0", "hydra.launcher.n_workers must be an integer >= 1, got 0"),
-    ("figure quickstart --dry-run hydra/launcher=zz", "unknown value of hydra/launcher 'zz'; accepted: basic, dask, joblib, "),
-    ("figure quickstart hydra/launcher=dask hydra.launcher.n_workers=0", "hydra.launcher.n_workers must be an integer >= 1, got"),
-    ("run hydra/job_logging=default", "hydra/job_logging must not write files, got default"),
-    ("run -m seed=range(1e9)", "a sweep has at most 100000 runs, got 1000000000"),
-    ("run -m seed=range(1000) lam=range(1,1001)", "a sweep has at most 100000 runs, got 1000000"),
-    ("run -m seed=0,1 solver=glob(x*)", "'solver=glob(x*)' has no values"),
-    ("run n_jobs=0", "n_jobs must be an integer other than 0, or None, got 0"),
-    ("run -m n_jobs=1,2", "n_jobs must have one value in a sweep, got n_jobs=1, n_jobs=2"),
-    ("run results_dir=null", "results_dir must be the name of a folder, got None"),
-    ("run data_dir=", "data_dir must be the name of a folder, got ''"),
-    (f"run results_dir={'x' * 5000}", "(File name too long)"),
-    ("run results_dir=~nobody_of_this_name/x", "results_dir must be the name of a folder, got '~nobody_of_this_name/x'"),
-    ("run ~task", "task cannot be left out, got '~task'"),
-    ("run =3", "cannot read '=3', expected key=value"),
-    ("claims --run=1", "--run takes no value, got '--run=1'"),
-    ("run -sc install=fish", "--shell-completion takes install=bash, uninstall=bash or query=bash, got install=fish: eval"),
-    ("run --shell-completion", "--shell-completion takes install=bash, uninstall=bash or query=bash, got nothing"),
-    ("figure quickstart --preset", "--preset needs a value; accepted: full, smoke"),
-    ("figure quickstart force=yes", "unknown value of force 'yes'; accepted: false, stale, true"),
-    ("ls lam=abc", "lam must be a number or \"1/n\", got 'abc'"),
-    ("ls seed=x", "seed must be an integer >= 0, got 'x'"),
-    ("ls status=finished", "unknown status 'finished'; accepted: converged, "),
-    ("data list data_dir=", "data_dir must not be empty"),
-    ("options bcfw data_dir=x", "unknown key of fwexp options 'data_dir'; accepted: none"),
-    ("doctor data_dir=~nobody_of_this_name", "(Could not determine home directory.)"),
-]
-
-
-@pytest.mark.parametrize(("line", "message"), BAD, ids=[ascii(line)[1:60] for line, _ in BAD])
-def test_mistakes_take_one_line(fwexp, tmp_path, line, message):
-    (tmp_path / "a_file").touch()
-    code, out, err = fwexp(*line.split())
-    assert (code, out) == (2, "")
-    assert err.startswith("fwexp: ")
-    assert message in err
-    assert err.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["a_file"]
-
-
 @pytest.mark.parametrize("line", ["run", "claims"])
 def test_what_is_published_is_no_store(fwexp, tmp_path, line):
     (tmp_path / "provenance.json").touch()
@@ -347,6 +245,10 @@ def test_a_folder_is_the_same_to_all_commands(fwexp, tmp_path, monkeypatch, name
         ("fwexp run dataset=ball_game solver=bc", []),
         ("fwexp run solver=pairwise dataset=cha", ["dataset=chain_dual"]),
         ("fwexp run task=path dataset=chain", []),
+        ("fwexp run task=path solver=ss", []),
+        ("fwexp run solver=ssg task=", ["task=train"]),
+        ("fwexp solvers bcpfw_gap_", ["bcpfw_gap_cache"]),
+        ("fwexp options conll", ["conll2000"]),
         ("fwexp run solver=bcfw_gap solver.step=pair", ["solver.step=pairwise"]),
         ("fwexp run --nothing la", []),
         ("fwexp figure quick", ["quickstart"]),

@@ -13,7 +13,6 @@ from fwexp.data import DATASETS, DataFile
 from fwexp.data import fetch as fetching
 from fwexp.data.data_files import check_content
 from fwexp.data.fetch import LEAST_CAP
-from fwexp.errors import OptionError, ParameterError
 from fwexp.files.atomic import hidden
 from fwexp.files.processes import this_process
 from tests.store.test_locks import GONE
@@ -239,31 +238,6 @@ def test_list(args, letter_file, tmp_path, capsys):
     assert f"present  {tmp_path}/ocr" in table["ocr"]
     assert f"missing  {tmp_path}/conll2000" in table["conll2000"]
     assert "present  in the package" in table["digits"]
-
-
-@pytest.mark.parametrize(
-    ("args", "kind", "message"),
-    [
-        (
-            ["fetsch"],
-            ParameterError,
-            "unknown action of fwexp data 'fetsch' (did you mean 'fetch'?); accepted: fetch, list, prepare, verify",
-        ),
-        (["fetch", "orc"], ParameterError, "unknown dataset 'orc' (did you mean 'ocr'?); accepted: "),
-        (
-            ["list", "data-dir=x"],
-            OptionError,
-            "unknown key of fwexp data 'data-dir' (did you mean 'data_dir'?); accepted: data_dir",
-        ),
-        (["list", "--data_dir", "x"], OptionError, "unknown flag of fwexp data '--data_dir'"),
-    ],
-)
-def test_wrong_arguments(args, kind, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(kind) as caught:
-        main(args)
-    assert str(caught.value).startswith(message)
-    assert files(tmp_path) == []
 
 
 @pytest.mark.data

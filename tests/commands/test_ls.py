@@ -121,12 +121,3 @@ for command in {commands}:
     done = subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, text=True)
     said = [line for line in done.stderr.splitlines() if line.endswith(("True", "False"))]
     assert said == [f"{command} 0 False" for command in commands]
-
-
-@pytest.mark.parametrize(
-    "arguments", [("ls", "include=failed"), ("figure", "--from", "include=failed"), ("figure", "--from", "results_dir=x")]
-)
-def test_what_is_no_filter_is_one_line(fwexp, arguments):
-    code, out, err = fwexp(*arguments)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert f"unknown filter '{arguments[-1].partition('=')[0]}'" in err

@@ -8,7 +8,7 @@ from fwexp.blocks.acceleration import AccelerateOptions
 from fwexp.cli import main
 from fwexp.commands.option_help import GROUPS, meanings, offered
 from fwexp.methods import ALIASES, methods
-from fwexp.run.catalogues import catalogue, that_fit
+from fwexp.run.catalogues import catalogue
 from fwexp.solvers.bcfw_options import CacheOptions
 
 
@@ -102,12 +102,6 @@ def test_data_sets_tasks_and_solvers_are_described(fwexp, name, expected):
     assert [text for text in expected if text not in out] == []
 
 
-def test_names_are_completed(fwexp, monkeypatch):
-    for line, words in (("fwexp solvers bcpfw_gap_", "bcpfw_gap_cache"), ("fwexp options conll", "conll2000")):
-        monkeypatch.setenv("COMP_LINE", line)
-        assert fwexp("-sc", "query=bash")[1] == f"{words}\n"
-
-
 @pytest.mark.parametrize(
     ("group", "chosen", "path", "values"),
     [
@@ -121,8 +115,3 @@ def test_names_are_completed(fwexp, monkeypatch):
 )
 def test_values_are_offered(group, chosen, path, values):
     assert offered(group, chosen, path) == values
-
-
-def test_tasks_are_offered_solvers_that_they_run():
-    assert that_fit(["solver=ssg", "solver=bcfw_gap", "solver=away", "lam="], ["task=path"]) == ["solver=bcfw_gap", "lam="]
-    assert that_fit(["task=path", "task=train", "task=convex"], ["solver=ssg"]) == ["task=train"]

@@ -91,24 +91,6 @@ def test_the_parser_of_hydra_is_made_where_help_must_be_text(monkeypatch, capsys
     assert "_check_help" not in vars(argparse.ArgumentParser)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--cfg", "jb"], "argument --cfg/-c: invalid choice: 'jb'"),
-        (["--cfg", "job", "--package", "nothing"], "package 'nothing' not found in config"),
-        (["--cfg", "job", "lamb=1"], "unknown key 'lamb' (did you mean 'lam'?)"),
-        (["--resolve"], "The --resolve flag can only be used in conjunction with --cfg or --help"),
-        (["--experimental-rerun", "config.pickle"], "unknown flag of fwexp run '--experimental-rerun'; accepted: "),
-        (["~solver"], "solver cannot be left out, got '~solver'"),
-    ],
-)
-def test_what_is_wrong_is_one_line(arguments, message, capsys):
-    assert main(["run", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith(f"fwexp: {message}")
-
-
 def test_hydras_own_name_for_the_product_is_accepted(tmp_path, capsys):
     words = ["run", "-m", "lam=1,2", "max_passes=0.1", f"results_dir={tmp_path}"]
     assert main([*words, "hydra/sweeper=basic"]) == 0

@@ -9,7 +9,7 @@ import fwexp
 from fwexp import store
 from fwexp.convex import minimize
 from fwexp.data import DATASETS
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import ParameterError
 from fwexp.options import CONVEX, KINDS, SADDLE
 from fwexp.run import runner, sweep
 from fwexp.run.config import canonical, run_key
@@ -73,20 +73,6 @@ def test_all_there_is_has_a_kind_and_something_for_every_kind():
 def test_a_dataset_brings_task_and_solver(dataset, solver):
     plain, chosen = sweep.expand([f"dataset={dataset}"]), sweep.expand([f"dataset={dataset}", "task=convex", f"solver={solver}"])
     assert plain == chosen == [canonical({"dataset": {"name": dataset}, "solver": {"name": solver}})]
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"dataset": {"name": "digits"}}, ParameterError, r"task convex is for convex .*; for dataset digits: grid, .*, train$"),
-        ({"solver": {"name": "sp_fw"}}, ParameterError, r"solver sp_fw is for saddle points .*; for dataset lasso: away, "),
-        ({"solver": {"name": "away", "eta": 1}}, OptionError, r"solver away: unknown option 'eta'; accepted: step"),
-        ({"lam": 0.1}, OptionError, r"unknown key of task convex 'lam'"),
-    ],
-)
-def test_what_does_not_fit_is_one_line(changes, error, message):
-    with pytest.raises(error, match=f"^({message})"):
-        canonical(LASSO | changes)
 
 
 def test_functions_for_one_kind_refuse_solvers_for_another():

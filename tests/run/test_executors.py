@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import ParameterError
 from fwexp.run import sweep_folder
 from fwexp.run.composition import composing
 from fwexp.run.config import LAUNCHERS
@@ -60,33 +60,6 @@ def test_names_and_keys_stay():
 )
 def test_a_configuration_chooses_one(overrides, executor):
     assert chosen(*overrides) == executor
-
-
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["hydra/launcher=joblib", "hydra.launcher.prefer=threads"], r"hydra\.launcher\.prefer must be processes, got 'threads'"),
-        (["hydra/launcher=joblib", "hydra.launcher.require=sharedmem"], r"hydra\.launcher\.require must be null, got 'sharedmem'"),
-        (["hydra/launcher=joblib", "hydra.launcher.backend=threading"], r"hydra\.launcher\.backend must be null or loky, got 'thr"),
-        (
-            ["hydra/launcher=joblib", "hydra.launcher.timeout=0"],
-            r"hydra\.launcher\.timeout must be a positive finite number, got 0",
-        ),
-        (
-            ["hydra/launcher=joblib", "hydra.launcher.n_jobs=null"],
-            r"hydra\.launcher\.n_jobs must be a number of processes, .* None",
-        ),
-        (["hydra/launcher=submitit_local", "hydra.launcher.name=null"], r"hydra\.launcher\.name must be a text, got None"),
-        (
-            ["hydra/launcher=dask", "hydra.launcher.address=tcp://a:1", "hydra.launcher.n_workers=2"],
-            r"hydra\.launcher takes address or scheduler_file, .* got address, n_workers",
-        ),
-        (["++hydra.launcher._target_=builtins.open"], r"hydra\.launcher cannot be set, got 'builtins\.open'; hydra/launcher takes"),
-    ],
-)
-def test_what_is_wrong_is_named(overrides, message):
-    with pytest.raises((OptionError, ParameterError), match=message):
-        chosen(*overrides)
 
 
 @pytest.mark.parametrize(("n_jobs", "workers"), [(3, 3), (-1, 4), (-2, 3), (-9, 1)])

@@ -78,10 +78,6 @@ def test_what_comes_with_hydra_is_accepted(tmp_path, monkeypatch, capsys, launch
     assert capsys.readouterr().err == ""
 
 
-def test_other_launchers_are_not(refused):
-    assert "launcher" in refused("-m", "hydra/launcher=slurm")
-
-
 def test_a_launcher_that_does_not_work_here_says_so_and_leaves_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", "")  # where there is no srun
@@ -90,23 +86,6 @@ def test_a_launcher_that_does_not_work_here_says_so_and_leaves_nothing(tmp_path,
     assert first == "1 runs: 0 stored, 1 to run"
     assert second.startswith('fwexp: the sweep broke off: RuntimeError: Could not detect "srun"')
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("address=nowhere://here", "address must be that of a Dask scheduler, got 'nowhere://here': unknown address scheme"),
-        ("scheduler_file=x", "scheduler_file must be a file that a running Dask scheduler has written, got 'x': [Errno 2] No such"),
-        ("scheduler_file=empty", "scheduler_file must be a file that a running Dask scheduler has written, got 'empty': it has no"),
-    ],
-)
-def test_a_cluster_that_is_not_there_takes_a_line_and_leaves_nothing(tmp_path, monkeypatch, capsys, setting, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty").write_text("{}")
-    assert main(["run", "-m", "max_passes=0.1", "hydra/launcher=dask", f"hydra.launcher.{setting}", "results_dir=a/b"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"fwexp: hydra.launcher.{message}")
-    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
 def test_a_launcher_that_is_not_installed_says_how_it_comes(tmp_path, monkeypatch):

@@ -271,20 +271,6 @@ def test_combinations_that_do_not_fit_are_left_out_and_counted(tmp_path, solved,
     assert re.fullmatch(r"skipped 1 of 2 combinations, which do not fit: solver lbfgs .* \(1\)", last)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["solver=lbfgs", "lam=1,2"], "solver lbfgs does not minimise the objective hinge"),  # nothing fits
-        (["solver=bcfw,bcwf"], "unknown solver 'bcwf'"),  # a name that fits nowhere
-        (["dataset=digits,ocr", "data_dir=nowhere"], "dataset ocr needs"),
-    ],
-)
-def test_other_mistakes_are_none_of_these(tmp_path, solved, capsys, words, message):
-    assert main(["run", "-m", "skip_invalid=true", *words, f"results_dir={tmp_path}"]) == 2
-    assert message in capsys.readouterr().err
-    assert solved.calls == []
-
-
 def test_a_sweep_ends_at_the_first_failure_if_it_is_to(tmp_path, solved, capsys):
     solved.plan += [None, ZeroDivisionError("by nought")]
     words = ["run", "-m", *QUICK, "seed=0,1,2,3", f"results_dir={tmp_path}"]

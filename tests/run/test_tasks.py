@@ -9,7 +9,7 @@ import pytest
 import fwexp
 from fwexp import store
 from fwexp.driver.log import Log
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import OptionError
 from fwexp.run import runner, sweep
 from fwexp.run.config import canonical, run_key
 from fwexp.tasks import TASKS
@@ -109,35 +109,6 @@ def test_tasks_are_swept(tmp_path):
     assert (frame["status"] == "converged").all()
     assert (frame["gap"] <= 0.3).all()
     assert [run.record["options"]["step"] for run in store.find_runs(tmp_path, solver="auto")] == ["corrective"] * 2
-
-
-@pytest.mark.parametrize(
-    ("task", "options", "more", "error", "message"),
-    [
-        (
-            "path",
-            {"lam_min": 1},
-            {"solver": {"name": "ssg"}},
-            OptionError,
-            "task path cannot run solver ssg; accepted: auto, bcfw",
-        ),
-        ("path", {}, {}, ParameterError, "task path: lam_min must be given, got null"),
-        ("path", {"lam_mi": 1}, {}, OptionError, r"'lam_mi' \(did you mean 'lam_min'\?\); accepted: "),
-        ("path", {"lam_min": 1}, {"lam": 0.1}, OptionError, "unknown key of task path 'lam'; accepted: "),
-        (
-            "improvement",
-            {},
-            {"lam": 0.1, "iterates": ["last"]},
-            OptionError,
-            "unknown key of task improvement 'iterates'; accepted: ",
-        ),
-    ],
-)
-def test_what_a_task_cannot_do_is_named_on_one_line(task, options, more, error, message, tmp_path):
-    with pytest.raises(error, match=message) as raised:
-        runner.run(config(task, options, more.pop("solver", None), **more), tmp_path)
-    assert "\n" not in str(raised.value)
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("task", ["path", "grid"])
