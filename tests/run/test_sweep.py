@@ -13,9 +13,8 @@ from fwexp import store
 from fwexp.cli import main
 from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed, UserError
 from fwexp.files import locks
-from fwexp.run import execution, runner, sweep
-from fwexp.run.composition import composing
-from fwexp.run.config import canonical, run_key
+from fwexp.run import composition, execution, runner, sweep
+from fwexp.run.config import canonical, conf_dir, run_key
 from fwexp.run.executors import BASIC, DEFAULTS, Executor
 from tests.test_cli import letters
 
@@ -151,24 +150,29 @@ def test_presets_can_be_swept_together(preset):
     assert short(configs, "solver", "lam")[4:] == [("fw", 0.5), ("fw", "1/n"), ("fw", 3.0)]
 
 
+@pytest.mark.parametrize("is_named", [True, False], ids=["on the command line", "another package"])
 @pytest.mark.parametrize(
     ("stated", "sampling"),
     [
         ("", ["perm", "gap"]),
         ("defaults: [override /solver: bcfw_cyclic]", ["perm", "gap"]),
-        ("solver: {sampling: uniform}", ["uniform", "uniform"]),  # the default, but not of what is chosen
+        # The default, but not of what is chosen.
+        ("defaults: [override /solver: bcfw]\nsolver: {sampling: uniform}", ["uniform", "uniform"]),
         ("defaults: [/solver/bcfw@solver]", ["uniform", "uniform"]),
     ],
 )
-def test_what_a_preset_says_of_a_solver_holds_for_whichever_is_chosen(preset, stated, sampling):
+def test_what_a_preset_says_of_a_solver_holds_for_whichever_is_chosen(preset, tmp_path, monkeypatch, stated, sampling, is_named):
     grids = "[{dataset: ocr, solver: bcfw_perm, seed: 0}, {dataset: ocr, solver: bcpfw_gap, seed: 1}]"
-    chosen = preset(f"{stated}\nhydra: {{sweeper: {{grids: {grids}}}}}")
+    folder, chosen = preset(f"{stated}\nhydra: {{sweeper: {{grids: {grids}}}}}")
+    if not is_named:
+        monkeypatch.setattr(composition, "conf_dirs", lambda: [conf_dir(), tmp_path])
+    chosen = [folder, chosen] if is_named else [chosen]
     configs = sweep.expand(chosen)
     assert [config["solver"]["sampling"] for config in configs] == sampling
-    with composing() as composition:
+    with composition.composing() as composed:
         for config, given in zip(configs, (["solver=bcfw_perm", "seed=0"], ["solver=bcpfw_gap", "seed=1"]), strict=True):
-            composed = composition.compose([*chosen, "dataset=ocr", *given])
-            assert config == canonical({key: composed[key] for key in composed if key != "hydra"})
+            whole = composed.compose([*chosen, "dataset=ocr", *given])
+            assert config == canonical({key: whole[key] for key in whole if key != "hydra"})
 
 
 # -- what is run of it
