@@ -41,25 +41,6 @@ def test_what_the_key_consists_of(source):
             parsed_arrays(name, version, sources, never)
 
 
-@pytest.mark.parametrize(
-    ("good", "bad"),
-    [
-        (b"'<i4'", b"'<i2'"),  # the array ends before its checksum
-        (b"(100000,)", b"(900000,)"),
-        (np.arange(50_000, 50_002, dtype="<i4").tobytes(), bytes(8)),
-        (b"numbers.npy", b"strings.npy"),
-    ],
-)
-def test_damage_is_noticed_and_repaired(good, bad, source):
-    parsed_arrays("data", 1, [source], parse)
-    (path,) = cache_folder().iterdir()
-    data = path.read_bytes()
-    assert good in data
-    path.write_bytes(data.replace(good, bad, 1))
-    check(parsed_arrays("data", 1, [source], parse))
-    check(parsed_arrays("data", 1, [source], never))
-
-
 def test_nothing_is_left_when_writing_fails(source, monkeypatch):
     def savez(file, **arrays):
         file.write(b"half of it")
@@ -70,13 +51,17 @@ def test_nothing_is_left_when_writing_fails(source, monkeypatch):
     assert list(cache_folder().iterdir()) == []
 
 
-def test_no_damage_changes_an_array(source):
+def test_damage_is_noticed_and_repaired(source):
     parsed_arrays("data", 1, [source], parse)
     (path,) = cache_folder().iterdir()
     rng, whole = random.Random(0), path.read_bytes()
     ends = [*range(200), *range(len(whole) - 400, len(whole))]  # what zip notes of the arrays
-    for place in rng.sample(ends, 100):
-        cut, flipped = whole[:place], bytes([whole[place] ^ 1 << rng.randrange(8)])
-        path.write_bytes(rng.choice([cut, cut + flipped + whole[place + 1 :], b"", rng.randbytes(len(whole))]))
+
+    def flipped(place):
+        return whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :]
+
+    changed = ([whole[:place], flipped(place), b"", rng.randbytes(len(whole))] for place in rng.sample(ends, 100))
+    for content in (flipped(len(whole) // 2), *map(rng.choice, changed)):
+        path.write_bytes(content)
         check(parsed_arrays("data", 1, [source], parse))
-        path.write_bytes(whole)
+        check(parsed_arrays("data", 1, [source], never))

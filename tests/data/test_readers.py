@@ -250,7 +250,7 @@ WRONG_ARRAYS = [
     ({"X": [[np.inf]], "y": [1]}, "X"),
     ({"X": [["a"]], "y": [1]}, "X"),
     *((TWO | {"ptr": ptr}, "ptr must hold increasing whole numbers from 0 to 2") for ptr in ([0, 0, 2], [0, 1], [0.0, 2.0])),
-    ({"X": np.array([[None]]), "y": [1]}, "cannot be read as npz"),
+    ({"X": np.array([[None]]), "y": [1]}, "cannot be read as npz: Object arrays cannot be loaded"),
 ]
 
 

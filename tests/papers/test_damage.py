@@ -1,16 +1,13 @@
 """Files of figures, claims and published results that were damaged: a line each, and nothing false is shown or published."""
 
-import io
 import json
 import shutil
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from fwexp.cli import main
 from fwexp.errors import ParameterError
-from fwexp.papers import figure_files
 from fwexp.papers.claims.verdict_records import save
 from fwexp.papers.report import build as building
 from tests.papers.drawn_store import CLAIMS
@@ -120,38 +117,3 @@ def test_damaged_verdicts_are_a_line(kind, published, tmp_path, capsys):
     save(records, tmp_path)
     assert json.loads(path.read_text()) == records
     assert set(records) == set(CLAIMS)
-
-
-def picture(width, height):
-    made = io.BytesIO()
-    Image.new("1", (width, height)).save(made, "PNG")
-    return made.getvalue()
-
-
-FIGURE = {"figure": "quickstart", "title": "t", "preset": "full", "description": "", "note": "", "axes": {}, "runs": {}}
-FOREIGN = {
-    "runs": {"record": {"runs": {"a": 5}}},
-    "title": {"record": {"title": ["t"]}},
-    "no picture": {".png": b"PNG"},
-    "a table that is no UTF-8": {".csv": b"panel,variant,x\n\xff,b,1\n"},
-    "a table without columns": {".csv": b"a\n1\n"},
-    "a table of text": {".csv": b"panel,variant,measure,axis,runs,x,median\na,b,gap,passes,c,d,e\n"},
-}
-
-
-@pytest.mark.parametrize("kind", FOREIGN)
-def test_foreign_files_of_figures_are_left_out_with_one_line(tmp_path, capsys, monkeypatch, kind):
-    contents = {
-        ".png": picture(30, 20),
-        ".svg": b"<svg/>",
-        ".csv": b"panel,variant,measure,axis,runs,x,median\na,ssg,gap,passes,1,1,1\n",
-    }
-    changes = dict(FOREIGN[kind])
-    record = FIGURE | changes.pop("record", {})
-    figure_files.write(tmp_path / "figures" / "quickstart", contents | changes, record)
-    monkeypatch.setattr(building, "all_claims", dict)
-    monkeypatch.setattr("plotly.offline.get_plotlyjs", str)
-    building.build(tmp_path)
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("figure quickstart is damaged: quickstart.")
-    assert not list((tmp_path / "report" / "figures").glob("quickstart*"))

@@ -74,11 +74,6 @@ def test_the_names_cost_no_heavy_import():
     assert done.stdout.strip() == ""
 
 
-@pytest.mark.parametrize("path", sorted(PRESETS.rglob("*.yaml")), ids=lambda path: path.stem)
-def test_a_preset_fits_on_a_screen(path):
-    assert len(path.read_text().splitlines()) <= 70
-
-
 MOST_COLORS = 8
 """Of the lines that one legend explains."""
 
@@ -222,12 +217,6 @@ def test_a_map_of_which_runs_failed_can_be_drawn(part, tmp_path):
     picture = figure.draw(frame)
     save_figure(picture, frame, tmp_path / "figure")
     assert any(text.get_text() == "no run" for ax in picture.axes for text in ax.texts)
-
-
-def test_runs_of_before_the_criteria_were_counted_are_said_to_be():
-    results = make_results(_configs("icml2016/fig2", "smoke")).drop(columns=["cache_local", "cache_global"])
-    with pytest.raises(ParameterError, match="without cache_local, cache_global; force=stale"):
-        FIGURES["icml2016/fig2"].data(results)
 
 
 @pytest.mark.slow

@@ -53,17 +53,3 @@ def test_the_hard_example_is_the_one_of_the_package():
     assert outputs.radius_sq == 1.0
     assert outputs.losses.tolist() == [[0.0, 1.0, 1.0, 1.0, 1.0]] * 3
     assert [len(np.unique(rows, axis=0)) for rows in outputs.psi] == [5, 2, 2]
-
-
-@pytest.mark.parametrize("line_search", [True, False])
-def test_the_smallest_and_the_mean_gap_keep_their_bound(line_search):
-    """L-3 on structural SVMs: the smallest gap so far, and the mean with weights t + 1, are at most 3 (2 C_f/(t+2))."""
-    t = np.arange(31)
-    for seed in range(5):
-        outputs = small.some_outputs(seed)
-        for lam in (1.0, 0.1):
-            ws, ells = small.iterates(outputs, "fw", lam, 30, line_search=line_search)
-            gaps = small.primal(outputs, ws, lam) - small.dual(ws, ells, lam)
-            bound = 6.0 * small.curvature(outputs, lam) / (t + 2)
-            assert (np.minimum.accumulate(gaps) <= bound).all()
-            assert (np.cumsum((t + 1) * gaps) / np.cumsum(t + 1) <= bound).all()

@@ -76,21 +76,6 @@ class Drawn:
             return None
         return charts.of_figure(f"chart-{self.id}", pd.read_csv(io.BytesIO(self.read(".csv"))), self.record.get("axes") or {})
 
-    def check(self) -> None:
-        """Check that its files belong to a figure; the message of `Damaged` names a file that does not, and the reason."""
-        if "runs" not in self.record:
-            raise Damaged(f"{self.stem.name}.json has no runs")
-        for suffix in self.suffixes[:-1]:
-            try:
-                if suffix == ".png":
-                    _ = self.small
-                elif suffix == ".csv":
-                    _ = pd.read_csv(io.BytesIO(self.read(suffix))), self.chart
-                else:
-                    self.read(suffix).decode()
-            except Exception as error:  # foreign files fail anywhere
-                raise Damaged(f"{self.stem.name}{suffix} cannot be read ({type(error).__name__})") from error
-
     def read(self, suffix: str) -> bytes:
         """Return the content of one of the files; `DataError` if another process is changing it or drawing the figure again."""
         try:
@@ -123,9 +108,7 @@ def _files(figure: Figure, folders: Sequence[Path]) -> Drawn:
             continue
         try:
             shows = "full" if preset == PUBLISHED else preset
-            found = dataclasses.replace(found, record=read_record(found.stem, found.suffixes, figure.name, shows))
-            found.check()
-            return found
+            return dataclasses.replace(found, record=read_record(found.stem, found.suffixes, figure.name, shows))
         except Damaged as error:
             print_line(damage(figure.name, error, preset))
     return Drawn(figure)
@@ -140,9 +123,7 @@ def compared(*folders: Path) -> list[Drawn]:
         try:
             record = read_record(path.with_suffix(""), PICTURE, name, "")
             figure = Figure(name, str(record.get("title")), profiles.data, profiles.draw)
-            drawing = Drawn(figure, path.with_suffix(""), "full", record)
-            drawing.check()
-            found.append(drawing)
+            found.append(Drawn(figure, path.with_suffix(""), "full", record))
         except Damaged as error:
             print_line(f"{name} is damaged: {error}; fwexp compare draws it again")
     return found
