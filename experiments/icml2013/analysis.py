@@ -56,7 +56,7 @@ def _expected(outputs, lam, a, gamma, nu, delta):
     return np.mean(fixed), np.mean(searched), bound
 
 
-def _phases():
+def phases():
     """Yield problems whose start error is below and far above the product curvature, with that and the steps k0 of theorem C.4."""
     for name, short in (("h0 below C", 1.0), ("h0 = 1000 C", 1000.0)):
         outputs, lam = small.some_outputs(0), 1.0
@@ -77,13 +77,13 @@ def _phases():
     changed="the mean over 20 seeds came to 1.054 of the first bound, which is tight and holds for the expectation; now 40 seeds, "
     "less two standard errors.",
 )
-def both_phases():
+def bothphases():
     """Computed, on a small problem, and on one whose psi are so short that h0 is 1000 times the product curvature C, after every
     step up to k0 + 15 passes: the mean over 40 seeds of the dual's suboptimality, less two standard errors because the first bound
     is tight, is at most the bound. One part per phase and problem, where there are steps.
     """
     parts, numbers = {}, {}
-    for problem, outputs, lam, best, curvature, k0 in _phases():
+    for problem, outputs, lam, best, curvature, k0 in phases():
         n, steps = outputs.n, k0 + 15 * outputs.n
         each = np.array([errors_of(outputs, lam, best, "bcfw", steps, seed)["suboptimality"] for seed in range(40)])
         errors = each.mean(axis=0) - 2 * each.std(axis=0, ddof=1) / np.sqrt(len(each))
@@ -107,7 +107,7 @@ def gap_without_start():
     part per problem and kind of iterate.
     """
     parts, numbers = {}, {}
-    for problem, outputs, lam, best, curvature, k0 in _phases():
+    for problem, outputs, lam, best, curvature, k0 in phases():
         n, steps = outputs.n, 5 * k0 + 15 * outputs.n
         runs = [errors_of(outputs, lam, best, "bcfw", steps, seed) for seed in range(20)]
         K = np.arange(1, steps + 1)
@@ -145,7 +145,7 @@ def other_averages(*, slope=-1.5):
             sums = 1 + 2 * np.array([(1 / (np.arange(k + 1) + 2 * n)).sum() for k in K])
             factor = sums / 2 if mu == 0 else (0.5 - np.log(mu)) / (1 - mu)
             over.setdefault(mu, []).append((gaps * (K + 1) / (2 * n * constant * factor)).max())
-    *_, (_, outputs, lam, best, _, _) = _phases()
+    *_, (_, outputs, lam, best, _, _) = phases()
     steps = 30 * outputs.n
     gaps = np.mean([errors_of(outputs, lam, best, "bcfw", steps, seed)["weighted mean"] for seed in range(20)], axis=0)
     k = np.arange(5 * outputs.n, steps)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fwexp.experiments.icml2013.analysis import phases
 from fwexp.experiments.icml2013.claims import CONLL, END, LAMS, OCR, OCR_RADIUS_SQ, OWN, early_lows
 from fwexp.experiments.icml2013.figures import FIG1, FIG2, FIG3
 from fwexp.experiments.theory import small
@@ -77,11 +78,7 @@ def line_search_helps_first(runs, *, first=5.0, factor=FACTOR, share=ALWAYS, see
         parts[f"smaller later, lam = {lam}"] = later.ratio < soon.ratio
         parts[f"systematic later, lam = {lam}"] = later.share >= share
         numbers |= {f"lam = {lam}, first passes": str(soon), f"lam = {lam}, later": str(later)}
-    outputs, lam = small.some_outputs(0), 1.0
-    short = np.sqrt(1000 * small.block_curvatures(outputs, lam).sum() / outputs.losses.max(axis=1).mean())
-    outputs = outputs._replace(psi=outputs.psi / short)
-    best, curvature = small.optimum(outputs, lam), small.block_curvatures(outputs, lam).sum()
-    steps = int(np.ceil(np.log(2 * best / curvature) / -np.log(1 - 1 / outputs.n)))
+    *_, (_, outputs, lam, best, curvature, steps) = phases()
     left = {}
     for line_search in (True, False):
         ends = [small.iterates(outputs, "bcfw", lam, steps, seed, line_search=line_search) for seed in range(20)]
