@@ -12,12 +12,10 @@ from fwexp.errors import RunsFailed, UserError
 from fwexp.files.folders import check_folder
 from fwexp.jit import threads
 from fwexp.papers.declarations import FIGURES, Figure
-from fwexp.papers.figure_files import PICTURE, TABLE, check_writable, paths, read_record, save_figure
+from fwexp.papers.figure_files import check_writable, paths, read_record, save_figure
 from fwexp.papers.figure_variants import Look, on_other_data
 from fwexp.papers.origin import Origin, facts, reservations
 from fwexp.store.records import Damaged
-
-__all__ = ["PICTURE", "TABLE", "Figure", "make_figure", "makers", "runs_of", "save_figure"]
 
 
 def make_figure(

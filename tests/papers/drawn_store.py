@@ -12,7 +12,7 @@ from fwexp.experiments import FIGURES
 from fwexp.papers import figure_files as files
 from fwexp.papers import origin
 from fwexp.papers.claims import of_paper
-from fwexp.papers.figure_pipeline import save_figure
+from fwexp.papers.figure_files import save_figure
 from fwexp.papers.origin import Origin
 from fwexp.run import sweep
 from fwexp.store.provenance import provenance

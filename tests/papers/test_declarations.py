@@ -16,7 +16,7 @@ from fwexp.experiments import FIGURES, Kind
 from fwexp.experiments import Figure as DeclaredFigure
 from fwexp.methods import method_of
 from fwexp.papers.claims import all_claims
-from fwexp.papers.figure_pipeline import PICTURE, save_figure
+from fwexp.papers.figure_files import PICTURE, save_figure
 from fwexp.plots import icml2013_table, style
 from fwexp.plots.curves import Chart, Panel
 from fwexp.plots.frames import COLUMNS

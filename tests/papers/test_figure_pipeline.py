@@ -24,7 +24,8 @@ from fwexp.experiments import FIGURES, make_figure
 from fwexp.files.atomic import clean
 from fwexp.files.owned import MARK
 from fwexp.papers import figure_files as figure_files
-from fwexp.papers.figure_pipeline import read_runs, save_figure
+from fwexp.papers.figure_files import save_figure
+from fwexp.papers.figure_pipeline import read_runs
 from fwexp.papers.origin import reservations
 from fwexp.run import runner, sweep
 from fwexp.run.config import run_key

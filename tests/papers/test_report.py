@@ -16,7 +16,7 @@ from fwexp.experiments import FIGURES
 from fwexp.papers import figure_files
 from fwexp.papers.claims import all_claims, verdict_records
 from fwexp.papers.declarations import papers_by_id
-from fwexp.papers.figure_pipeline import save_figure
+from fwexp.papers.figure_files import save_figure
 from fwexp.papers.origin import Origin
 from fwexp.papers.report import build as building
 from fwexp.papers.report import charts, figures, pages, run_pages

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fwexp.papers.figure_pipeline import save_figure
+from fwexp.papers.figure_files import save_figure
 from fwexp.plots import icml2013_table as table
 
 N = 1000
