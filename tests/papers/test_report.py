@@ -107,6 +107,11 @@ def parsed(report):
     return {path.relative_to(report).with_suffix("").as_posix(): Page(path.read_text()) for path in report.rglob("*.html")}
 
 
+def part(name, *values):
+    """Return the text of a macro for some values."""
+    return str(getattr(pages.environment().get_template("parts.html").module, name)(*values))
+
+
 def charted(path):
     """Return the data and the layout of the charts of a page, by id."""
     found = re.findall(r'Plotly\.newPlot\(\s*"(.*?)",\s*(\[.*?\]),\s*(\{.*?\}),\s*\{"displaylogo"', path.read_text(), re.DOTALL)
@@ -237,13 +242,13 @@ def test_text_of_configurations_and_data_is_escaped(tmp_path):
         "changed": EVIL,
         "stand_ins": {EVIL: False},
     }
-    page += pages.part(
+    page += part(
         "claim", record | {"numbers": {EVIL: EVIL}, "sensitivity": {EVIL: {EVIL: {"verdict": "fails", "parts": {EVIL: False}}}}}
     )
     figure = pages.shown(figures.Drawn(FIGURES.find("quickstart")), {}, tmp_path)
     figure |= {"drawn": True} | dict.fromkeys(("title", "described", "name", "note", "caption", "paper", "file", "commit"), EVIL)
     for table in (None, {"head": [EVIL], "rows": [[EVIL]], "words": EVIL}):
-        page += pages.part("figure", figure | {"table": table})
+        page += part("figure", figure | {"table": table})
     frame = Chart([Panel("a", EVIL, "ocr", 0.01, measure="gap")]).data(concat(make_run("bcfw"), make_run("fw")))
     page += charts.of_figure("x", frame, {"a": {"title": EVIL}})
     assert page.count("alert") > 20
@@ -256,7 +261,7 @@ def test_a_table_is_a_table(tmp_path):
     stem = tmp_path / "table1"
     figure_files.write(stem, {".md": b"| a | b\\|c |\n| --- | ---: |\n| <1 | \\*2 |\n\n**Some** words.\n"}, {})
     found = figures.Drawn(figure, stem, "full", json.loads(stem.with_suffix(".json").read_text()))
-    page = Page(pages.part("figure", pages.shown(found, {}, tmp_path)))
+    page = Page(part("figure", pages.shown(found, {}, tmp_path)))
     assert " ".join(["ab|c", "<1*2", "Some", "words."]) in " ".join(page.words.split())
     assert [tag for tag, _ in page.elements].count("th") == 2
 
@@ -434,7 +439,7 @@ def test_a_figure_says_what_holds_on_its_own_data():
         ("icml2016/fig6", "Not reproduced", "Weizmann horses, synth. LSP alone:"),
     ]:
         found = figures.Drawn(FIGURES.find(name), None, "full", {"runs": {}})
-        page = pages.part(
+        page = part(
             "figure",
             pages.shown(found, {"G16-1": record | dict.fromkeys(("statement", "place", "criterion"), "") | NOTHING}, Path()),
         )

@@ -37,11 +37,6 @@ def environment() -> Environment:
     return made
 
 
-def part(name: str, *values: object) -> str:
-    """Return the text of a macro of ``parts.html`` for some values."""
-    return str(getattr(environment().get_template("parts.html").module, name)(*values))
-
-
 def page_of(record: Mapping) -> str:
     return papers_by_id()[record["paper"]].name
 
