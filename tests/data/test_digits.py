@@ -18,11 +18,6 @@ def parts(source):
     return digits.draw(source["labels"])
 
 
-def test_file_is_the_recorded_one():
-    (file,) = DATASET.files
-    assert file.check(file.home / file.path)
-
-
 def test_images_are_those_of_scikit_learn(source):
     from sklearn.datasets import load_digits
 

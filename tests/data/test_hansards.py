@@ -83,15 +83,6 @@ def test_repeated_overlong_and_test_pairs_are_left_out():
     assert hansards._distinct(pairs) == [(("a", "b"), ("c",)), (("x",) * 60, ("y",) * 60)]
 
 
-def test_loading_again_is_the_same_and_computes_nothing(folder, monkeypatch):
-    first = load_dataset("hansards", data_dir=folder)
-    monkeypatch.setattr(hansards, "prepare", None)
-    second = load_dataset("hansards", data_dir=folder)
-    for a, b in zip(first, second, strict=True):
-        for x, y in zip(a, b, strict=True):
-            np.testing.assert_equal(tuple(x) if isinstance(x, tuple) else x, tuple(y) if isinstance(y, tuple) else y)
-
-
 def test_prepare_command(folder, capsys, monkeypatch):
     assert main(["prepare", "hansards", f"data_dir={folder}"]) == 0
     assert capsys.readouterr().out.startswith("hansards   prepared n ")

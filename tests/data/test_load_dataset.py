@@ -4,25 +4,6 @@ from pathlib import Path
 import pytest
 
 from fwexp.data import DATASETS, check_options, load_dataset, resolve_data_dir
-from fwexp.errors import OptionError, ParameterError
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "kind", "message"),
-    [
-        ("orc", {}, ParameterError, "unknown dataset 'orc' (did you mean 'ocr'?); accepted: blocks, "),
-        (None, {}, ParameterError, "unknown dataset 'None'; accepted: blocks, chain_game, "),
-        ("ocr", {"split": "ocr3"}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got 'ocr3' (did you mean 'ocr'?)"),
-        ("ocr", {"split": None}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got None"),
-        ("ocr", {"split": ["ocr"]}, ParameterError, "dataset ocr: split must be one of ocr2, ocr; got ['ocr']"),
-        ("ocr", {"spilt": "ocr"}, OptionError, "dataset ocr: unknown option 'spilt' (did you mean 'split'?); accepted: n, split"),
-    ],
-)
-def test_wrong_names_and_options(name, options, kind, message, tmp_path):
-    # tmp_path is empty: what the user got wrong is found before any file is looked for
-    with pytest.raises(kind) as caught:
-        load_dataset(name, data_dir=tmp_path, **options)
-    assert str(caught.value).startswith(message)
 
 
 def test_data_dir(monkeypatch, tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.data import conll2000, read_columns, read_conllu, read_svmlight, read_template, resolve_data_dir
+from fwexp.data import read_columns, read_conllu, read_svmlight, read_template
 from fwexp.data.readers.conllu import NAMES
 from fwexp.data.readers.file_problems import from_columns, from_npz, from_svmlight
 from fwexp.errors import DataError, ParameterError
@@ -307,15 +307,3 @@ def test_templates_from_files(tmp_path):
     path = tmp_path / "template"
     path.write_bytes(b"\xef\xbb\xbf# Unigram\r\nU00:%x[0,0]\r\n\r\nB\r\n")
     assert list(read_template(path)(["a"])) == [("U00:a",)]
-
-
-@pytest.mark.data
-def test_conll2000_has_its_sizes():
-    paths = conll2000.DATASET.locate(resolve_data_dir()).values()
-    sizes = []
-    for path in paths:
-        X, y = read_columns(path)
-        assert {len(token) for tokens in X for token in tokens} == {2}
-        assert [len(tokens) for tokens in X] == [len(labels) for labels in y]
-        sizes.append((len(X), sum(map(len, X))))
-    assert sizes == [(8936, 211727), (2012, 47377)]
