@@ -143,6 +143,29 @@ def _check_range(indices: np.ndarray, end: int) -> None:
         raise ValueError(f"index {least if least < 0 else most} outside 0 .. {end - 1}")
 
 
+def as_places(name: str, value, size: int, lowest: int, what: str) -> np.ndarray:
+    """Return the int64 places among ``size`` that a slice, a mask or integers >= ``lowest`` choose."""
+    if isinstance(value, slice):
+        try:
+            return np.arange(size)[value]
+        except (TypeError, ValueError, IndexError):
+            raise ParameterError(f"{name} must {what}, got {shown(value)}") from None
+    places = as_array(name, value, "iub", what)
+    if places.ndim != 1 or (places.dtype.kind == "b" and len(places) != size):
+        raise ParameterError(f"{name} must {what}, got {places.dtype} of shape {places.shape}")
+    if places.dtype.kind == "b":
+        return np.flatnonzero(places)
+    outside = (places < lowest) | (places >= size)
+    if outside.any():
+        raise ParameterError(f"{name} must {what}, got {places[outside][0]}")
+    return places.astype(np.int64)
+
+
+def pointer(sizes) -> np.ndarray:
+    """Return where runs of these sizes begin, one after the other, and where the last one ends."""
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
 def as_labels(name: str, value, what: str = "hold integers") -> np.ndarray:
     """Return integers, of any shape, as an int64 array."""
     array = as_array(name, value, "iu", what)

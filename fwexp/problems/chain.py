@@ -30,7 +30,7 @@ from fwexp.memory import check_room
 from fwexp.options import check_choice, is_integer
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_costs, check_labels, check_num_labels
+from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_costs, check_labels, check_num_labels, pointer
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import (
     BinaryFeatures,
@@ -39,6 +39,7 @@ from fwexp.problems.features import (
     SparseFeatures,
     as_features,
     padded_width,
+    stack,
 )
 from fwexp.problems.rows import packed_gram, renumbered
 from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
@@ -132,7 +133,7 @@ def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share", is_cut=No
         width=width,
         num_features=p,
         num_weights=num_rows * width,
-        part_ptr=np.concatenate(([0], np.cumsum((lengths + tables * num_states) * width))),
+        part_ptr=pointer((lengths + tables * num_states) * width),
         label_ptr=label_ptr,
         labels=np.ascontiguousarray(y, dtype=np.int32),
         counts=counts.astype(np.float64),
@@ -147,7 +148,7 @@ def _products(x, num_features: int, transitions, num_states: int, label_ptr: np.
     """Return the fields from which inner products of a sequence's inputs are taken; short sequences have a Gram matrix."""
     lengths = np.diff(label_ptr)
     short = lengths <= (0 if isinstance(transitions, ByPosition) else LONGEST_GRAM)
-    gram_ptr = np.concatenate(([0], np.cumsum(np.where(short, lengths * (lengths + 1) // 2, 0))))
+    gram_ptr = pointer(np.where(short, lengths * (lengths + 1) // 2, 0))
     check_room("the Gram matrices of the sequences", 8 * gram_ptr[-1])
     gram = np.empty(gram_ptr[-1])
     packed_gram(x, label_ptr, gram_ptr, gram)
@@ -270,9 +271,7 @@ def chain_problem(
     lowest = 0 if num_states is None else -1
     num_states = check_num_labels("num_states", num_states, labels, lambda K: K * (p + 2 + K * (1 + q)))
     check_labels("labels", labels, lowest, num_states)
-    stack = sp.vstack(X, format="csr") if any(map(sp.issparse, X)) else np.concatenate(X)
-    ptr = np.concatenate(([0], np.cumsum([len(labels_i) for labels_i in y])))
-    problem = chain_from_arrays(stack, labels, ptr, num_states, loss, z=Z)
+    problem = chain_from_arrays(stack(X), labels, pointer([len(of_one) for of_one in y]), num_states, loss, z=Z)
     if position_weight is not None:
         position_weight = as_list("position_weight", position_weight, "arrays (T,), one per sequence")
         weights = [as_floats(f"position_weight[{i}]", of, "hold numbers") for i, of in enumerate(position_weight)]

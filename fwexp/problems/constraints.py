@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from fwexp.errors import ParameterError, shown
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_array
+from fwexp.problems.arrays import as_places
 
 
 def constrained(problem, nonnegative):
@@ -14,8 +13,8 @@ def constrained(problem, nonnegative):
 
 def internal_indices(problem, nonnegative) -> np.ndarray:
     """Return the indices of internal weights, int64 and ascending, of a mask, a slice or integers for the public w."""
-    chosen = np.zeros(problem.d)
-    chosen[_public(nonnegative, problem.d)] = 1.0
+    chosen, what = np.zeros(problem.d), f"be a mask of length d = {problem.d}, a slice, or integers 0 .. {problem.d - 1}"
+    chosen[as_places("nonnegative", nonnegative, problem.d, 0, what)] = 1.0
     return np.flatnonzero(protocol.from_public(problem, chosen)).astype(np.int64)
 
 
@@ -35,22 +34,3 @@ def feasible(problem, w: np.ndarray) -> np.ndarray:
     w = w.copy()
     w[indices] = np.maximum(w[indices], 0.0)
     return w
-
-
-def _public(chosen, d: int) -> np.ndarray:
-    what = f"be a mask of length d = {d}, a slice, or integers 0 .. {d - 1}"
-    if isinstance(chosen, slice):
-        try:
-            return np.arange(d)[chosen]
-        except (TypeError, ValueError, IndexError):
-            raise ParameterError(f"nonnegative must {what}, got {shown(chosen)}") from None
-    indices = as_array("nonnegative", chosen, "iub", what)
-    mask = indices.dtype.kind == "b"
-    if indices.ndim != 1 or (mask and len(indices) != d):
-        raise ParameterError(f"nonnegative must {what}, got {indices.dtype} of shape {indices.shape}")
-    if mask:
-        return np.flatnonzero(indices)
-    outside = (indices < 0) | (indices >= d)
-    if outside.any():
-        raise ParameterError(f"nonnegative must {what}, got {indices[outside][0]}")
-    return indices.astype(np.int64)

@@ -15,7 +15,7 @@ from fwexp.oracles.simplex_qp import maximise
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import dense_parts, protocol, walk
 from fwexp.problems import lazy_sparse as sp
-from fwexp.problems.arrays import as_floats, as_list, check_scale_of
+from fwexp.problems.arrays import as_floats, as_list, check_scale_of, pointer
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import DenseFeatures
 from fwexp.problems.multiclass import RESCALING
@@ -117,7 +117,7 @@ def enumerated_problem(
         n=n,
         d=d,
         num_weights=d,
-        part_ptr=np.concatenate(([0], np.cumsum([len(values) for values in losses]))).astype(np.int64),
+        part_ptr=pointer([len(values) for values in losses]),
         label_ptr=np.arange(n + 1, dtype=np.int64),
         labels=labels,
         psi=all_psi,

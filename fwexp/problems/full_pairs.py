@@ -19,6 +19,7 @@ from fwexp.oracles.max_flow import incidence
 from fwexp.oracles.pair_expansion import expand_pairs, scratch_size
 from fwexp.oracles.tree_max_product import is_forest, label_forest
 from fwexp.problems import protocol
+from fwexp.problems.arrays import pointer
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.graphs import LOSSES, check_edges, check_labels, matrices, node_features, node_loss
 
@@ -76,7 +77,7 @@ class FullPairsProblem(CallbackProblem):
         self.is_exact = all(forest or are_few(x.shape[0], num_labels) for forest, (x, *_) in zip(forests, graphs))
         self.counts_errors = check_choice("loss", loss, LOSSES) == "errors"
         labels = [check_labels(f"y[{i}]", of_one, graphs[i][0].shape[0], num_labels) for i, of_one in enumerate(y)]
-        ptr = np.concatenate(([0], np.cumsum([len(of_one) for of_one in labels])))
+        ptr = pointer([len(of_one) for of_one in labels])
         truth = np.concatenate(labels)
         cost, _ = node_loss(truth, np.ones(ptr[-1]), ptr, num_labels, loss)
         costs = np.split(cost if weights is None else cost * np.concatenate(weights), ptr[1:-1])

@@ -5,7 +5,7 @@ import numpy as np
 from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import incidence
 from fwexp.oracles.tree_max_product import is_forest
-from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_scale_of
+from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_scale_of, pointer
 from fwexp.problems.subsets import PER_EXAMPLE
 
 LOSSES = ("share", "errors", "balanced")
@@ -48,7 +48,7 @@ def graph_fields(edges, labels, sizes, label_ptr, num_labels: int, loss: str) ->
         "n": len(label_ptr) - 1,
         "num_labels": num_labels,
         "label_ptr": label_ptr,
-        "edge_ptr": np.concatenate(([0], np.cumsum([len(pairs) for pairs in edges]))).astype(np.int64),
+        "edge_ptr": pointer([len(pairs) for pairs in edges]),
         "ends": np.concatenate(ends),
         "first": np.concatenate([first for first, _ in graphs]),
         "out": np.concatenate([out for _, out in graphs]),

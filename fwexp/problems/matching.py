@@ -24,9 +24,9 @@ from fwexp.options import check_positive_scale
 from fwexp.oracles.assignment import max_matching, scratch_size
 from fwexp.problems import dense_parts, protocol, walk
 from fwexp.problems import lazy_sparse as sp
-from fwexp.problems.arrays import as_labels, as_list, as_matrix
+from fwexp.problems.arrays import as_labels, as_list, as_matrix, pointer
 from fwexp.problems.constraints import constrained
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, row_entries
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, row_entries, stack
 from fwexp.problems.protocol import UNCONSTRAINED
 from fwexp.problems.rows import row_scatter_label
 from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
@@ -143,7 +143,7 @@ def matching_from_arrays(
     precision_cost = check_positive_scale("precision_cost", precision_cost)
     recall_cost = check_positive_scale("recall_cost", recall_cost)
     n = len(shapes)
-    part_ptr, label_ptr = (np.concatenate(([0], np.cumsum(sizes))) for sizes in (shapes.prod(axis=1), shapes[:, 0]))
+    part_ptr, label_ptr = pointer(shapes.prod(axis=1)), pointer(shapes[:, 0])
     truth = [check_links(f"y[{i}]", links[i], shapes[i]) for i in range(n)]
     if possible is None:
         labels = np.zeros(label_ptr[-1], dtype=np.int32)
@@ -199,8 +199,7 @@ def _stack(X, shapes):
         expected = (int(shape[0] * shape[1]), matrices[0].shape[-1] if matrices[0].ndim else 0)
         if matrix.shape != expected:
             raise ParameterError(f"X[{i}] must have shape {expected} for a grid of {shape[0]} x {shape[1]}, got {matrix.shape}")
-    sparse = any(sp.issparse(matrix) for matrix in matrices)
-    return sp.vstack(matrices, format="csr") if sparse else np.concatenate(matrices), shapes
+    return stack(matrices), shapes
 
 
 def check_links(name: str, links, shape) -> np.ndarray:

@@ -22,7 +22,7 @@ import numpy as np
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_positive_scale, check_scale
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list, check_scale_of
+from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list, check_scale_of, pointer
 from fwexp.problems.constraints import constrained
 from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 from fwexp.types import ArrayLike, SetOfExamples, Weights
@@ -137,7 +137,7 @@ def pose_problem(
     P = len(parents)
     joints = np.array([check_joints(f"y[{i}]", joints, P, images[i].shape) for i, joints in enumerate(y)])
     features = _features(features, P, p)
-    feature_ptr = np.concatenate(([0], np.cumsum([len(chosen) for chosen in features]))).astype(np.int64)
+    feature_ptr = pointer([len(chosen) for chosen in features])
     edges = np.full(P, -1, dtype=np.int64)
     edges[parents != ROOT] = feature_ptr[-1] + DEFORMATIONS * np.arange(P - 1)
     n, d = len(images), int(feature_ptr[-1]) + DEFORMATIONS * (P - 1)
@@ -154,7 +154,7 @@ def pose_problem(
         part_ptr=d * np.arange(n + 1, dtype=np.int64),
         label_ptr=P * np.arange(n + 1, dtype=np.int64),
         labels=np.where(joints[:, :, 0] == UNKNOWN, UNKNOWN, cells).astype(np.int32).ravel(),
-        cell_ptr=np.concatenate(([0], np.cumsum(sizes.prod(axis=1)))).astype(np.int64),
+        cell_ptr=pointer(sizes.prod(axis=1)),
         columns=sizes[:, 1].copy(),
         x=np.concatenate([image.reshape(-1, p) for image in images]),
         feature_ptr=feature_ptr,

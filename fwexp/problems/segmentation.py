@@ -27,7 +27,7 @@ import numpy as np
 
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, check_flag, check_integer
-from fwexp.problems.arrays import as_list, check_num_labels
+from fwexp.problems.arrays import as_list, check_num_labels, pointer
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, stack
 from fwexp.problems.graphs import (
     GRAPH_ROWS,
@@ -171,7 +171,7 @@ def segmentation_problem(
             raise ParameterError(f"Z must be >= 0, got {Z[i].min():g} in Z[{i}]")
         labels.append(check_labels(f"y[{i}]", y[i], x.shape[0], num_labels))
         sizes.append(np.ones(x.shape[0]) if node_weight is None else check_sizes(f"node_weight[{i}]", node_weight[i], x.shape[0]))
-    label_ptr, p = np.concatenate(([0], np.cumsum([x.shape[0] for x in X]))), int(X[0].shape[1])
+    label_ptr, p = pointer([x.shape[0] for x in X]), int(X[0].shape[1])
     arrays = {
         "edges": edges,
         "labels": np.concatenate(labels),

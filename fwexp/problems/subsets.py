@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from fwexp.errors import ParameterError, shown
+from fwexp.errors import ParameterError
 from fwexp.options import is_integer
-from fwexp.problems.arrays import as_array
+from fwexp.problems.arrays import as_array, as_places, pointer
 from fwexp.types import SetOfExamples, Weights
 
 PER_EXAMPLE = "each"  # of a field with one row per example
@@ -16,23 +16,12 @@ PER_EXAMPLE = "each"  # of a field with one row per example
 def as_indices(n: int, indices) -> np.ndarray:
     """Return examples, int64, that a slice, integers from -n to n - 1, or a mask of length n chooses: one at least."""
     what = f"be a slice, a mask of length n = {n}, or integers -{n} .. {n - 1}"
-    if isinstance(indices, slice):
-        try:
-            chosen = np.arange(n)[indices]
-        except (TypeError, ValueError):
-            raise ParameterError(f"indices must {what}, got {shown(indices)}") from None
-    else:
-        chosen = np.atleast_1d(as_array("indices", indices, "iub", what))
-        if chosen.ndim != 1 or (chosen.dtype.kind == "b" and len(chosen) != n):
-            raise ParameterError(f"indices must {what}, got {chosen.dtype} of shape {chosen.shape}")
-        if chosen.dtype.kind == "b":
-            chosen = np.flatnonzero(chosen)
-        outside = (chosen < -n) | (chosen >= n)
-        if outside.any():
-            raise ParameterError(f"indices must {what}, got {chosen[outside][0]}")
+    if not isinstance(indices, slice):
+        indices = np.atleast_1d(as_array("indices", indices, "iub", what))
+    chosen = as_places("indices", indices, n, -n, what)
     if len(chosen) == 0:
         raise ParameterError("indices must choose one example at least, got none")
-    return np.where(chosen < 0, chosen + n, chosen).astype(np.int64)
+    return np.where(chosen < 0, chosen + n, chosen)
 
 
 class Examples:
@@ -84,7 +73,7 @@ class Sliceable(Examples):
 
     def _subset(self, indices: np.ndarray) -> SetOfExamples:
         pointers = {name: getattr(self, name) for name in {*filter(_is_pointer, self.rows.values()), "part_ptr", "label_ptr"}}
-        changed = {name: _pointer(np.diff(ptr)[indices]) for name, ptr in pointers.items()}
+        changed = {name: pointer(np.diff(ptr)[indices]) for name, ptr in pointers.items()}
         for name, rule in self.rows.items():
             if rule == PER_EXAMPLE:
                 places = indices
@@ -98,14 +87,10 @@ def _is_pointer(rule) -> bool:
     return isinstance(rule, str) and rule != PER_EXAMPLE
 
 
-def _pointer(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-
-
 def _places(ptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Return ptr[i] .. ptr[i + 1] of some examples i, one after the other."""
     sizes = np.diff(ptr)[indices]
-    return np.arange(sizes.sum()) + np.repeat(ptr[indices] - _pointer(sizes)[:-1], sizes)
+    return np.arange(sizes.sum()) + np.repeat(ptr[indices] - pointer(sizes)[:-1], sizes)
 
 
 def take_rows(value, places: np.ndarray):
@@ -116,4 +101,4 @@ def take_rows(value, places: np.ndarray):
         return value._replace(values=take_rows(value.values, places)) if hasattr(value, "values") else value
     entries = _places(value.indptr, places)
     rest = {name: getattr(value, name)[entries] for name in value._fields if name != "indptr"}
-    return value._replace(indptr=_pointer(np.diff(value.indptr)[places]), **rest)
+    return value._replace(indptr=pointer(np.diff(value.indptr)[places]), **rest)
