@@ -8,19 +8,17 @@ found so far:
 
 This is constraint generation for the 1-slack formulation (``one_slack``), seen from the dual: corners are constraints,
 their weights are multipliers, and the two visit the same objective values. The start, w = 0 and ell = 0, is the corner
-of the true labelings; it corresponds to the constraint xi >= 0.
+of the true labelings; it corresponds to the constraint xi >= 0. So the steps are those of ``one_slack`` without what is added
+there, and ``last`` is the best point of the hull.
 
 Memory: that of the hull (``hull``), one corner per iteration.
 """
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from fwexp.options import check_fraction, choice, option
-from fwexp.solvers.base import Point, Reason, Solver, Stop
-from fwexp.solvers.fw import BatchOracle
-from fwexp.solvers.hull import Corners, Hull, new_corners
+from fwexp.solvers.base import Point
+from fwexp.solvers.one_slack import OneSlack, Setting
 
 
 @dataclass(frozen=True)
@@ -38,63 +36,22 @@ class Options:
     start_atom: bool = choice(True, False)
     qp_tol: float = option(1e-10, check_fraction)
 
-
-@dataclass
-class State:
-    """All that a run changes."""
-
-    corners: Corners
-    step: int = 0
-    oracle_calls: int = 0
+    def setting(self) -> Setting:
+        """Return the setting that these options choose."""
+        return Setting(self.qp_tol, nonnegative=self.start_atom)
 
 
-class FCFW(Solver):
+class FCFW(OneSlack):
     """Fully corrective Frank-Wolfe."""
 
     name = "fcfw"
     title = "fully corrective Frank-Wolfe"
-    takes_warm_start = True
     Options = Options
-    constraints = True
-
-    def prepare(self):
-        self.oracle = BatchOracle(self.problem, self.lam)
-
-    def start(self, seed, iterates, order, warm_start):
-        if warm_start is None:
-            hull = Hull(self.problem, self.lam, new_corners(self.problem, self.options.qp_tol))
-            if self.options.start_atom:
-                hull.add_start()
-        else:
-            self.check_warm_start(warm_start)
-            hull = warm_start.hull.rescaled(self.lam)
-        self.state = State(hull.corners)
 
     @property
-    def hull(self) -> Hull:
-        """The hull of all corners so far."""
-        return Hull(self.problem, self.lam, self.state.corners)
-
-    def compile(self):
-        self.oracle(np.zeros_like(self.hull.w))
-        self.hull.compile()
-
-    def advance(self, budget):
-        state, hull, n, stalled = self.state, self.hull, self.problem.n, False
-        while not stalled and state.oracle_calls + n <= budget.calls and state.step < budget.steps:
-            # the corner that minimises the linearisation at w
-            w_s, ell_s = self.oracle(hull.w)
-            # correction: the best point of the hull
-            if hull.add(w_s, ell_s):
-                hull.maximise()
-            else:
-                stalled = hull.rounds  # All further steps would be the same again.
-            state.step += 1
-            state.oracle_calls += n
-        return Stop(Reason.STALLED if stalled else Reason.BUDGET, calls_needed=n)
+    def known_hinge(self):
+        """None: the corner that the oracle found is in the hull already, and w is another one."""
+        return None
 
     def point(self, iterate):
         return Point(self.hull.w, self.hull.dual)
-
-    def extras(self):
-        return {"atoms": float(len(self.hull))}
