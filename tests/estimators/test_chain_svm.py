@@ -62,14 +62,6 @@ def test_weights_are_those_of_solve_and_predictions_too(tagger):
     np.testing.assert_array_equal(np.concatenate([tagger.start_, tagger.end_]), tagger.result_.w[K * p : K * p + 2 * K])
 
 
-def test_scores_of_best_labelings_have_the_prediction_as_their_maximum(tagger):
-    score = tagger.result_.w @ fwexp.joint_feature(tagger.to_problem(WORDS, TAGS), 2, [0, 1, 2, 0, 1]).toarray()[0]
-    for margins, tags in zip(tagger.decision_function(WORDS), TAGS):
-        assert tagger.classes_[margins.argmax(axis=1)].tolist() == tags
-        np.testing.assert_allclose(margins.max(axis=1), margins.max())
-    np.testing.assert_allclose(tagger.decision_function(WORDS)[2].max(), score)
-
-
 @pytest.mark.parametrize(
     "X",
     [

@@ -33,10 +33,17 @@ def ours(model, X, y):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_c_of_logistic_regression(classes, C):
     X, y = iris(classes)
-    theirs = LogisticRegression(C=C, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(X, y).coef_
+    theirs = LogisticRegression(C=C, fit_intercept=False, tol=1e-10, max_iter=10_000).fit(X, y)
     half, close = (2 if classes == 2 else 1), CLOSE | {"solver": "lbfgs", "max_passes": 2000}
-    np.testing.assert_allclose(ours(MulticlassLogistic(lam=half / (C * len(y)), **close), X, y), theirs, atol=2e-3)
-    np.testing.assert_allclose(ours(MulticlassLogistic(C=C / half, **close), X, y), theirs, atol=2e-3)
+    for strength in ({"lam": half / (C * len(y))}, {"C": C / half}):
+        model = MulticlassLogistic(**strength, **close)
+        np.testing.assert_allclose(ours(model, X, y), theirs.coef_, atol=2e-3)
+        np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(X), atol=2e-3)
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)).sum(axis=1), 1.0)
+        np.testing.assert_array_equal(model.predict(X), theirs.predict(X))
+    w, labels = model.result_.w, np.searchsorted(model.classes_, y)
+    value = model.result_.lam / 2 * w @ w - model.predict_log_proba(X)[np.arange(len(y)), labels].mean()
+    assert model.result_.primal == pytest.approx(value, abs=1e-12)
 
 
 @pytest.mark.parametrize("C", HALF)

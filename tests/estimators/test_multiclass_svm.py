@@ -1,8 +1,5 @@
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import fwexp
@@ -65,9 +62,3 @@ def test_features_may_have_names():
     assert MulticlassSVM().fit(["a", "b"], [1, 0]).predict(["b", "a"]).tolist() == [0, 1]
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.fit(DICTS, FRUIT[:2])
-
-
-def test_it_is_part_of_grids_and_pipelines(data):
-    pipeline = make_pipeline(StandardScaler(), MulticlassSVM())
-    search = GridSearchCV(pipeline, {"multiclasssvm__lam": [0.01, 100.0]}, cv=3).fit(*data)
-    assert search.best_params_ == {"multiclasssvm__lam": 0.01}

@@ -8,7 +8,7 @@ import pytest
 
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, GraphSVM, MulticlassLogistic, MultiLabelSVM
-from tests.estimators.cases import CHAINS, CLASSES, EVERY, answers, data_of, new
+from tests.estimators.cases import CLASSES, EVERY, answers, data_of, new
 from tests.estimators.models import Signs
 
 pytestmark = [
@@ -71,7 +71,7 @@ NEEDED = {
     "random_state": {"solver": "bcfw"},
 }
 WITHOUT_EFFECT = {"n_jobs", "verbose"}  # on what is learned
-REJECTED = {(ChainCRF, "costs"), (ChainCRF, "class_weight")}  # with the default objective
+OF_MARGINS = {(ChainCRF, "costs"), (ChainCRF, "class_weight")}  # which the default objective has not
 CASES = [(cls, name) for cls in EVERY for name in inspect.signature(cls).parameters]
 
 
@@ -83,11 +83,11 @@ def few(cls, name=None):
     return X, y
 
 
-def learned(model, X, y, **weights):
+def learned(model, X, y):
     """Return all that training has learned; a second training shows warm starts."""
-    model.fit(X, y, **weights)
+    model.fit(X, y)
     if getattr(model, "warm_start", False):
-        model.fit(X, y, **weights)
+        model.fit(X, y)
     trace = model.trace_[["passes", "primal"]].to_numpy().tolist()
     of_folds = [values.tolist() for values in getattr(model, "cv_results_", {}).values()]
     return [answers(model, X), trace, of_folds, model.result_.w.tolist()]
@@ -112,38 +112,9 @@ def test_parameters_act_or_are_rejected(cls, name):
     value = OF_CLASS.get((cls, name), VALUES[name])
     former = before(cls, name if name in NEEDED or name == "ignore_label" else None)
     model = model_for(cls, name).set_params(**{name: value})
-    if (cls, name) in REJECTED:
+    if (cls, name) in OF_MARGINS:
         with pytest.raises(ParameterError, match=rf"^{name} must be None with objective=\"log\""):
             model.fit(*few(cls))
-        return
+        model.set_params(objective="softmax_margin")
+        former = learned(new(cls, objective="softmax_margin"), *few(cls))
     assert (learned(model, *few(cls, name)) == former) == (name in WITHOUT_EFFECT)
-
-
-def weights_of(cls, y):
-    """Return weights of examples, and of positions or nodes, which differ."""
-    of_examples = np.arange(len(y)) % 3 + 0.5
-    if cls is GraphSVM:
-        return [of_examples, [np.arange(labels.size).reshape(labels.shape) % 2 + 0.5 for labels in y]]
-    return [of_examples, [np.arange(len(labels)) % 2 + 0.5 for labels in y]] if cls in CHAINS else [of_examples]
-
-
-@pytest.mark.parametrize("cls", EVERY)
-def test_weights_act_or_are_rejected(cls):
-    X, y = few(cls)
-    for weights in weights_of(cls, y):
-        if cls is ChainCRF and isinstance(weights, list):
-            with pytest.raises(ParameterError, match='must be one number per sequence with objective="log"'):
-                new(cls).fit(X, y, weights)
-        else:
-            assert learned(new(cls), X, y, sample_weight=weights) != before(cls)
-
-
-@pytest.mark.parametrize("name", ["class_weight", "costs", "sample_weight"])
-def test_weights_of_positions_act_on_the_softmax_margin(name):
-    X, y = few(ChainCRF)
-    model = new(ChainCRF, objective="softmax_margin")
-    former = learned(model, X, y)
-    if name == "sample_weight":
-        assert learned(model, X, y, sample_weight=weights_of(ChainCRF, y)[1]) != former
-    else:
-        assert learned(model.set_params(**{name: VALUES[name]}), X, y) != former

@@ -25,7 +25,8 @@ KINDS += [(ChainSVM, {"transition_features": ["word"], "constraints": [("b", "b"
 KINDS += [(ChainSVM, {"nonnegative": slice(0, 6), "class_weight": "balanced"}), (ChainSVM, {"nonnegative": [0, 3]})]
 KINDS += [(MulticlassSVM, {"costs": COSTS, "rescaling": "slack", "class_weight": {"b": 2.0}, "nonnegative": np.arange(3)})]
 KINDS += [(ChainCRF, {"objective": "softmax_margin", "costs": COSTS}), (GraphSVM, {"connectivity": 8, "contrast": True})]
-KINDS += [(GraphSVM, {"pairwise": "full"}), (MultiLabelSVM, {"pairwise": "full", "edges": [(0, 1)], "class_weight": "balanced"})]
+KINDS += [(MulticlassSVM, {"fit_intercept": False}), (GraphSVM, {"pairwise": "full"}), (MultiLabelSVM, {"pairwise": "full"})]
+KINDS += [(MultiLabelSVM, {"pairwise": "full", "edges": [(0, 1)], "class_weight": "balanced"})]
 
 # The learned values in files, which other versions of the package read; those after the bar may be missing in older files.
 LEARNED = {
@@ -39,6 +40,12 @@ LEARNED = {
 }
 
 
+def weights(model) -> dict:
+    """Return all arrays of weights that a model shows: read-only, because the certificate and predictions are about them."""
+    names = ("w", "coef_", "intercept_", "start_", "end_", "transitions_", "edge_weights_")
+    return {"result_.w": model.result_.w} | {name: getattr(model, name) for name in names if hasattr(model, name)}
+
+
 def known(model, X) -> str:
     """Return all that an estimator shows, but the log of training."""
     shown = {name: value for name, value in model.get_params().items() if name != "model"}
@@ -50,8 +57,16 @@ def test_copies_and_files_are_the_same_estimator(cls, given, tmp_path):
     X, y = data_of(cls, 9)
     model = new(cls, **given).fit(X, y)
     expected, path = known(model, X), model.save(tmp_path / "model.npz")
-    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), cls.load(path, **held(cls))):
+    for other in (model, pickle.loads(pickle.dumps(model)), copy.deepcopy(model), copy.copy(model), cls.load(path, **held(cls))):
         assert known(other, X) == expected
+        for name, array in weights(other).items():
+            assert array.size, name
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0.0
+            if name != "result_.w":
+                with pytest.raises(AttributeError):
+                    setattr(other, name, array)
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), cls.load(path, **held(cls))):
         np.testing.assert_array_equal(other.result_.w, model.result_.w)
         np.testing.assert_array_equal(other.trace_["primal"], model.trace_["primal"])
         assert other.result_.state is None

@@ -14,9 +14,15 @@ pytestmark = [
 ]
 
 
-def test_n_best_is_at_most_the_number_of_labelings():
-    X, y = data_of(ChainSVM, n=6)
-    tagger = new(ChainSVM).fit(X, y)
+X, Y = data_of(ChainSVM, n=6)
+
+
+@pytest.fixture(scope="module")
+def tagger(plain_python):
+    return new(ChainSVM, max_passes=50, tol=1e-2).fit(X, Y)
+
+
+def test_n_best_is_at_most_the_number_of_labelings(tagger):
     short = [x[:2] for x in X]
     assert tagger.predict(short, n_best=10**9) == tagger.predict(short, n_best=9)
     assert {len(found) for found in tagger.predict([short[0], short[0][:1], []], n_best=10**9)} == {9, 3, 1}
@@ -48,3 +54,26 @@ def test_the_largest_weights_of_a_label():
         found.top(label="x")
     with pytest.raises(ParameterError, match=r"^unknown title 'tag'; .*accepted: feature, label$"):
         found.top(tag="b")
+
+
+def test_sequences_without_positions_have_one_labeling(tagger):
+    assert tagger.predict([], n_best=2) == []
+    assert tagger.predict([[], X[0]], n_best=1)[0] == [([], 0.0)]
+    assert tagger.predict([[]], partial=[[]]) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"n_best": 0}, "n_best must be an integer >= 1, got 0"),
+        ({"n_best": "all"}, "n_best must be an integer >= 1, got 'all'"),
+        ({"partial": [["a"]]}, r"partial must have one label or None per position of X, got lengths \[1\]"),
+        ({"partial": [[None] * len(X[0]), ["D"] * len(X[1])]}, "partial must hold labels in classes_ and None, got 'D'"),
+        ({"partial": 3}, "partial must be a list of lists of labels and None, got"),
+        ({"partial": [3]}, r"partial\[0\] must be a list of labels and None, got int"),
+    ],
+)
+def test_bad_requests_are_one_line(tagger, more, message):
+    with pytest.raises(ParameterError, match=message) as error:
+        tagger.predict(X[:2], **more)
+    assert "\n" not in str(error.value)

@@ -18,6 +18,7 @@ TAGS = [["D", "N", "V"], ["N", "V", "N"], ["N"], ["N", "V"]]
 DICTS = [[{"word": word, "size": len(word)} for word in x] for x in WORDS]
 COLUMNS = [np.array([[len(word), word[0] == "b", 1.0] for word in x]) for x in WORDS]
 FORMS = {
+    "none": (DICTS, {}, None),
     "keys of dicts": (DICTS, {"transition_features": ["word"]}, "word="),
     "strings": ([[[f"word={w}", "bias"] for w in x] for x in WORDS], {"transition_features": ("bias", "word")}, "word="),
     "columns": (COLUMNS, {"transition_features": [1, 2]}, None),
@@ -31,6 +32,7 @@ def edge_names(form, i, t):
     """Return the features of the transition to a position, with their values."""
     word, before = WORDS[i][t], WORDS[i][t - 1]
     return {
+        "none": {},
         "keys of dicts": {f"word={word}": 1.0},
         "strings": {f"word={word}": 1.0, "bias": 1.0},
         "columns": {0: float(word[0] == "b"), 1: 1.0},
@@ -47,7 +49,7 @@ def score(model, form, i, y):
     rows = model.vectorizer_.transform(model.encoding_.features([FORMS[form][0][i]]))[0]
     total = sum(float((rows[[t]] @ model.coef_[k])[0]) for t, k in enumerate(numbers))
     total += model.start_[numbers[0]] + model.end_[numbers[-1]] + sum(model.transitions_[pair] for pair in pairwise(numbers))
-    weights = model.feature_transitions_
+    weights = model.feature_transitions_ if FORMS[form][1] else {}
     for t, (a, b) in enumerate(pairwise(y), 1):
         total += sum(value * weights.get((name, a, b), 0.0) for name, value in edge_names(form, i, t).items())
     return total
@@ -59,26 +61,35 @@ def test_predictions_are_those_of_the_weights_by_name(cls, form, tmp_path):
     X, parameters, prefix = FORMS[form]
     model = cls(lam=0.05, tol=5e-3, max_passes=1000, **parameters).fit(X, TAGS)
     assert model.dual_gap_ <= 5e-3
-    assert len(model.feature_transitions_) > 0
+    if parameters:
+        assert len(model.feature_transitions_) > 0
+    else:
+        with pytest.raises(AttributeError, match="transitions have no features without transition_features"):
+            model.feature_transitions_  # noqa: B018
     if prefix is not None:
         assert any(name.startswith(prefix) for name, _, _ in model.feature_transitions_)
         # The first position has no transition to it.
         assert not any("Ann" in name.split("/")[0] or "the" in name.split("/")[0] for name, _, _ in model.feature_transitions_)
     functions = {"transition_features": parameters["transition_features"]} if form == "function" else {}
     loaded = cls.load(model.save(tmp_path / "m.npz"), **functions)
-    assert dict(loaded.feature_transitions_) == dict(model.feature_transitions_)
+    assert not parameters or dict(loaded.feature_transitions_) == dict(model.feature_transitions_)
     for one in (model, loaded):
         for i, x in enumerate(X):
             labelings = [list(y) for y in product(model.classes_.tolist(), repeat=len(WORDS[i]))]
             scores = np.array([score(model, form, i, y) for y in labelings])
             order = np.argsort(-scores, kind="stable")
-            found = one.predict([x], n_best=5)[0]
-            np.testing.assert_allclose([value for _, value in found], scores[order[:5]], atol=1e-12)
+            for n_best in (1, 5, 300):
+                found = one.predict([x], n_best=n_best)[0]
+                np.testing.assert_allclose([value for _, value in found], scores[order[:n_best]], atol=1e-12)
+                np.testing.assert_allclose([score(one, form, i, y) for y, _ in found], scores[order[:n_best]], atol=1e-12)
+            assert len({tuple(y) for y, _ in found}) == len(labelings)
             assert one.predict([x])[0] == found[0][0]
-            given = [labelings[order[1]][0], *[None] * (len(WORDS[i]) - 1)]
-            assert one.predict([x], partial=[given])[0] == max(
-                (y for y in labelings if y[0] == given[0]), key=lambda y: scores[labelings.index(y)]
-            )
+            for t in range(len(WORDS[i])):
+                given = [label if s == t else None for s, label in enumerate(labelings[order[-1]])]
+                best = max(s for s, y in zip(scores, labelings) if y[t] == given[t])
+                for y in (one.predict([x], partial=[given])[0], one.predict([x], partial=[given], n_best=2)[0][0][0]):
+                    assert y[t] == given[t]
+                    assert score(one, form, i, y) == pytest.approx(best, abs=1e-12)
             best = one.decision_function([x])[0]
             for t, k in product(range(len(WORDS[i])), range(3)):
                 has = [s for s, y in zip(scores, labelings) if y[t] == model.classes_[k]]
@@ -90,23 +101,9 @@ def test_predictions_are_those_of_the_weights_by_name(cls, form, tmp_path):
                 np.testing.assert_allclose(one.predict_proba([x])[0], marginal, atol=1e-12)
     assert model.predict(X) == TAGS
     assert model.score(X, TAGS) == 1.0
-
-
-def test_transitions_learn_what_labels_alone_cannot():
-    """After "a" the label stays, after "b" it changes; the words alone say nothing about labels."""
-    rng, X, y = np.random.default_rng(0), [], []
-    for _ in range(30):
-        words = [*rng.choice(["a", "b"], size=6)]
-        labels = [bool(rng.integers(2))]
-        for word in words[1:]:
-            labels.append(labels[-1] if word == "a" else not labels[-1])
-        X.append([{"word": f"first{labels[0]}"}, *({"word": str(word)} for word in words[1:])])
-        y.append(labels)
-    plain, model = (ChainSVM(lam=0.01, transition_features=names, max_passes=20, tol=0.05).fit(X, y) for names in (None, ["word"]))
-    assert model.score(X, y) == 1.0
-    assert plain.score(X, y) < 0.8
-    with pytest.raises(AttributeError, match="transitions have no features without transition_features"):
-        plain.feature_transitions_  # noqa: B018
+    assert model.predict(X, n_best=3) == [model.predict([x], n_best=3)[0] for x in X]
+    given = [[None] * (len(tags) - 1) + ["D"] for tags in TAGS]
+    assert model.predict(X, partial=given) == [model.predict([x], partial=[of_one])[0] for x, of_one in zip(X, given)]
 
 
 def test_other_parameters_go_with_features_of_transitions():

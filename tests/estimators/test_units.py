@@ -92,13 +92,6 @@ def test_c_and_1_n_count_positions(case):
     assert cls(C=4.0, loss="share", **quick).fit(X, y).result_.lam == 0.25 / 4
 
 
-def test_repeated_data_need_no_other_lam(case):
-    cls, X, y, _ = case
-    once, twice = (cls(lam=0.05, **CLOSE).fit(np.tile(X, (k, 1)) if cls is MultiLabelSVM else [*X] * k, [*y] * k) for k in (1, 2))
-    np.testing.assert_allclose(once.result_.w, twice.result_.w, atol=0.1)
-    assert once.result_.primal == pytest.approx(twice.result_.primal, abs=1e-4)
-
-
 def test_warm_starts_and_files_keep_the_units(case, tmp_path):
     cls, X, y, _ = case
     model = cls(lam=0.05, warm_start=True, **CLOSE).fit(X, y)

@@ -1,7 +1,6 @@
-"""Weights of all estimators: read-only, because the certificate and predictions are about them."""
+"""Weights of all estimators: starts from them, their names, and fits that fail."""
 
-import copy
-import pickle
+import inspect
 from contextlib import nullcontext
 
 import numpy as np
@@ -11,43 +10,24 @@ from sklearn.base import clone
 
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV, GraphSVM, MulticlassSVM, MultiLabelSVM
-from tests.estimators.cases import EVERY, data_of, held, new
+from tests.estimators.cases import EVERY, data_of, new
 
 pytestmark = pytest.mark.usefixtures("plain_python")
 
 WORDS = [["the", "dog"], ["a", "cat"], ["the", "cat"]]
 ROWS = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.0]])
-KINDS = [(cls, {}) for cls in EVERY]
-KINDS += [(MulticlassSVM, {"fit_intercept": False}), (GraphSVM, {"pairwise": "full"}), (MultiLabelSVM, {"pairwise": "full"})]
-NAMES = ("w", "coef_", "intercept_", "start_", "end_", "transitions_", "edge_weights_")
-
-
-def weights(model):
-    """Return all arrays of weights that a model shows."""
-    return {"result_.w": model.result_.w} | {name: getattr(model, name) for name in NAMES if hasattr(model, name)}
+WARM = [(cls, {}) for cls in EVERY if "warm_start" in inspect.signature(cls).parameters] + [(GraphSVM, {"pairwise": "full"})]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("cls", "given"), KINDS, ids=lambda value: getattr(value, "__name__", None))
-def test_weights_are_read_only(cls, given, tmp_path):
+@pytest.mark.parametrize(("cls", "given"), WARM, ids=lambda value: getattr(value, "__name__", None))
+def test_warm_starts_need_names_or_the_state_of_the_last_fit(cls, given):
     X, y = data_of(cls, n=9)
-    fitted = new(cls, max_passes=50, tol=1e-2, **given).fit(X, y)
-    loaded = cls.load(fitted.save(tmp_path / "model.npz"), **held(cls))
-    for one in (fitted, pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted), copy.copy(fitted), loaded):
-        for name, array in weights(one).items():
-            assert array.size, name
-            with pytest.raises(ValueError, match="read-only"):
-                array[...] = 0.0
-            if name != "result_.w":
-                with pytest.raises(AttributeError):
-                    setattr(one, name, array)
-        np.testing.assert_array_equal(one.result_.w, fitted.result_.w)
-    if "warm_start" in fitted.get_params():  # which the weights are not the start of
-        fitted.set_params(warm_start=True, lam=0.2)
-        goes_by_names = fitted.encoding_.names() is not None
-        with nullcontext() if goes_by_names else pytest.warns(UserWarning, match="starts from zero"):
-            first = fitted.fit(X, y).dual_gap_
-        assert fitted.fit(X, y).dual_gap_ <= max(first, 1e-2) or np.isnan(first)
+    fitted = new(cls, max_passes=50, tol=1e-2, **given).fit(X, y).set_params(warm_start=True, lam=0.2)
+    goes_by_names = fitted.encoding_.names() is not None
+    with nullcontext() if goes_by_names else pytest.warns(UserWarning, match="starts from zero"):
+        first = fitted.fit(X, y).dual_gap_
+    assert fitted.fit(X, y).dual_gap_ <= max(first, 1e-2) or np.isnan(first)
 
 
 def test_another_result_takes_effect_everywhere():
