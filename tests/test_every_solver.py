@@ -1,30 +1,18 @@
 """One table: every solver with its main options keeps the promises of a solver, every family those of a problem."""
 
 import gc
-import subprocess
-import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fwexp
-from fwexp.blocks.block_loop import Parts
-from fwexp.blocks.duals import Distributions
-from fwexp.blocks.events import exact_gaps
 from fwexp.driver.log import Log
-from fwexp.jit import compilation
 from fwexp.problems import tiers
-from fwexp.problems.evaluation import _decode_range
-from fwexp.problems.loss_terms import Hinge, Softmax
 from fwexp.solvers import Solver, get_solver, of_kind
 from fwexp.solvers.auto import best_options
-from fwexp.solvers.entropic_oracle import _add_expectations
-from fwexp.solvers.online_eg import _steps
 from fwexp.testing import check_problem, check_solver, small_chains
 from tests.problems.definitions import build
-from tests.reached_functions import reached
 from tests.small_problems import chain
 
 AUTO = best_options(small_chains(), 10.0)
@@ -124,44 +112,6 @@ FAMILIES = {  # problems whose functions have machine code of their own
     **{form: partial(small_problem, form) for form in ("dense graphs of three labels", "forests", "forests of three labels")},
     **{form: partial(small_problem, form) for form in ("outputs", "poses", "functions", "sparse functions")},
 }
-
-FORWARD_BACKWARD = {"exponentials", "forward_backward", "scaled_forward_backward", "log_forward_backward"}
-ARRAY_KERNELS = {  # what evaluation and solvers with expectations load for a family; the rest is not compiled for it
-    "chain": ({"viterbi"}, FORWARD_BACKWARD),
-    "sparse chain": ({"viterbi"}, FORWARD_BACKWARD),
-    "dense classes": (set(), {"softmax"}),
-    "dense matchings": ({"max_matching"}, set()),
-    "dense graphs": ({"min_cut"}, set()),
-    "dense graphs of three labels": ({"min_cut", "expand_labels", "label_forest"}, set()),
-    "forests": ({"min_cut"}, {"forest_marginals"}),
-    "forests of three labels": ({"min_cut", "expand_labels", "label_forest"}, {"forest_marginals"}),
-    "outputs": (set(), {"softmax"}),
-    "poses": ({"distance_transform", "exhaustive_message", "score_maps"}, set()),
-}
-
-
-def test_families_state_the_oracles_on_arrays_that_kernels_reach():
-    """In a process of its own, because functions that other tests register stay."""
-    code = "from tests.test_every_solver import *; [check_array_kernels(family) for family in ARRAY_KERNELS]"
-    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-def check_array_kernels(family):
-    """Check a family; `fwexp.jit.compilation.load_array_kernels` says why oracles on arrays are loaded before a kernel."""
-    modules = [module for name, module in sys.modules.items() if name.startswith("fwexp.oracles.")]
-    names = {value.py_func: name for module in modules for name, value in vars(module).items() if hasattr(value, "py_func")}
-    problem = FAMILIES[family]()
-    classes = frozenset(compilation._classes(problem))
-    expecting = (_steps, _add_expectations) if tiers.has(problem, "expectations") else ()
-    always, with_expectations = ARRAY_KERNELS[family]
-    cases = [(_decode_range, {Hinge}), (exact_gaps, {Parts}), *((kernel, set()) for kernel in expecting)]
-    if expecting:
-        cases += [(_decode_range, {Softmax}), (exact_gaps, {Distributions, Softmax})]
-    for kernel, values in cases:
-        stated = {names[one.py_func] for one in compilation.array_kernels_of(kernel.py_func, classes | values)}
-        assert {names[function] for function in reached(kernel.py_func, classes | values) if function in names} <= stated
-        assert stated == always | (with_expectations if kernel in expecting or Softmax in values else set())
 
 
 def test_no_family_is_missing():

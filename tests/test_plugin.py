@@ -150,13 +150,9 @@ def test_a_family_of_another_package_needs_the_required_functions_only(place):
     assert folder.parts[:4] == ("results", "runs", "bits", "fw")
     code = """
 import sys
-import numba
-from numba.core import event
+from fwexp.jit.listening import on_compilation
 compiled = []
-class Listener(event.Listener):
-    def on_start(self, event): compiled.append(event)
-    def on_end(self, event): pass
-event.register("numba:compile", Listener())
+on_compilation.set(compiled.append)
 from fwexp.cli import main
 status = main(["run", "dataset=bits", "solver=online_eg", "lam=0.1"])
 print(len(compiled))

@@ -23,10 +23,7 @@ from fwexp.jit.compilation import inlined, njit, register_jitable, specialise
 from fwexp.jit.prefetch import prefetch
 from fwexp.jit.vectors import EIGHT
 from fwexp.problems.protocol import (
-    add_labelings,
-    add_psi,
-    clear,
-    close,
+    find_labeling,
     gram_scores,
     labeling_ptr,
     new_storage,
@@ -34,10 +31,12 @@ from fwexp.problems.protocol import (
     norm_sq,
     prefetch_labelings,
     psi_score,
-    same_labeling,
+    psi_scores,
     scatter,
     scatter_labelings,
     score_labelings,
+    set_labelings,
+    set_psi,
     true_labeling,
     workspace,
 )
@@ -200,8 +199,8 @@ def prefetch_labelings_at(problem, i, sets):
 @register_jitable
 def score_all(problem, i, theta, sets):
     """Set ``score`` to g_a of all labelings of example i, ``scale`` to their largest loss, and ``change`` to 0."""
-    for a in range(1, sets.count[i]):
-        sets.score[a] = psi_score(problem, i, labeling_at(sets, i, a), theta)
+    first, count = sets.first[i], sets.count[i]
+    psi_scores(problem, i, sets.storage, sets.place[first + 1 : first + count], theta, sets.score[1:count])
     _begin(i, sets)
 
 
@@ -239,10 +238,10 @@ def store(problem, i, y, loss, theta, size, sets, work):
 
     With ``size`` labelings stored, a new one takes the place of the one without weight whose score is lowest, else the set grows.
     """
-    for a in range(sets.count[i]):
-        if same_labeling(problem, i, y, sets.storage, sets.place[sets.first[i] + a]):
-            return a
     first, room = sets.first[i], sets.first[i + 1] - sets.first[i]
+    found = find_labeling(problem, i, y, sets.storage, sets.place[first : first + sets.count[i]])
+    if found >= 0:
+        return found
     slot = sets.count[i]
     if slot >= size:
         for a in range(1, sets.count[i]):
@@ -259,17 +258,15 @@ def store(problem, i, y, loss, theta, size, sets, work):
     sets.scale[0] = max(sets.scale[0], loss)
     sets.score[slot] = loss - psi_score(problem, i, y, theta)
     sets.change[slot] = 0.0
-    clear(problem, i, work.direction)
-    add_psi(problem, i, y, 1.0, work.direction)
-    close(problem, i, work.direction)
+    set_psi(problem, i, y, work.direction)
     if sets.count[i] == 2:  # it and the true labeling, psi = 0; a norm is sooner computed than products with what is stored
         sets.gram[sets.gram_first[i] + slot * room + slot] = norm_sq(problem, i, work.direction)
         return slot
     gram_scores(problem, i, work.direction, work.image)
+    products = sets.gram[gram_place(i, slot, sets) : gram_place(i, slot, sets) + sets.count[i]]
+    psi_scores(problem, i, sets.storage, sets.place[first + 1 : first + sets.count[i]], work.image, products[1:])
     for a in range(1, sets.count[i]):
-        product = psi_score(problem, i, labeling_at(sets, i, a), work.image)
-        sets.gram[sets.gram_first[i] + slot * room + a] = product
-        sets.gram[sets.gram_first[i] + a * room + slot] = product
+        sets.gram[gram_place(i, a, sets) + slot] = products[a]
     return slot
 
 
@@ -315,9 +312,7 @@ def loss_change(i, sets):
 def set_change(problem, i, sets, direction):
     """Set ``direction`` to sum_a change_a p(a); return the change of n ell_i."""
     first, count = sets.first[i], sets.count[i]
-    clear(problem, i, direction)
-    add_labelings(problem, i, sets.storage, sets.place[first + 1 : first + count], sets.change[1:count], direction)
-    close(problem, i, direction)
+    set_labelings(problem, i, sets.storage, sets.place[first + 1 : first + count], sets.change[1:count], direction)
     return loss_change(i, sets)
 
 

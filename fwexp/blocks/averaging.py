@@ -25,6 +25,8 @@ KINDS = {"wavg": WAVG, "tavg": TAVG, "avg": AVG}
 class Averages(NamedTuple):
     """Weighted sums of changes, one per average that is kept."""
 
+    compiled = ("kinds",)
+
     kinds: np.ndarray  # int64 (m,)
     sums: np.ndarray  # m sums of vectors
     ell: np.ndarray  # float64 (m,)

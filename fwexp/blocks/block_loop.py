@@ -40,19 +40,14 @@ from fwexp.blocks.averaging import Averages, new_averages, update_averages
 from fwexp.jit.compilation import dispatched, njit, register_jitable, specialise
 from fwexp.problems.protocol import (
     add_to_block,
+    approach,
+    ask_oracle,
     copy_blocks,
-    dot,
     has_room,
-    loss,
-    max_oracle,
     new_blocks,
     new_weights,
-    norm_sq,
-    prefetch_example,
-    prefetch_vector,
+    prefetch_next,
     scatter,
-    scores,
-    set_direction,
     workspace,
 )
 
@@ -100,7 +95,6 @@ def run_steps(problem, iterate, order, corner, step, averages, work, lam, max_ca
             return BLOCKS_FULL
         following = following_block(order, iterate)
         if following >= 0:  # The data of the next example travel to the cache while the oracle works.
-            prefetch_example(problem, following)
             prefetch_block(iterate.dual, problem, following)
         # 4: y* = argmax_y H_i(y; w)
         slot, hit = find_corner(corner, problem, i, iterate, work)
@@ -211,8 +205,7 @@ class Oracle(NamedTuple):
 
 @find_corner.register(Oracle)
 def _(corner, problem, i, iterate, work):
-    scores(problem, i, iterate.w, work.theta)
-    max_oracle(problem, i, work.theta, work.y, work.scratch)
+    ask_oracle(problem, i, iterate.w, work)
     return UNSTORED, False
 
 
@@ -243,11 +236,10 @@ class FrankWolfe(NamedTuple):
 @take_step.register(FrankWolfe)
 def _(step, problem, i, slot, lam_n, iterate, work):
     # 5: w_s - w_i, which is F_i' direction/(lam n), and n (ell_s - ell_i)
-    set_direction(problem, i, work.y, iterate.dual.blocks, work.direction)
-    loss_change = loss(problem, i, work.y) - iterate.losses[i]
+    loss_y, slope, length_sq = approach(problem, i, work.y, work.theta, iterate.dual.blocks, work.direction)
+    loss_change = loss_y - iterate.losses[i]
     # 6: gamma
-    gap = loss_change - dot(problem, i, work.direction, work.theta)
-    length_sq = norm_sq(problem, i, work.direction) if step.line_search else 0.0
+    gap, length_sq = loss_change - slope, length_sq if step.line_search else 0.0
     gamma = step_size(step, iterate.counts[STEPS_TAKEN], problem.n, gap, length_sq / lam_n)
     # 7: w_i; ell_i follows in the loop
     add_to_block(problem, i, work.direction, gamma, iterate.dual.blocks)
@@ -297,7 +289,7 @@ def block_has_room(dual, problem, i):
 
 @dispatched(fastmath=False)
 def prefetch_block(dual, problem, i):
-    """Ask the processor for the dual variables of example i, which comes next."""
+    """Ask the processor for the data and the dual variables of example i, which comes next."""
 
 
 class Parts(NamedTuple):
@@ -313,7 +305,7 @@ def _(dual, problem, i):
 
 @prefetch_block.register(Parts)
 def _(dual, problem, i):
-    prefetch_vector(problem, i, dual.blocks)
+    prefetch_next(problem, i, dual.blocks)
 
 
 # --- in Python --------------------------------------------------------------------------------------------------------

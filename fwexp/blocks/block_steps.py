@@ -20,7 +20,7 @@ from fwexp.blocks.block_loop import (
 )
 from fwexp.blocks.projections import longest_step, repeat_step
 from fwexp.jit.compilation import register_jitable
-from fwexp.problems.protocol import dot, maximise_block, norm_sq, scores
+from fwexp.problems.protocol import dot, maximise_block, norm_sq, prefetch_example, scores
 
 PAIRWISE, AWAY, CORRECTIVE = 1, 2, 3
 KINDS = {"pairwise": PAIRWISE, "away": AWAY, "corrective": CORRECTIVE}
@@ -38,6 +38,8 @@ class LabelingFrankWolfe(NamedTuple):
 class LabelingStep(NamedTuple):
     """A step between stored labelings, one of which is the corner."""
 
+    compiled = ("kind",)
+
     kind: int
     corrections: int = CORRECTIONS
     extends_search: bool = False
@@ -51,6 +53,7 @@ def _(dual, problem, i):
 
 @prefetch_block.register(ActiveSets)
 def _(dual, problem, i):
+    prefetch_example(problem, i)
     active_set.prefetch_set(i, dual)
 
 

@@ -52,12 +52,13 @@ from fwexp.problems.protocol import (
     copy_blocks,
     distance,
     dot,
-    expectation_oracle,
     loss,
     max_oracle,
     new_blocks,
     new_weights,
     norm_sq,
+    prefetch_example,
+    psi_score,
     scatter,
     scores,
     set_dense,
@@ -102,6 +103,7 @@ def _(dual, problem, i):
 
 @prefetch_block.register(Distributions)
 def _(dual, problem, i):
+    prefetch_example(problem, i)
     prefetch(dual.means, problem.part_ptr[i], problem.part_ptr[i + 1])
 
 
@@ -133,7 +135,7 @@ class MarginalStep(NamedTuple):
     extends_search: bool = False
 
 
-@take_step.register(MarginalStep, requests=[expectation_oracle])
+@take_step.register(MarginalStep)
 def _(step, problem, i, slot, lam_n, iterate, work):
     dual = iterate.dual
     h, _, _ = expectations(dual.objective, problem, i, work)
@@ -223,7 +225,7 @@ def _(dual, problem, i, iterate, work):
         weight = dual.weight[dual.first[i] + a]
         if weight > 0.0:
             y = active_set.labeling_at(dual, i, a)
-            gap -= weight * (dual.loss[dual.first[i] + a] - active_set.psi_score(problem, i, y, work.theta))
+            gap -= weight * (dual.loss[dual.first[i] + a] - psi_score(problem, i, y, work.theta))
     return gap
 
 
@@ -265,14 +267,14 @@ def _(dual, problem, i, gamma, iterate, work):
     return score
 
 
-@block_gap.register(Distributions, requests=[expectation_oracle])
+@block_gap.register(Distributions)
 def _(dual, problem, i, iterate, work):
     h, _, _ = expectations(dual.objective, problem, i, work)
     set_change(dual, problem, i, work)
     return h - iterate.losses[i] - dot(problem, i, work.direction, work.theta)
 
 
-@jump_to_best.register(Distributions, requests=[expectation_oracle])
+@jump_to_best.register(Distributions)
 def _(dual, problem, i, work):
     h, _, _ = expectations(dual.objective, problem, i, work)
     start = problem.part_ptr[i]

@@ -29,6 +29,8 @@ RESTART_BELOW = 1e-3  # ``gap_perm`` visits all examples anew if less than this 
 class ByGap(NamedTuple):
     """Examples by priority, which follows from the known gaps, after a pass that ignores the gaps."""
 
+    compiled = ("curvature",)
+
     largest: bool  # whether the example of the largest priority is next; otherwise it is drawn in proportion
     ordered: np.ndarray  # int64 (n,), the examples of the pass that ignores the gaps
     ordered_since: int  # step at which that pass began

@@ -4,12 +4,11 @@ Sources: pairwise and away steps, Osokin et al., ICML 2016, section 3.2 (Algorit
 Kolmogorov and Lampert, CVPR 2015 (multi-plane BCFW).
 """
 
-import numba.extending
 import numpy as np
 
 from fwexp.blocks.active_set import distance_sq, gram_entry, gram_place
 from fwexp.blocks.block_loop import clipped_step
-from fwexp.jit.compilation import INLINE, inlined, register_jitable
+from fwexp.jit.compilation import in_kernels, inlined, register_jitable
 from fwexp.jit.vectors import EIGHT, above8, choose8, first_bit, full8, larger8, largest8, load8, store8
 
 # An exact step between two labelings leaves their scores equal. Ties go to the labeling that was stored first, for any
@@ -24,30 +23,7 @@ def exceeds(score, other, scale):
     return score - other > TIE * max(scale, abs(score), abs(other))
 
 
-def best_stored(i, sets):
-    """Return the slot of the highest score."""
-    score, highest = sets.score[: sets.count[i]], -np.inf
-    for a in range(len(score)):
-        highest = max(highest, score[a])
-    best = 0
-    while best < len(score) - 1 and exceeds(highest, score[best], sets.scale[0]):
-        best += 1
-    return best
-
-
-def worst_active(i, sets):
-    """Return the slot of the lowest score among those with weight: the away corner."""
-    score, lowest = sets.score[: sets.count[i]], np.inf
-    weight = sets.weight[sets.first[i] : sets.first[i] + sets.count[i]]
-    for a in range(len(score)):
-        lowest = min(lowest, score[a] if weight[a] > 0.0 else np.inf)
-    worst = 0
-    while worst < len(score) - 1 and (weight[worst] <= 0.0 or exceeds(score[worst], lowest, sets.scale[0])):
-        worst += 1
-    return worst
-
-
-# The same in compiled code, eight slots at once.
+# In compiled code, eight slots at once.
 
 
 @inlined
@@ -90,14 +66,29 @@ def _worst_of_eights(i, sets):
     return count - 1
 
 
-@numba.extending.overload(best_stored, jit_options=INLINE)
-def _(i, sets):
-    return lambda i, sets: _best_of_eights(i, sets)
+@in_kernels(_best_of_eights)
+def best_stored(i, sets):
+    """Return the slot of the highest score."""
+    score, highest = sets.score[: sets.count[i]], -np.inf
+    for a in range(len(score)):
+        highest = max(highest, score[a])
+    best = 0
+    while best < len(score) - 1 and exceeds(highest, score[best], sets.scale[0]):
+        best += 1
+    return best
 
 
-@numba.extending.overload(worst_active, jit_options=INLINE)
-def _(i, sets):
-    return lambda i, sets: _worst_of_eights(i, sets)
+@in_kernels(_worst_of_eights)
+def worst_active(i, sets):
+    """Return the slot of the lowest score among those with weight: the away corner."""
+    score, lowest = sets.score[: sets.count[i]], np.inf
+    weight = sets.weight[sets.first[i] : sets.first[i] + sets.count[i]]
+    for a in range(len(score)):
+        lowest = min(lowest, score[a] if weight[a] > 0.0 else np.inf)
+    worst = 0
+    while worst < len(score) - 1 and (weight[worst] <= 0.0 or exceeds(score[worst], lowest, sets.scale[0])):
+        worst += 1
+    return worst
 
 
 @register_jitable

@@ -8,13 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from types import CodeType
 
 from fwexp.errors import warn
+from fwexp.jit.listening import on_compilation, on_news
 
-_running: ContextVar["Clock | None"] = ContextVar("running", default=None)  # in this thread and its helpers
-_notice: ContextVar[Callable[[], None] | None] = ContextVar("notice", default=None)  # in this thread and its helpers
 _asks_to_end: ContextVar[Callable[[], bool]] = ContextVar("asks_to_end", default=lambda: False)  # in this thread and its helpers
 _on_interrupt: ContextVar[str] = ContextVar("on_interrupt", default="warn")  # in this thread
 _interrupted: CodeType | None = None  # script or cell in which Ctrl-C has ended a run with a warning
@@ -29,16 +27,15 @@ def stopwatch() -> Callable[[], float]:
 @contextmanager
 def noticing(notice: Callable[[], None] | None) -> Iterator[None]:
     """Call ``notice`` once, when the first kernel that the disk cache does not have is compiled in this context."""
-    if notice is None or _notice.get() is not None:
+    if notice is None or on_news.get() is not None:
         yield
         return
-    _listen()
     pending = [notice]
-    before = _notice.set(lambda: pending.pop()() if pending else None)
+    before = on_news.set(lambda: pending.pop()() if pending else None)
     try:
         yield
     finally:
-        _notice.reset(before)
+        on_news.reset(before)
 
 
 class Pauses:
@@ -100,15 +97,18 @@ class Clock:
     def __init__(self) -> None:
         self.seconds = 0.0
         self._stops, self._lock = 1, threading.Lock()
-        _listen()
 
     def __enter__(self) -> None:
-        self._outside = _running.set(self)
+        self._outside = on_compilation.set(self._while_compiling)
         self.start()
 
     def __exit__(self, *_) -> None:
         self.stop()
-        _running.reset(self._outside)
+        on_compilation.reset(self._outside)
+
+    def _while_compiling(self, begins: bool) -> None:
+        """Stop while kernels are compiled or loaded, or wait for that, in this thread or its helpers."""
+        (self.stop if begins else self.start)()
 
     def stop(self) -> None:
         """Stop until the matching ``start``; several threads may stop the clock at the same time."""
@@ -123,32 +123,6 @@ class Clock:
             self._stops -= 1
             if self._stops == 0:
                 self._start = running_seconds()
-
-
-@cache
-def _listen() -> None:
-    """Stop clocks while numba's compiler lock is held or awaited, and call notices when a kernel is compiled."""
-    from numba.core import event
-
-    class Listener(event.Listener):
-        def on_start(self, _) -> None:
-            if clock := _running.get():
-                clock.stop()
-
-        def on_end(self, _) -> None:
-            if clock := _running.get():
-                clock.start()
-
-    class Notices(event.Listener):
-        def on_start(self, _) -> None:
-            if notice := _notice.get():
-                notice()
-
-        def on_end(self, _) -> None:
-            pass
-
-    event.register("numba:compiler_lock", Listener())
-    event.register("numba:compile", Notices())
 
 
 @contextmanager

@@ -1,11 +1,10 @@
 """Digests of the package's sources, which name the code that made something.
 
-Two things depend on them. Machine code is cached under the digest of the sources that it was compiled from, and a stored run
-records the digest of the sources that made it. A module depends on the modules that it imports, and on their imports. Imports
-that run later, inside functions, count if `deferred` says so. Comments, docstrings and blank lines do not count.
+A stored run records the digest of the sources that made it. A module depends on the modules that it imports, and on their
+imports. Imports that run later, inside functions, count if `deferred` says so. Comments, docstrings and blank lines do not count.
 
-Imports are read from the syntax tree of a source. Parsing the sources of a kernel takes half a second, so the imports of a
-source, and the digest of its code, are kept in the user's cache folder, under the sha256 of the source.
+Imports are read from the syntax tree of a source. Parsing many sources takes half a second, so the imports of a source, and the
+digest of its code, are kept in the user's cache folder, under the sha256 of the source.
 """
 
 import ast

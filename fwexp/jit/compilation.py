@@ -1,29 +1,32 @@
-"""Compilation settings: the one place that decides how kernels are compiled and what their machine code is cached under.
+"""How kernels are compiled: the decorators of functions that numba compiles, and what is called in their place.
 
-numba's disk cache looks at the file that defines a kernel, not at the functions that the kernel calls: edit an oracle and the
-cached solver keeps running the old one. So machine code is kept in a directory named after the digest of the sources that its
-module depends on. Kernels also call functions that their module does not import, by dispatch on the class of an argument. These
-functions lie in `PACKAGES`, which therefore count as a whole: problems and oracles for every kernel, the others if the module
-of the kernel imports one of their files. Other sources do not count: after an edit of one solver, only that solver is compiled
-anew. Kernels specialised for classes from elsewhere are not cached at all.
+A kernel is called with numbers, arrays and named tuples. It is linked (`fwexp.jit.linker`) into one text for the kinds of its
+arguments (`fwexp.jit.kinds`), which numba compiles and keeps (`fwexp.jit.texts`). A kernel that gets a problem is written without
+knowledge of its family, if that can be: it is compiled once for all of them, and calls the functions of the family through a table,
+where each is compiled when it is called first (`fwexp.jit.c_functions`). Only public names of numba are used.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from functools import cache, wraps
-from pathlib import Path
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, cached_property, update_wrapper, wraps
 
 import numba
-import numba.extending
+import numpy as np
+from numba import types
 
 from fwexp.errors import warn
-from fwexp.files import code_digest
-from fwexp.jit import disk_cache, numba_internals
+from fwexp.jit import c_functions, kinds, texts
+from fwexp.jit.c_functions import Entry, Named, Signature
+from fwexp.jit.linked_calls import Calls, array_function, forget_parts, linked_c_function, mark
+from fwexp.jit.linked_values import Value, constant
+from fwexp.jit.linker import Frame, Linker
+from fwexp.jit.syntax import NeedsFamilyError, assign, load, parsed, remembered, text_of
+from fwexp.jit.texts import Text
 
 __all__ = [
-    "INLINE",
-    "PART",
     "array_kernel",
     "dispatched",
+    "in_kernels",
     "inlined",
     "named",
     "njit",
@@ -33,152 +36,303 @@ __all__ = [
     "warn_if_interpreted",
 ]
 
-KERNEL = {"error_model": "numpy", "nogil": True}
-PART = {"parallel": False}  # Options of functions that only kernels call: the default, because register_jitable takes no empty set.
-INLINE = {**PART}
-if numba_internals.are_available():
-    from fwexp.jit.inner import PartCompiler
-    from fwexp.jit.kernel_cache import KernelCache
-    from fwexp.jit.references import KernelCompiler
-
-    KERNEL |= {"no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
-    PART |= {"no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
-    INLINE |= {**PART, "forceinline": True}
-REACHED = ("fwexp.jit.compilation", "fwexp.problems", "fwexp.oracles")  # Every kernel may call these.
-PACKAGES = ("fwexp.problems", "fwexp.oracles", "fwexp.blocks")  # Dispatched functions of these lie anywhere in the package.
-
-register_jitable = numba.extending.register_jitable(**PART)
-inlined = numba.extending.register_jitable(**INLINE)
-"""For parts of steps: a call that is not inlined copies every array in its arguments, which may take longer than a step."""
-oracle_part = numba.extending.register_jitable(fastmath=True, **INLINE)
-"""For parts of oracles, whose sums may be reordered: no infinities."""
+SIGNATURE = types.int64, types.int64  # of kernels: the address of their arguments, and that of a table
 
 
-@cache
-def warn_if_interpreted() -> None:
-    """Warn, once in a process, if kernels are not compiled because of ``NUMBA_DISABLE_JIT``, or compiled by other means."""
-    if numba.config.DISABLE_JIT:
-        warn("NUMBA_DISABLE_JIT is set, so kernels run as plain Python, about 1000 times slower; unset it unless you debug")
-    elif lacking := numba_internals.missing():
-        fault = "was not tested" if len(lacking) == len(numba_internals.USED) else f"lacks {lacking[0]}"
-        below = ".".join(map(str, numba_internals.NEWER))
-        warn(f"numba {numba.__version__} {fault}, so kernels compile more slowly and are not kept on disk; install numba<{below}")
+def register_jitable(function: Callable) -> Callable:
+    """Mark a function that kernels call."""
+    remembered(function)
+    return function
 
 
-@cache
-def cache_directory(module: str) -> Path | None:
-    """Return the directory of the machine code of a module as its sources are now; None where nothing can be kept."""
-    return disk_cache.directory(code_digest.digest([module, *REACHED], whole=PACKAGES)[:16])
+inlined = register_jitable
 
 
-def njit(function: Callable | None = None, *, fastmath: bool = False, calls: Sequence[Callable] = ()):
-    """Compile ``function`` in nopython mode, cached on disk under the digest of the sources that it depends on.
-
-    Divisions follow numpy (no exception on zero): kernels guard them. ``fastmath`` is for oracles only. Kernels release
-    the interpreter lock; loops over examples are spread over threads by ``fwexp.jit.threads``. Arrays are borrowed from the
-    caller (``fwexp.jit.references``): what a kernel raises must not hold one. ``calls`` are the functions dispatched ``on_request``
-    that the kernel calls.
-    """
-    if function is None:
-        return lambda function: njit(function, fastmath=fastmath, calls=calls)
-    _requested[function], _fastmath[function] = tuple(calls), fastmath
-    if numba.config.DISABLE_JIT:  # numba would return the function too; this setting is for debuggers
-        function.py_func = function
-        return function
-    dispatcher = _with_parts(numba.njit(fastmath=fastmath, **KERNEL)(function))
-    directory = cache_directory(function.__module__)
-    if directory is not None and numba_internals.are_available():
-        dispatcher._cache = KernelCache(function, directory)
-    return dispatcher
+def oracle_part(function: Callable) -> Callable:
+    """Mark a part of oracles, whose sums may be reordered: no infinities."""
+    mark(function, fastmath=True)
+    return function
 
 
-def _with_parts(dispatcher):
-    """Return ``dispatcher``, whose kernels hold the environments of their parts from now on.
-
-    From there parts have what they print, and raise, that is known at run time only; without, they end in a deadlock. numba
-    sets what code that has just been compiled has of its own, and all of it in code from the disk only.
-    """
-    if not numba_internals.are_available():  # Then parts are kernels like others.
-        return dispatcher
-    add = dispatcher.add_overload
-
-    def add_overload(compiled) -> None:
-        for environment in compiled._find_referenced_environments():
-            compiled.library.codegen.set_env(environment.env_name, environment)
-        add(compiled)
-
-    dispatcher.add_overload = add_overload
-    return dispatcher
-
-
-_requested: dict[Callable, tuple[Callable, ...]] = {}  # by the function of a kernel
-_fastmath: dict[Callable, bool] = {}  # the same, for fastmath
-_array_kernels: dict[Callable, str] = {}  # with their signatures; those that are not loaded yet
-
-
-def array_kernel(signature: str, *, fastmath: bool = True) -> Callable[[Callable], Callable]:
-    """Compile an oracle that takes arrays only: cached, with ``fastmath`` unless sums are compared with one another."""
+def in_kernels(compiled: Callable) -> Callable[[Callable], Callable]:
+    """State what compiled code has instead of a function: another function, or one of numba's own (an intrinsic)."""
 
     def decorate(function: Callable) -> Callable:
-        kernel = njit(function, fastmath=fastmath)
-        _array_kernels[kernel] = signature
-        return kernel
+        mark(function, compiled)
+        return function
 
     return decorate
 
 
-def load_array_kernels(kernels: Collection[Callable]) -> None:
-    """Load oracles on arrays, or compile them.
+@cache
+def warn_if_interpreted() -> None:
+    """Warn, once in a process, if kernels are not compiled because of ``NUMBA_DISABLE_JIT``."""
+    if numba.config.DISABLE_JIT:
+        warn("NUMBA_DISABLE_JIT is set, so kernels run as plain Python, about 1000 times slower; unset it unless you debug")
 
-    Machine code of a caller holds a copy of its own, optimised along with the caller, and what runs is the copy that was
-    loaded first. It must be the same one, whether callers come from the cache or are compiled now.
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def njit(function: Callable | None = None, *, fastmath: bool = False):
+    """Compile ``function`` in nopython mode, once for all families of problems where that can be.
+
+    Divisions follow numpy (no exception on zero): kernels guard them. ``fastmath`` is for oracles only. Kernels release the
+    interpreter lock; loops over examples are spread over threads by ``fwexp.jit.threads``.
     """
-    for kernel in kernels:
-        if signature := _array_kernels.get(kernel):
-            kernel.compile(eval(signature, {}, vars(numba.types)))  # A tuple, as in calls: another form would be cached twice.
-            _array_kernels.pop(kernel, None)
+    if function is None:
+        return lambda function: njit(function, fastmath=fastmath)
+    if numba.config.DISABLE_JIT:  # numba would return the function too; this setting is for debuggers
+        function.py_func = function
+        return function
+    remembered(function)
+    return Kernel(function, fastmath)
 
 
-@cache
-def array_kernels_of(function: Callable, classes: frozenset[type]) -> tuple[Callable, ...]:
-    """Return the oracles on arrays that a kernel may call for problems made of ``classes``, as registered functions state them."""
-    requested = set(_requested.get(function, ()))
-    requested.update(*(one.requests.get(one.find(cls), ()) for one in _dispatched for cls in classes))
-    called = [one for one in _dispatched if not one.on_request or one in requested]
-    found = (kernel for one in called for cls in classes for kernel in one.array_kernels.get(one.find(cls), ()))
-    return tuple(dict.fromkeys(found))
+class Linked:
+    """A kernel that is linked and compiled for kinds of arguments."""
+
+    def __init__(self, function: Callable, fastmath: bool, given: tuple) -> None:
+        self._calls = Calls()
+        linker = Linker(self._calls, fastmath)
+        frame, values = Frame(linker, function, True), []
+        self._names = parsed(function).names
+        for k, (name, kind) in enumerate(zip(self._names, given, strict=True)):
+            if isinstance(kind, kinds.Constant):
+                values.append(constant(kind.value))
+                continue
+            linker.top.append(assign(name, linker.read(load("_arguments"), kinds.WORDS * k, kind)))
+            values.append(Value(load(name), kind))
+            if isinstance(kind, (kinds.Row, kinds.Erased)):
+                linker.roots.add(name)
+        frame.bind(values, {})
+        frame.run()
+        source = text_of(function.__name__, ("_arguments", "_functions"), linker.finished(frame.out))
+        self.text = Text(function.__name__, self._calls.headed(source), linker.scope, fastmath, self._calls.can_be_kept)
+        self._functions, self._compiled = linker.table, None
+        self._tables: dict[tuple, tuple[int, np.ndarray, Family]] = {}
+
+    def __call__(self, arguments: int, problem: kinds.Packed | None, given: tuple):
+        """Run the kernel on arguments of the kinds ``given``; what C functions raise meanwhile is raised after it."""
+        if self._compiled is None:
+            with texts.compilation():
+                self._calls.load()
+                self._compiled = texts.compiled_kernel(self.text, SIGNATURE)
+        result = self._compiled(arguments, self._table(problem.family, given) if self._functions else 0)
+        c_functions.raise_kept()
+        return result
+
+    def _table(self, family: "Family", given: tuple) -> int:
+        """Return the address of the table of the functions that are called, those of the family of a problem."""
+        if (found := self._tables.get((id(family), given))) is None:
+            family.check(zip(self._names, given, strict=True))
+            table = np.zeros(len(self._functions), dtype=np.int64)
+            for place, function in enumerate(self._functions):
+                family.entry(function).write_to(table, place)
+            found = self._tables[id(family), given] = table.ctypes.data, table, family  # code lives as long as the family
+        return found[0]
 
 
-@cache
-def _uncached(dispatcher) -> Callable:
-    return _with_parts(numba.njit(fastmath=_fastmath[dispatcher.py_func], **KERNEL)(dispatcher.py_func))
+class Kernel:
+    """What `njit` makes of a function: called with values, it runs code that is compiled for their kinds."""
+
+    def __init__(self, function: Callable, fastmath: bool) -> None:
+        update_wrapper(self, function)
+        self.py_func, self.kernel_fastmath = function, fastmath
+        self._names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        self._linked: dict[tuple, Linked | None] = {}
+        _kernels.append(self)
+
+    def __call__(self, *args):
+        rows, of_method, of_family, places = [], [], [], []
+        problem = None
+        for name, value in zip(self._names, args, strict=True):
+            if isinstance(value, tuple):
+                row = kinds.packed(value)
+                rows.append(row)  # alive until the kernel has ended
+                kind, general = row.kind, row.kind_in_methods
+                if name == "problem":
+                    problem = row
+                    if row.family is None or row.family.is_old:
+                        row.family = family_of(value, row)
+                elif name in kinds.ERASED:
+                    general = kinds.erased(name)
+                places += (row.address, 0, 0, 0)
+            elif isinstance(value, np.ndarray):
+                dtype, data = kinds.array_of(value, name)
+                kind = kinds.array(dtype, value.ndim)
+                general = kinds.erased(name) if name in kinds.ERASED else kind
+                places += (data, *value.shape, *PADDING[value.ndim])
+            else:
+                kind = general = kinds.number(value)
+                if kind is None:
+                    raise TypeError(f"kernels take no {type(value).__name__}, which {name} is")
+                places += (as_word(value) if isinstance(kind, kinds.Number) else 0, 0, 0, 0)
+            of_family.append(kind)
+            of_method.append(general)
+        words, given = np.array(places, dtype=np.int64), tuple(of_family)
+        return self._link(tuple(of_method), given)(words.__array_interface__["data"][0], problem, given)
+
+    def _link(self, of_method: tuple, of_family: tuple) -> Linked:
+        """Return what is linked for arguments: for all families, or for this one where it has to be known."""
+        for given in (of_method, of_family):
+            if given not in self._linked:
+                with texts.compilation():
+                    try:
+                        self._linked[given] = Linked(self.py_func, self.kernel_fastmath, given)
+                    except NeedsFamilyError:
+                        self._linked[given] = None
+            if (found := self._linked[given]) is not None:
+                return found
+        raise TypeError(f"{self.__name__} cannot be compiled for these arguments")
+
+    def forget(self) -> None:
+        """Forget what is linked."""
+        self._linked.clear()
+
+
+PADDING = [(0,) * (kinds.WORDS - 1 - ndim) for ndim in range(kinds.WORDS)]
+_float, _word = struct.Struct("d"), struct.Struct("q")
+_kernels: list[Kernel] = []
+
+
+def as_word(value) -> int:
+    """Return a number as a word."""
+    return _word.unpack(_float.pack(value))[0] if isinstance(value, (float, np.floating)) else int(value)
 
 
 def specialise(kernel, problem, *values) -> Callable:
-    """Return the form of ``kernel`` that fits ``problem`` and other values by whose class the kernel chooses functions.
-
-    Families of this package run compiled and cached. Tuples of arrays from elsewhere run compiled, without a disk cache, because
-    the digest does not cover their sources; so do kernels that are given such values. Anything else runs as plain Python.
-    """
-    if numba.config.DISABLE_JIT or not isinstance(problem, tuple):
-        return kernel.py_func
-    classes = frozenset().union(*map(_classes, (problem, *values)))
-    load_array_kernels(array_kernels_of(kernel.py_func, classes))
-    return kernel if _is_covered(kernel.py_func.__module__, classes) else _uncached(kernel)
+    """Return the form of ``kernel`` that fits ``problem``: compiled for tuples of arrays, else plain Python."""
+    return kernel.py_func if numba.config.DISABLE_JIT or not isinstance(problem, tuple) else kernel
 
 
-@cache
-def _is_covered(module: str, classes: frozenset[type]) -> bool:
-    """Return whether the digest of the kernels of a module covers the sources of classes, which are of this package."""
-    ours = all(cls.__module__.partition(".")[0] == __name__.partition(".")[0] for cls in classes)
-    return ours and {cls.__module__ for cls in classes} <= code_digest.closure([module, *REACHED], whole=PACKAGES)
+# --- families of problems ---------------------------------------------------------------------------------------------
 
 
-def _classes(value) -> set[type]:
-    """Return the class of a named tuple, and of all named tuples that are its fields."""
-    if not (isinstance(value, tuple) and hasattr(value, "_fields")):
-        return set()
-    return {type(value)}.union(*map(_classes, value))
+class Family:
+    """The functions of the protocol for problems of a kind, as C functions that methods call."""
+
+    def __init__(self, cls: type, own: dict[str, kinds.Kind]) -> None:
+        self._cls, self._kinds, self._entries, self.is_old = cls, own, {}, False
+        self._dtypes = {name: own[name].dtype for name in c_functions.LABELS if name in own}
+
+    def check(self, given: Iterable[tuple[str, kinds.Kind]]) -> None:
+        """Refuse arguments that are not of the types that problems of this kind have; C functions could not tell."""
+        for name, kind in given:
+            own = self._kinds.get(name)
+            if name in ("direction", "blocks", *c_functions.LABELS) and own is not None and _form_of(kind) != _form_of(own):
+                raise TypeError(f"{name} must be what {self._cls.__name__} has, {_form_of(own)}, got {_form_of(kind)}")
+            if isinstance(kind, kinds.Row) and name != "problem":
+                self.check((field, inner) for field, (_, inner) in kind.fields.items())
+
+    def entry(self, function: Callable) -> Entry:
+        """Return a function of the protocol."""
+        if function not in self._entries:
+            if (target := function.find(self._cls)) is None:
+                raise TypeError(f"{function.__name__} is not available for {self._cls.__name__}")
+            self._entries[function] = Entry(function.signature, lambda: self._link(function, target))
+        return self._entries[function]
+
+    def _link(self, function: Callable, target: Callable) -> tuple[Text, Callable[[], None]]:
+        """Return the text of a function of the protocol. One that calls others is short, unless steps of the family are."""
+        calls_others = target is function.composed and not getattr(self._cls, "small", False)
+        calls, signature = Calls(self.entry if calls_others else None), function.signature
+        given = [self._kinds.get(name) for name in signature.names]
+        if calls_others:
+            own = ("direction", "blocks")
+            given = [kinds.erased(name) if name in own else kind for name, kind in zip(signature.names, given, strict=True)]
+        name = f"{function.__name__}_{self._cls.__name__}"
+        return linked_c_function(calls, name, target, signature, given, self._dtypes, function.fastmath), calls.load
+
+
+_families: dict[tuple[kinds.Kind, ...], Family] = {}
+_describe: Callable = lambda problem: {}  # noqa: E731
+
+
+def describes_families(function: Callable) -> Callable:
+    """State what returns, for a problem, a value of every type that is its family's own, by the names of parameters."""
+    global _describe
+    _describe = function
+    return function
+
+
+def _kind_of(value) -> kinds.Kind:
+    return kinds.Packed(value).kind if isinstance(value, tuple) else kinds.array(value.dtype.name, value.ndim)
+
+
+def _form_of(kind: kinds.Kind):
+    """Return the type of a value, whether or not an array is empty."""
+    return f"an array of {kind.dtype}, {kind.ndim} dimensions" if isinstance(kind, kinds.Array) else getattr(kind, "cls", kind)
+
+
+def family_of(problem, row: kinds.Packed) -> Family:
+    """Return the functions of the protocol for a problem; which types its vectors and labelings have may depend on the problem."""
+    own = {name: _kind_of(value) for name, value in _describe(problem).items()} | {"problem": row.kind}
+    key = tuple(own.values())
+    with texts.compilation():
+        return _families.setdefault(key, Family(type(problem), own))
+
+
+def _forget() -> None:
+    """Forget what is linked: a function that is registered late may take part in it."""
+    for kernel in _kernels:
+        kernel.forget()
+    for family in _families.values():
+        family.is_old = True
+    _families.clear()
+    forget_parts()
+
+
+# --- oracles on arrays ------------------------------------------------------------------------------------------------
+
+
+class ArrayKernel:
+    """What `array_kernel` makes of a function: a C function."""
+
+    def __init__(self, function: Callable, signature: str, fastmath: bool) -> None:
+        update_wrapper(self, function)
+        self.py_func, self._fastmath = function, fastmath
+        self._signature = eval(signature, {}, vars(types))
+        self._called: Callable | None = None
+
+    @cached_property
+    def c_function(self) -> Named:
+        """The C function."""
+        wanted = tuple(
+            (str(kind.dtype), kind.ndim) if isinstance(kind, types.Array) else str(kind) for kind in self._signature.args
+        )
+        return array_function(self.py_func, wanted, str(self._signature.return_type), self._fastmath)
+
+    def __call__(self, *args):
+        function = self.c_function
+        if self._called is None:
+            self._called = function.in_ctypes()(function.load())
+        flat = []
+        for wanted, value in zip(function.wanted, args, strict=True):
+            if isinstance(wanted, tuple):
+                if not isinstance(value, np.ndarray) or (value.dtype.name, value.ndim) != wanted or not value.flags.c_contiguous:
+                    raise TypeError(f"{self.__name__} takes a contiguous array of {wanted[0]}, {wanted[1]} dimensions")
+                flat += [value.ctypes.data, *value.shape]
+            else:
+                flat.append(value)
+        result = self._called(*flat)
+        c_functions.raise_kept()
+        return result
+
+
+def array_kernel(signature: str, *, fastmath: bool = True) -> Callable[[Callable], Callable]:
+    """Compile an oracle that takes arrays only, as one C function, with ``fastmath`` unless sums are compared with one another."""
+
+    def decorate(function: Callable) -> Callable:
+        if numba.config.DISABLE_JIT:
+            function.py_func = function
+            return function
+        return ArrayKernel(function, signature, fastmath)
+
+    return decorate
+
+
+# --- functions that are dispatched ------------------------------------------------------------------------------------
 
 
 def named(function: Callable, name: str) -> Callable:
@@ -189,24 +343,37 @@ def named(function: Callable, name: str) -> Callable:
     return function
 
 
-_dispatched: list[Callable] = []
-
-
 def dispatched(
-    stub: Callable | None = None, *, fastmath: bool = True, on_request: bool = False, default: Sequence[str] | None = None
+    stub: Callable | None = None,
+    *,
+    fastmath: bool = True,
+    default: Sequence[str] | None = None,
+    entry: bool = False,
+    fixed: bool = False,
+    composed: bool = False,
 ) -> Callable:
     """Make ``stub``, a documented signature, a function that is dispatched on the class of its first argument.
 
     Classes register with ``function.register(cls)``; what is registered for a base class, ``object`` included, serves those
-    that have nothing of their own. In compiled code the choice is made at compile time (numba's ``overload``), in plain
-    Python at run time, so that the same solver loop serves both. ``fastmath`` is for oracles and sums over parts.
-    ``on_request`` is for functions whose oracles on arrays take long to compile: a kernel that calls them requests this of `njit`.
-    ``default`` states that the stub itself is what is registered for ``object``, and the fields that it reads of a problem.
+    that have nothing of their own. In compiled code the choice is made when it is linked, in plain Python at run time, so that
+    the same solver loop serves both.
+
+    Parameters
+    ----------
+    fastmath : bool
+        Whether sums may be reordered, as in sums over parts; not where they are compared.
+    default : sequence of str, optional
+        If given, the stub itself is what is registered for ``object``; these are the fields that it reads of a problem.
+    entry : bool
+        Whether methods call it of a problem whose family they do not know. Its signature then says the types (`c_functions`).
+    fixed : bool
+        Whether it returns an array of the problem, which methods get with the problem.
+    composed : bool
+        Whether it only calls entries: several in one call.
     """
     if stub is None:
-        return lambda stub: dispatched(stub, fastmath=fastmath, on_request=on_request, default=default)
+        return lambda stub: dispatched(stub, fastmath=fastmath, default=default, entry=entry, fixed=fixed, composed=composed)
     implementations: dict[type, Callable] = {}
-    array_kernels: dict[Callable, tuple[Callable, ...]] = {}  # by implementation
 
     def find(cls: type | None) -> Callable | None:
         """Return the implementation for a class."""
@@ -219,32 +386,24 @@ def dispatched(
             return function(first, *args)
         raise TypeError(f"{stub.__name__} is not available for {type(first).__name__}")
 
-    # fastmath is inherited from the caller in neither direction: sums over parts may be reordered inside an oracle.
-    # forceinline, for a call that is not inlined counts references of every array in its arguments: a quarter of a step.
-    options = {"fastmath": fastmath, "error_model": "numpy", **INLINE}
-
-    @numba.extending.overload(dispatch, strict=False, jit_options=options)
-    def choose(first, *args):
-        return find(getattr(first, "instance_class", None))
-
-    def register(
-        *classes: type, calls: Sequence[Callable] = (), requests: Sequence[Callable] = ()
-    ) -> Callable[[Callable], Callable]:
-        """Register a function for classes; it ``calls`` oracles on arrays, and ``requests`` functions dispatched ``on_request``."""
+    def register(*classes: type) -> Callable[[Callable], Callable]:
+        """Register a function for classes."""
 
         def add(function: Callable) -> Callable:
             named(function, f"{stub.__name__}_{classes[0].__name__}" if len(classes) == 1 else stub.__name__)
             implementations.update(dict.fromkeys(classes, function))
-            array_kernels[function], dispatch.requests[function] = tuple(calls), tuple(requests)
-            array_kernels_of.cache_clear()  # modules that are imported late register, too
+            remembered(function)
+            _forget()
             return function
 
         return add
 
     dispatch.register, dispatch.find, dispatch.reads = register, find, tuple(default or ())
-    dispatch.array_kernels, dispatch.requests, dispatch.on_request = array_kernels, {}, on_request
-    dispatch.implementations = implementations
-    _dispatched.append(dispatch)
+    dispatch.implementations, dispatch.fastmath = implementations, fastmath
+    dispatch.signature = Signature.of(stub) if entry and not fixed else None
+    dispatch.composed = stub if composed else None
+    if fixed:
+        kinds.fixed[stub.__name__] = dispatch
     if default is not None:
         register(object)(stub)
     return dispatch

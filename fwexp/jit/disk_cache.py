@@ -1,30 +1,22 @@
-"""Machine code on disk: in the user's cache folder, in files that are verified before they are used.
-
-A file begins with a checksum: one that was cut short or changed counts as absent, and what was in it is compiled anew. Where
-nothing can be kept (no place, a full disk), nothing is, and kernels are compiled in every process.
-"""
+"""Where texts and machine code are kept: in the user's cache folder, in files that are verified before they are used."""
 
 import contextlib
 import hashlib
+import json
 import os
-import pickle
-import stat
-import sys
 import time
 from functools import cache
 from pathlib import Path
 
-import llvmlite
-import numba
-
-from fwexp.files import folders, locks
+from fwexp.files import atomic, folders, locks
 from fwexp.files.caches import temporary_folder, users_folder
 
-__all__ = ["SUFFIX", "base", "directory", "prune", "read", "write"]
+__all__ = ["SUFFIX", "Saved", "base", "directory", "prune"]
 
-KEEP_DIRECTORIES = 200  # so many caches are kept, one for each module and version of its sources
+KEEP_DIRECTORIES = 20  # so many caches are kept, one for each version of this package, Python, numba and kind of processor
 KEEP_SECONDS = 7 * 24 * 3600.0  # and every one that was used within this time
-SUFFIX = ".nbc"
+SUFFIX = ".sums"
+CODE = "__pycache__"  # where numba keeps machine code, next to its text
 
 
 # --- folders ----------------------------------------------------------------------------------------------------------
@@ -65,43 +57,57 @@ def directory(name: str) -> Path | None:
 def prune(parent: Path) -> None:
     """Remove the caches below ``parent`` that are neither among the newest nor recently used; folders with other files stay."""
     with contextlib.suppress(OSError):  # another process may prune at the same time
-        folders = [path for path in parent.iterdir() if path.is_dir() and not path.is_symlink()]
-        ages = sorted(((path.stat().st_mtime, path) for path in folders), reverse=True)
+        found = [path for path in parent.iterdir() if path.is_dir() and not path.is_symlink()]
+        ages = sorted(((path.stat().st_mtime, path) for path in found), reverse=True)
         for used, path in ages[KEEP_DIRECTORIES:]:
-            inside = list(path.iterdir())
-            if time.time() - used > KEEP_SECONDS and all(_is_kernel(file) or locks.NAME.fullmatch(file.name) for file in inside):
+            inside = [*path.iterdir(), *(path / CODE).glob("*")]
+            if time.time() - used > KEEP_SECONDS and all(map(_is_ours, inside)):
                 for file in inside:
-                    file.unlink()
+                    if file.name != CODE:
+                        file.unlink()
+                with contextlib.suppress(FileNotFoundError):
+                    (path / CODE).rmdir()
                 path.rmdir()
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a file has the name and the kind of those that are kept: no link, pipe or folder."""
+    if path.name == CODE or path.is_symlink():
+        return path.name == CODE and path.is_dir() and not path.is_symlink()
+    return folders.is_file(path) and (path.suffix in (".py", SUFFIX, ".nbi", ".nbc") or bool(locks.NAME.fullmatch(path.name)))
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _digest(content: bytes) -> bytes:
-    """Return the checksum of a file for these versions: pickles of others are not read."""
-    versions = f"numba {numba.__version__} llvmlite {llvmlite.__version__} python {sys.version} "
-    return hashlib.sha256(versions.encode() + content).digest()
+class Saved:
+    """The machine code that numba keeps for a text, in files of which another one has checksums."""
 
+    def __init__(self, folder: Path, key: str) -> None:
+        self._folder, self._key = folder, key
+        self._sums = folder / f"{key}{SUFFIX}"
 
-def read(path: Path):
-    """Return the content of a file, None if it cannot be read or is not as it was written."""
-    try:
-        content = path.read_bytes() if path.is_file() else b""
-    except OSError:
-        return None
-    start = hashlib.sha256().digest_size
-    return pickle.loads(content[start:]) if content[:start] == _digest(content[start:]) else None
+    def _files(self) -> dict[str, str]:
+        """Return the checksums of what is there."""
+        found = sorted(self._folder.glob(f"{self._key}.*.nb[ci]"))
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in found if folders.is_file(path)}
 
+    def is_whole(self) -> bool:
+        """Return whether the files are there as they were written: a damaged one would be run."""
+        try:
+            sums = folders.is_file(self._sums) and json.loads(self._sums.read_text(encoding="ascii"))
+            return bool(sums) and sums == self._files()
+        except (OSError, ValueError):
+            return False
 
-def write(path: Path, content: bytes) -> None:
-    """Write a new file that others cannot write to. One that was cut short is known by its checksum: no other name is needed."""
-    if _is_kernel(path):
-        path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(_digest(content) + content)
+    def seal(self) -> None:
+        """Write the checksums of the files."""
+        with contextlib.suppress(OSError):
+            content = json.dumps(self._files()).encode()
+            atomic.write({self._sums: lambda file: file.write(content)})
 
-
-def _is_kernel(path: Path) -> bool:
-    """Return whether a file has the name and the kind of those that `write` writes: no link, pipe or folder."""
-    return path.suffix == SUFFIX and os.path.lexists(path) and stat.S_ISREG(path.lstat().st_mode)
+    def remove(self) -> None:
+        """Remove the files."""
+        with contextlib.suppress(OSError):
+            for path in self._folder.glob(f"{self._key}.*"):
+                path.unlink(missing_ok=True)

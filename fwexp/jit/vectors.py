@@ -8,10 +8,10 @@ import operator
 
 import numba.extending
 import numpy as np
-from llvmlite import ir
 from numba import types
 
-from fwexp.jit.compilation import INLINE
+from fwexp.jit.addresses import ir
+from fwexp.jit.compilation import in_kernels
 
 EIGHT = 8
 _DOUBLES = ir.VectorType(ir.DoubleType(), EIGHT)
@@ -32,60 +32,6 @@ _eight = _Eight()
 class _EightModel(numba.extending.models.PrimitiveModel):
     def __init__(self, manager, kind) -> None:
         super().__init__(manager, kind, _DOUBLES)
-
-
-# --- in plain Python ------------------------------------------------------------------------------------------------
-
-
-def load8(array, start: int):
-    """Return the eight entries of a float64 array from ``start`` >= 0 on."""
-    return array[start : start + EIGHT].copy()
-
-
-def store8(array, start: int, u) -> None:
-    """Set the eight entries from ``start`` >= 0 on."""
-    array[start : start + EIGHT] = u
-
-
-def full8(value: float):
-    """Return eight times ``value``."""
-    return np.full(EIGHT, value)
-
-
-def larger8(u, v):
-    """Return the larger entries of two."""
-    return np.where(u > v, u, v)
-
-
-def any8(u) -> bool:
-    """Return whether any entry is not 0."""
-    return bool(u.any())
-
-
-def sum8(u) -> float:
-    """Return the sum of the entries, half of them added to the other half again and again."""
-    four = u[:4] + u[4:]
-    return (four[0] + four[2]) + (four[1] + four[3])
-
-
-def largest8(u) -> float:
-    """Return the largest entry."""
-    return u.max()
-
-
-def above8(u, v) -> int:
-    """Return a number whose bit k is set if entry k of the first is larger than entry k of the second."""
-    return int(np.packbits(u > v, bitorder="little")[0])
-
-
-def choose8(bits: int, u, v):
-    """Return the entries of the first vector whose bits are set, and otherwise the entries of the second."""
-    return np.where(bits >> np.arange(EIGHT) & 1, u, v)
-
-
-def first_bit(bits: int) -> int:
-    """Return the place of the lowest bit that is set, of one at least."""
-    return (bits & -bits).bit_length() - 1
 
 
 # --- compiled ---------------------------------------------------------------------------------------------------------
@@ -192,90 +138,92 @@ def _first(_, bits):
     return types.int64(types.int64), generate
 
 
-@numba.extending.intrinsic
-def _add(_, u, v):
-    return _eight(u, v), lambda context, builder, signature, args: builder.fadd(*args, flags=_FUSED)
+@numba.extending.type_callable(operator.add)
+@numba.extending.type_callable(operator.mul)
+@numba.extending.type_callable(operator.sub)
+def _(context):
+    def result(u, v):
+        return _eight if u is _eight and v is _eight else None
+
+    return result
 
 
-@numba.extending.intrinsic
-def _multiply(_, u, v):
-    return _eight(u, v), lambda context, builder, signature, args: builder.fmul(*args, flags=_FUSED)
+@numba.extending.lower_builtin(operator.add, _Eight, _Eight)
+def _(context, builder, signature, args):
+    return builder.fadd(*args, flags=_FUSED)
 
 
-@numba.extending.intrinsic
-def _subtract(_, u, v):  # of a product, which is rounded first: in steps, other than in oracles, all processors round alike
-    return _eight(u, v), lambda context, builder, signature, args: builder.fsub(*args)
+@numba.extending.lower_builtin(operator.mul, _Eight, _Eight)
+def _(context, builder, signature, args):
+    return builder.fmul(*args, flags=_FUSED)
 
 
-_overload = numba.extending.overload
+@numba.extending.lower_builtin(operator.sub, _Eight, _Eight)
+def _(
+    context, builder, signature, args
+):  # of a product, which is rounded first: in steps, other than in oracles, all processors round alike
+    return builder.fsub(*args)
 
 
-@_overload(load8, jit_options=INLINE)
-def _(array, start):
-    return lambda array, start: _load(array, start)
+# --- in plain Python ------------------------------------------------------------------------------------------------
 
 
-@_overload(store8, jit_options=INLINE)
-def _(array, start, u):
-    return lambda array, start, u: _store(array, start, u)
+@in_kernels(_load)
+def load8(array, start: int):
+    """Return the eight entries of a float64 array from ``start`` >= 0 on."""
+    return array[start : start + EIGHT].copy()
 
 
-@_overload(full8, jit_options=INLINE)
-def _(value):
-    return lambda value: _full(value)
+@in_kernels(_store)
+def store8(array, start: int, u) -> None:
+    """Set the eight entries from ``start`` >= 0 on."""
+    array[start : start + EIGHT] = u
 
 
-@_overload(larger8, jit_options=INLINE)
-def _(u, v):
-    return lambda u, v: _larger(u, v)
+@in_kernels(_full)
+def full8(value: float):
+    """Return eight times ``value``."""
+    return np.full(EIGHT, value)
 
 
-@_overload(any8, jit_options=INLINE)
-def _(u):
-    return lambda u: _any(u)
+@in_kernels(_larger)
+def larger8(u, v):
+    """Return the larger entries of two."""
+    return np.where(u > v, u, v)
 
 
-@_overload(sum8, jit_options=INLINE)
-def _(u):
-    return lambda u: _sum(u)
+@in_kernels(_any)
+def any8(u) -> bool:
+    """Return whether any entry is not 0."""
+    return bool(u.any())
 
 
-@_overload(largest8, jit_options=INLINE)
-def _(u):
-    return lambda u: _largest(u)
+@in_kernels(_sum)
+def sum8(u) -> float:
+    """Return the sum of the entries, half of them added to the other half again and again."""
+    four = u[:4] + u[4:]
+    return (four[0] + four[2]) + (four[1] + four[3])
 
 
-@_overload(above8, jit_options=INLINE)
-def _(u, v):
-    return lambda u, v: _above(u, v)
+@in_kernels(_largest)
+def largest8(u) -> float:
+    """Return the largest entry."""
+    return u.max()
 
 
-@_overload(choose8, jit_options=INLINE)
-def _(bits, u, v):
-    return lambda bits, u, v: _choose(bits, u, v)
+@in_kernels(_above)
+def above8(u, v) -> int:
+    """Return a number whose bit k is set if entry k of the first is larger than entry k of the second."""
+    return int(np.packbits(u > v, bitorder="little")[0])
 
 
-@_overload(first_bit, jit_options=INLINE)
-def _(bits):
-    return lambda bits: _first(bits)
+@in_kernels(_choose)
+def choose8(bits: int, u, v):
+    """Return the entries of the first vector whose bits are set, and otherwise the entries of the second."""
+    return np.where(bits >> np.arange(EIGHT) & 1, u, v)
 
 
-@_overload(operator.add, jit_options=INLINE)
-def _(u, v):
-    if u is _eight and v is _eight:
-        return lambda u, v: _add(u, v)
-    return None
-
-
-@_overload(operator.mul, jit_options=INLINE)
-def _(u, v):
-    if u is _eight and v is _eight:
-        return lambda u, v: _multiply(u, v)
-    return None
-
-
-@_overload(operator.sub, jit_options=INLINE)
-def _(u, v):
-    if u is _eight and v is _eight:
-        return lambda u, v: _subtract(u, v)
-    return None
+@in_kernels(_first)
+def first_bit(bits: int) -> int:
+    """Return the place of the lowest bit that is set, of one at least."""
+    return (bits & -bits).bit_length() - 1

@@ -20,7 +20,7 @@ def scratch_size(nodes: int, edges: int) -> int:
     return nodes + 2 * edges + (nodes + 1) // 2 + max_flow.scratch_size(nodes, edges)
 
 
-@array_kernel("(f8[::1], i8, i8, f8[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[::1])")
+@array_kernel("i8(f8[::1], i8, i8, f8[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[::1])")
 def expand_labels(score, width, num_labels, weight, ends, first, out, y, scratch):
     """Find a labeling of high sum_v score[v, y_v] - sum_e weight[e] [y_a != y_b], e = (a, b), and return the number of moves.
 

@@ -15,7 +15,7 @@ def scratch_size(rows: int, columns: int) -> int:
     return rows + 5 * columns
 
 
-@array_kernel("(f8[::1], i8, i4[::1], f8[::1])")
+@array_kernel("f8(f8[::1], i8, i4[::1], f8[::1])")
 def max_matching(score, columns, match, scratch):
     """Find the matching of highest total score, where edge (r, c) has ``score[r * columns + c]``, and return that.
 

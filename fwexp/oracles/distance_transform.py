@@ -7,7 +7,7 @@ envelope of parabolas that differ by a shift only. Here the parabolas may open e
 from fwexp.jit.compilation import array_kernel
 
 
-@array_kernel("(f8[::1], i8, i8, i8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")
+@array_kernel("none(f8[::1], i8, i8, i8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")
 def distance_transform(source, start, stride, length, shift, quadratic, linear, target, argmax, stack):
     """Set target[p] = max_q source[q] - quadratic (q - p - shift)^2 - linear (q - p - shift) along a line of an array.
 

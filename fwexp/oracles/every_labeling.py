@@ -15,7 +15,7 @@ def are_few(nodes: int, num_labels: int) -> bool:
     return nodes * math.log2(num_labels) <= math.log2(MOST)
 
 
-@array_kernel("(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1])", fastmath=False)
+@array_kernel("none(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1])", fastmath=False)
 def best_of_all(score, pairs, ends, first, out, y):
     """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), the first one of several.
 

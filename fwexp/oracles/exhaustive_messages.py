@@ -9,7 +9,7 @@ import numpy as np
 from fwexp.jit.compilation import array_kernel
 
 
-@array_kernel("(f8[::1], i8, i8, f8, f8, f8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")
+@array_kernel("none(f8[::1], i8, i8, f8, f8, f8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")
 def exhaustive_message(source, rows, columns, down, right, square_down, line_down, square_right, line_right, message, best, costs):
     """Set message[p] = max_q source[q] - the deformation from p to q over all cells, and best[p] to that q, for every cell p.
 

@@ -13,7 +13,7 @@ C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = (1.0 / math.factorial(j) fo
 EXPONENT, MANTISSA, ONE = 52, (1 << 52) - 1, 1023 << 52  # how a float64 is laid out; ONE is 1.0
 
 
-@array_kernel("(f8[::1], f8[::1])")
+@array_kernel("none(f8[::1], f8[::1])")
 def exponentials(x, power):
     """Replace ``x``, all of it <= 0, by exp(x), or by 0 below exp(-708); overwrites ``power``, as long as ``x``.
 

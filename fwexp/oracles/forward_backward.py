@@ -58,7 +58,7 @@ def _drop_raised(unary, transitions, num_labels, width, highest, marginals, pair
     return mass < NEGLIGIBLE
 
 
-@array_kernel("(f8[::1], f8[::1], i8, i8, f8[::1], f8[::1], f8[::1])")
+@oracle_part
 def scaled_forward_backward(unary, transitions, num_labels, width, marginals, pairs, scratch):
     """Compute the same as `forward_backward`; return log Z, and whether the scores were close enough to each other for that."""
     row, length = -(-num_labels // EIGHT) * EIGHT, len(unary) // width
@@ -158,7 +158,7 @@ def scaled_forward_backward(unary, transitions, num_labels, width, marginals, pa
     return log_z, not raised or _drop_raised(unary, transitions, num_labels, width, highest, marginals, pairs)
 
 
-@array_kernel("(f8[::1], f8[::1], i8, i8, f8[::1], f8[::1], f8[::1])")
+@array_kernel("f8(f8[::1], f8[::1], i8, i8, f8[::1], f8[::1], f8[::1])")
 def forward_backward(unary, transitions, num_labels, width, marginals, pairs, scratch):
     """Compute the distribution a(y) = exp(sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t]) / Z, and return log Z.
 
@@ -169,6 +169,3 @@ def forward_backward(unary, transitions, num_labels, width, marginals, pairs, sc
     if valid:
         return log_z
     return log_forward_backward(unary, transitions, num_labels, width, marginals, pairs, scratch)
-
-
-KERNELS = (exponentials, scaled_forward_backward, log_forward_backward, forward_backward)  # those that a call may reach

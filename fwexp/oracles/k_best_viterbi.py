@@ -5,7 +5,7 @@ import numpy as np
 from fwexp.jit.compilation import array_kernel
 
 
-@array_kernel("(f8[::1], f8[::1], i8, i8, i4[:, ::1], f8[::1])", fastmath=False)
+@array_kernel("none(f8[::1], f8[::1], i8, i8, i4[:, ::1], f8[::1])", fastmath=False)
 def k_best_viterbi(unary, transitions, num_labels, width, labelings, values):
     """Find the m labelings of highest score, the best one first: that of `viterbi`, whose arguments these are.
 

@@ -13,7 +13,7 @@ def log_scratch_size(length: int, num_labels: int, width: int) -> int:
     return (length * (num_labels + 1) + num_labels + 2) * width
 
 
-@array_kernel("(f8[::1], f8[::1], i8, i8, f8[::1], f8[::1], f8[::1])")
+@array_kernel("f8(f8[::1], f8[::1], i8, i8, f8[::1], f8[::1], f8[::1])")
 def log_forward_backward(unary, transitions, num_labels, width, marginals, pairs, scratch):
     """Compute what `forward_backward` does, for scores of any size.
 

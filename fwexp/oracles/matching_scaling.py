@@ -5,7 +5,7 @@ import math
 from fwexp.jit.compilation import array_kernel
 
 
-@array_kernel("(f8[::1], i8, i8, f8[::1], i8, f8)")
+@array_kernel("i8(f8[::1], i8, i8, f8[::1], i8, f8)")
 def scale_to_matching(theta, rows, columns, z, max_sweeps, tol):
     """Find the z >= 0 with row and column sums <= 1 that maximises <theta, z> - sum (z log z - z), and return the number of sweeps.
 

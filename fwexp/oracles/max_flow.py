@@ -59,7 +59,7 @@ def incidence(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return first, np.argsort(ends, kind="stable").astype(np.int32)
 
 
-@array_kernel("(f8[::1], f8[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[::1])")
+@array_kernel("f8(f8[::1], f8[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[::1])")
 def min_cut(terminal, capacity, ends, first, out, side, scratch):
     """Find the least cut between a source and a sink, of several the one with fewest nodes at the source, and return the flow.
 

@@ -25,7 +25,7 @@ def scratch_size(nodes: int, edges: int) -> int:
     return 2 * nodes + 2 * edges + max_flow.scratch_size(nodes, edges)
 
 
-@array_kernel("(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[:,::1], f8[::1])")
+@array_kernel("i8(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[:,::1], f8[::1])")
 def expand_pairs(score, pairs, ends, first, out, y, messages, scratch):
     """Find a labeling of high sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), where no move gains; return their number.
 

@@ -3,7 +3,7 @@
 from fwexp.jit.compilation import array_kernel
 
 
-@array_kernel("(f8[:, ::1], f8[::1], i8, f8[::1])")
+@array_kernel("none(f8[:, ::1], f8[::1], i8, f8[::1])")
 def score_maps(x, templates, count, maps):
     """Set maps[j * cells + cell] = <template j, x[cell]> for ``count`` templates, one after the other."""
     cells, p = x.shape

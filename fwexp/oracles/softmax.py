@@ -5,7 +5,7 @@ import math
 from fwexp.jit.compilation import array_kernel
 
 
-@array_kernel("(f8[::1], i8, f8[::1])")
+@array_kernel("f8(f8[::1], i8, f8[::1])")
 def softmax(scores, count, probabilities):
     """Set the first ``count`` of ``probabilities`` to exp(score)/Z and return log Z; scores of any size are fine."""
     highest, total = scores[0], 0.0

@@ -45,7 +45,7 @@ def order_forest(ends, first, out, order, up):
                     count += 1
 
 
-@array_kernel("(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1])")
+@array_kernel("none(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1])")
 def label_forest(score, pairs, ends, first, out, y, order, up):
     """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), if there is no cycle.
 

@@ -21,7 +21,7 @@ def log_sum(values, count):
     return highest + math.log(total)
 
 
-@array_kernel("(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[:,::1], f8[::1])", fastmath=False)
+@array_kernel("f8(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[:,::1], f8[::1])", fastmath=False)
 def forest_marginals(score, pairs, ends, first, out, order, up, messages, terms):
     """Turn ``score`` and ``pairs``, as in `label_forest`, into marginals of nodes and of edges, and return log Z."""
     nodes, labels = score.shape

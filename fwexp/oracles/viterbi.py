@@ -4,7 +4,7 @@ from fwexp.jit.compilation import array_kernel
 from fwexp.jit.vectors import EIGHT, full8, larger8, load8, store8
 
 
-@array_kernel("(f8[::1], f8[::1], i8, i8, i4[::1], f8[::1])", fastmath=False)
+@array_kernel("f8(f8[::1], f8[::1], i8, i8, i4[::1], f8[::1])", fastmath=False)
 def viterbi(unary, transitions, num_labels, width, y, messages):
     """Find the labeling y that maximises sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t], and return its score.
 

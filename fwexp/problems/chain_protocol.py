@@ -13,7 +13,7 @@ import numpy as np
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import inlined
 from fwexp.jit.prefetch import prefetch
-from fwexp.oracles.forward_backward import KERNELS, scratch_size
+from fwexp.oracles.forward_backward import scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol, sparse_blocks, sparse_parts, transitions, walk
@@ -238,7 +238,7 @@ def _allowed(problem, i, unary, tables, scratch):
     return scratch[: len(tables)]
 
 
-@protocol.max_oracle.register(ChainProblem, calls=[viterbi])
+@protocol.max_oracle.register(ChainProblem)
 def _(problem, i, theta, y, scratch):
     width = problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
@@ -263,7 +263,7 @@ def _(problem, i, theta, y, scratch):
     return viterbi(augmented, tables, problem.num_states, width, y[:length], scratch) - truth
 
 
-@protocol.decode.register(ChainProblem, calls=[viterbi])
+@protocol.decode.register(ChainProblem)
 def _(problem, i, theta, y, scratch):
     width = problem.width
     length = problem.label_ptr[i + 1] - problem.label_ptr[i]
@@ -300,7 +300,7 @@ def _(problem, i):
     return problem.label_ptr[i + 1] - problem.label_ptr[i]
 
 
-@protocol.expectation_oracle.register(ChainProblem, calls=KERNELS)
+@protocol.expectation_oracle.register(ChainProblem)
 def _(problem, i, potentials, mean, scratch):
     width = problem.width
     start, length = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]

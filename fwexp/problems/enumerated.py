@@ -192,7 +192,7 @@ def _(problem, i, theta, c, cost, potentials):
         potentials[k] += c * (cost * problem.losses[start + k] - problem.scale[start + k] * theta[k])
 
 
-@protocol.expectation_oracle.register(EnumeratedProblem, calls=[softmax])
+@protocol.expectation_oracle.register(EnumeratedProblem)
 def _(problem, i, potentials, mean, scratch):
     start, count = problem.part_ptr[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
     log_z = softmax(potentials, count, scratch)

@@ -108,7 +108,7 @@ def _any(row):
     return nonzero > 0
 
 
-@row_scores.register(KernelFeatures, calls=[exponentials])
+@row_scores.register(KernelFeatures)
 def _(x, t, weights, width, out):
     out[:] = 0.0
     places, values, power = np.empty(BLOCK, dtype=np.int64), np.empty(BLOCK), np.empty(BLOCK)

@@ -103,7 +103,7 @@ def _(objective, problem, i, work):
     return value, protocol.loss(problem, i, work.y)
 
 
-@term.register(Softmax, requests=[protocol.expectation_oracle])
+@term.register(Softmax)
 def _(objective, problem, i, work):
     value, mean_loss, rounding = expectations(objective, problem, i, work)
     protocol.set_dense(problem, i, work.mean, work.direction)

@@ -272,7 +272,7 @@ def _(problem):
     return size + scratch_size(rows, int(problem.columns.max()))
 
 
-@protocol.max_oracle.register(MatchingProblem, calls=[max_matching])
+@protocol.max_oracle.register(MatchingProblem)
 def _(problem, i, theta, y, scratch):
     start, rows = problem.label_ptr[i], problem.label_ptr[i + 1] - problem.label_ptr[i]
     columns, size = problem.columns[i], problem.part_ptr[i + 1] - problem.part_ptr[i]
@@ -291,7 +291,7 @@ def _(problem, i, theta, y, scratch):
     return max(value, 0.0)  # the value of the true labeling, which rounding must not undercut
 
 
-@protocol.decode.register(MatchingProblem, calls=[max_matching])
+@protocol.decode.register(MatchingProblem)
 def _(problem, i, theta, y, scratch):
     rows = problem.label_ptr[i + 1] - problem.label_ptr[i]
     max_matching(theta, problem.columns[i], y[:rows], scratch)

@@ -7,9 +7,7 @@ import numpy as np
 
 from fwexp.jit.compilation import oracle_part, register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
-from fwexp.oracles.max_flow import min_cut
 from fwexp.oracles.tree_max_product import label_forest
-from fwexp.oracles.tree_sum_product import forest_marginals
 from fwexp.problems import dense_parts, protocol, walk
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.features import row_entries
@@ -84,7 +82,7 @@ def _expand(problem, i, theta, y, scratch):
     expand_labels(scratch[:size], problem.width, problem.num_labels, weight, ends, first, out, y[:nodes], rest)
 
 
-@protocol.max_oracle.register(MultiLabelProblem, calls=[label_forest, min_cut, expand_labels])
+@protocol.max_oracle.register(MultiLabelProblem)
 def _(problem, i, theta, y, scratch):
     start, width, rows = problem.label_ptr[i], problem.width, theta[problem.num_pairwise :]
     for v in range(problem.label_ptr[i + 1] - start):
@@ -98,7 +96,7 @@ def _(problem, i, theta, y, scratch):
     return 0.0
 
 
-@protocol.decode.register(MultiLabelProblem, calls=[label_forest, min_cut, expand_labels])
+@protocol.decode.register(MultiLabelProblem)
 def _(problem, i, theta, y, scratch):
     for j in range((problem.label_ptr[i + 1] - problem.label_ptr[i]) * problem.width):
         scratch[j] = theta[problem.num_pairwise + j]
@@ -115,7 +113,7 @@ def _(problem, i, theta, c, cost, potentials):
             rows[v * problem.width + k] += c * cost * _cost(problem, start + v, k)
 
 
-@protocol.expectation_oracle.register(MultiLabelProblem, calls=[forest_marginals])
+@protocol.expectation_oracle.register(MultiLabelProblem)
 def _(problem, i, potentials, mean, scratch):
     start, L, width, mean_loss = problem.label_ptr[i], problem.num_labels, problem.width, 0.0
     nodes, q = problem.label_ptr[i + 1] - start, problem.num_pairwise

@@ -137,7 +137,7 @@ def _best_pose(problem, i, theta, y, scratch):
         y[j] = row if problem.exhaustive else row * columns + int(best_column[j * cells + row * columns + above % columns])
 
 
-@protocol.max_oracle.register(PoseProblem, calls=[distance_transform, exhaustive_message, score_maps])
+@protocol.max_oracle.register(PoseProblem)
 def _(problem, i, theta, y, scratch):
     cells = problem.cell_ptr[i + 1] - problem.cell_ptr[i]
     _place_scores(problem, i, theta, scratch)
@@ -152,7 +152,7 @@ def _(problem, i, theta, y, scratch):
     return value
 
 
-@protocol.decode.register(PoseProblem, calls=[distance_transform, exhaustive_message, score_maps])
+@protocol.decode.register(PoseProblem)
 def _(problem, i, theta, y, scratch):
     _place_scores(problem, i, theta, scratch)
     _best_pose(problem, i, theta, y, scratch)

@@ -255,7 +255,7 @@ def _(x, t, z, u):
     return total
 
 
-@njit
+@njit(fastmath=True)
 def packed_gram(x, ptr, gram_ptr, out):
     """Fill ``out`` with <x_t, x_u>, u <= t, for the tokens of every example: a packed lower triangle each.
 
@@ -271,7 +271,7 @@ def packed_gram(x, ptr, gram_ptr, out):
                 position += 1
 
 
-@njit
+@njit(fastmath=True)
 def row_norms_sq(x, rows):
     """Return ||x_t||^2 of all rows."""
     out = np.empty(rows)

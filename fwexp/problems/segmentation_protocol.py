@@ -12,7 +12,6 @@ import numpy as np
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import register_jitable
 from fwexp.oracles.max_flow import min_cut, scratch_size
-from fwexp.oracles.tree_sum_product import forest_marginals
 from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.features import BinaryFeatures, row_entries
@@ -72,7 +71,7 @@ def _cut(problem, i, theta, y, scratch):
     add_cuts(problem, i, side, 1, pairwise)
 
 
-@protocol.max_oracle.register(SegmentationProblem, calls=[min_cut])
+@protocol.max_oracle.register(SegmentationProblem)
 def _(problem, i, theta, y, scratch):
     start = problem.label_ptr[i]
     for v in range(problem.label_ptr[i + 1] - start):
@@ -83,7 +82,7 @@ def _(problem, i, theta, y, scratch):
     return max(value, 0.0)  # the value of the true labeling, which rounding must not undercut
 
 
-@protocol.decode.register(SegmentationProblem, calls=[min_cut])
+@protocol.decode.register(SegmentationProblem)
 def _(problem, i, theta, y, scratch):
     for v in range(problem.label_ptr[i + 1] - problem.label_ptr[i]):
         scratch[v] = theta[v]
@@ -100,7 +99,7 @@ def _(problem, i, theta, c, cost, potentials):
         potentials[v] += added if problem.labels[start + v] == 0 else -added
 
 
-@protocol.expectation_oracle.register(SegmentationProblem, calls=[forest_marginals])
+@protocol.expectation_oracle.register(SegmentationProblem)
 def _(problem, i, potentials, mean, scratch):
     start, mean_loss = problem.label_ptr[i], 0.0
     nodes = problem.label_ptr[i + 1] - start

@@ -60,11 +60,11 @@ class Options(PlainOptions):
 
 
 @njit
-def _store_all(problem, i, labelings, sets, work):
-    """Store all labelings of example i."""
-    for j in range(len(labelings)):
-        for t in range(labelings.shape[1]):
-            work.y[t] = labelings[j, t]
+def _store_all(problem, i, found, sets, work):
+    """Store all labelings of example i, which are the rows of an array."""
+    for j in range(len(found)):
+        for t in range(found.shape[1]):
+            work.y[t] = found[j, t]
         active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, UNLIMITED, sets, work)
 
 

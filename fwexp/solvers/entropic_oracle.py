@@ -20,7 +20,7 @@ from fwexp.problems.protocol import (
 )
 
 
-@njit(calls=[expectation_oracle])
+@njit
 def _add_expectations(problem, w, c, scale, work, potentials, mean, scratch, total):
     """Add ``scale`` times the expected psi of all examples to ``total``; return the sum of the expected losses."""
     losses = 0.0

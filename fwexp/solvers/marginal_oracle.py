@@ -15,7 +15,7 @@ import numpy as np
 
 from fwexp.jit.compilation import njit, specialise
 from fwexp.problems.loss_terms import expectations, soft_workspace
-from fwexp.problems.protocol import expectation_oracle, new_weights, product, scatter, scores, set_dense
+from fwexp.problems.protocol import new_weights, product, scatter, scores, set_dense
 
 
 class MarginalPoint(NamedTuple):
@@ -27,7 +27,7 @@ class MarginalPoint(NamedTuple):
     ell: float  # rounded down
 
 
-@njit(calls=[expectation_oracle])
+@njit
 def _add_expectations(problem, objective, w, c, work, total):
     """Add c times the expected psi of all examples to ``total``; return the sums of n ell_i, rounded down, and of its bounds."""
     ell = rounding = 0.0

@@ -91,7 +91,7 @@ def most_trials(k, n):
     return 1 + (HALVINGS_FIRST if k < n else HALVINGS_LATER)
 
 
-@njit(calls=[expectation_oracle])
+@njit
 def _steps(problem, objective, iterate, averages, work, trial, order, lam, max_calls):
     """Take a step per index in ``order`` while ``max_calls`` suffices; modifies all that is mutable."""
     lam_n, counts = lam * problem.n, iterate.counts
@@ -145,7 +145,7 @@ def ell_of(objective, problem, i, potentials, mean, scratch):
     return objective.cost * mean_loss + tau_of(objective, problem, i) * (entropy - rounding)
 
 
-@njit(calls=[expectation_oracle])
+@njit
 def _expectations(problem, objective, iterate, trial):
     """Set the expected parts and n ell_i of all examples from their distributions."""
     for i in range(problem.n):

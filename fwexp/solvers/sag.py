@@ -28,7 +28,6 @@ from fwexp.options import choice
 from fwexp.problems.loss_terms import SoftWorkspace, expectations, soft_workspace
 from fwexp.problems.protocol import (
     dot,
-    expectation_oracle,
     gram_scores,
     new_weights,
     norm_sq,
@@ -82,7 +81,7 @@ def _settle(iterate):
     iterate.factors[A], iterate.factors[B] = 1.0, 0.0
 
 
-@njit(calls=[expectation_oracle])
+@njit
 def _steps(problem, objective, iterate, work, other, uniforms, nonuniform, lam, max_calls):
     """Take a step per number in ``uniforms`` while ``max_calls`` suffices; return how many were taken."""
     n, counts, factors, tree = problem.n, iterate.counts, iterate.factors, iterate.lipschitz
@@ -135,7 +134,7 @@ def _steps(problem, objective, iterate, work, other, uniforms, nonuniform, lam, 
     return len(uniforms)
 
 
-@njit(calls=[expectation_oracle])
+@njit
 def _searched(problem, objective, i, L, ell, iterate, work, other):
     """Return L_i, doubled from ``L`` on until a gradient step of 1/L_i lowers H_i by enough; the gradient is in ``work.mean``."""
     set_dense(problem, i, work.mean, work.direction)

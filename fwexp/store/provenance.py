@@ -71,7 +71,8 @@ def cpu_features() -> str:
 def _target() -> tuple[str, str]:
     """Return the name and the features of the CPU that numba compiles for, which are this one's unless a variable sets others."""
     import numba
-    from llvmlite import binding
+
+    from fwexp.jit.addresses import binding
 
     if numba.config.DISABLE_JIT:
         return "python", ""  # NUMBA_DISABLE_JIT: functions are not compiled

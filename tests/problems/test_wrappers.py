@@ -260,6 +260,7 @@ NOT_FOR = {  # wrappers, by how their names begin: functions that are not called
     "a view": (
         *("max_oracle", "decode", "loss", "as_labeling", "public_labeling", "joint_feature", "maximise_block", "kernel_view"),
         *("new_blocks", "copy_blocks", "has_room", "set_direction", "add_to_block", "scatter_block", "dot", "scatter_psi"),
+        *("ask_oracle", "approach"),
         *("new_sums", "accumulate", "accumulate_psi", "scatter_sum"),
         *("costly_oracle", "forget", "ask_ahead", "counted_positions", "example"),
     ),
@@ -337,6 +338,7 @@ def prefetch(case):
         protocol.prefetch_labelings(case.problem, i, *case.stored(i))
         if not isinstance(case, Viewed):
             protocol.prefetch_vector(case.problem, i, protocol.new_blocks(case.problem))
+            protocol.prefetch_next(case.problem, i, protocol.new_blocks(case.problem))
 
 
 def as_of_the_problem(name):
@@ -577,6 +579,21 @@ def max_oracle(case, asked=None):
             same(value, values[case.number(i, case.work.y)])
 
 
+def steps_of_bcfw(case):
+    """Several functions in one call."""
+    problem, work, w = case.problem, case.work, case.weights(3) / 10
+    blocks = protocol.copy_blocks(problem, protocol.new_blocks(problem))
+    for i in case.examples:
+        value = protocol.ask_oracle(problem, i, case.internal(w), work)
+        k = case.number(i, work.y)
+        if protocol.exact_oracle(problem):
+            same(value, case.values(i, w).max())
+        loss_y, slope, length_sq = protocol.approach(problem, i, work.y, work.theta, blocks, work.direction)
+        psi = case.image(i, work.direction)  # from the truth, where blocks begin
+        same(psi, case.d.psi[i][k])
+        same([loss_y, slope, length_sq], [case.d.losses[i][k], psi @ w, psi @ psi])
+
+
 def decode(case):
     for i in case.examples:
         w = case.weights(4)
@@ -613,6 +630,8 @@ def labelings_are_told_apart(case):
             told = [protocol.same_labeling(case.problem, i, case.raw(i, k), storage, place) for place in places]
             # of workers only those of which a step can tell the difference
             assert told == ([bool(x == 0.0) for x in differ[k]] if isinstance(case, Spread) else [a == k for a in range(len(told))])
+            assert protocol.find_labeling(case.problem, i, case.raw(i, k), storage, places) == told.index(True)
+            assert protocol.find_labeling(case.problem, i, case.raw(i, k), storage, places[:0]) == -1
 
 
 def sets_of_labelings(case):
@@ -623,9 +642,11 @@ def sets_of_labelings(case):
         same(out, case.d.psi[i] @ w)
         protocol.complete_scores(case.problem, i, case.internal(w), work)
         same([protocol.psi_score(case.problem, i, case.raw(i, k), work.theta) for k in range(len(places))], case.d.psi[i] @ w)
-        protocol.clear(case.problem, i, work.direction)
-        protocol.add_labelings(case.problem, i, storage, places, c, work.direction)
-        protocol.close(case.problem, i, work.direction)
+        protocol.psi_scores(case.problem, i, storage, places, work.theta, out)
+        same(out, case.d.psi[i] @ w)
+        protocol.set_psi(case.problem, i, case.raw(i, 0), work.direction)
+        same(case.image(i, work.direction), case.d.psi[i][0])
+        protocol.set_labelings(case.problem, i, storage, places, c, work.direction)
         same(case.image(i, work.direction), c @ case.d.psi[i])
         weights = protocol.new_weights(case.problem)
         protocol.scatter_labelings(case.problem, i, storage, places, c, 0.5, work.direction, weights)
@@ -652,7 +673,7 @@ EXPECTED = {  # of every function of the protocol
     "largest_losses": largest_losses,
     "workspace": workspace,
     "rescale": rescale,
-    **dict.fromkeys(("prefetch_example", "prefetch_vector", "prefetch_labelings"), prefetch),
+    **dict.fromkeys(("prefetch_example", "prefetch_vector", "prefetch_labelings", "prefetch_next"), prefetch),
     **{
         name: as_of_the_problem(name)
         for name in ("costly_oracle", "cheap_oracle", "exact_oracle", "has_best_block", "has_marginals", "costly_block")
@@ -680,12 +701,14 @@ EXPECTED = {  # of every function of the protocol
     "with_inputs": with_inputs,
     "inner": inner,
     "max_oracle": max_oracle,
+    **dict.fromkeys(("ask_oracle", "approach"), steps_of_bcfw),
     "decode": decode,
     "loss": loss,
     **dict.fromkeys(("as_labeling", "public_labeling"), labelings_in_both_forms),
     "joint_feature": joint_feature,
-    **dict.fromkeys(("labeling_ptr", "new_storage", "same_labeling"), labelings_are_told_apart),
+    **dict.fromkeys(("labeling_ptr", "new_storage", "same_labeling", "find_labeling"), labelings_are_told_apart),
     **dict.fromkeys(("add_labelings", "scatter_labelings", "score_labelings", "complete_scores"), sets_of_labelings),
+    **dict.fromkeys(("psi_scores", "set_psi", "set_labelings"), sets_of_labelings),
     **dict.fromkeys(("to_public", "from_public"), weights_in_both_forms),
     "check_weights": check_weights,
 }
@@ -714,7 +737,9 @@ def of_all_examples(problem, c):
     ],
 )
 def test_functions_without_a_degree_are_refused(declare, stub):
-    with pytest.raises(TypeError, match=r"must declare its degree in c_i: @degree\(0\), \(1\), \(2\), \(\"c\"\) or \(by=...\)$"):
+    with pytest.raises(
+        TypeError, match=r"must declare its degree in c_i: @degree\(0\), \(1\), \(2\), \(\"c\"\), \(\"composed\"\) or \(by=...\)$"
+    ):
         declare(stub)
 
 
@@ -750,7 +775,7 @@ def test_every_function_of_every_wrapper_is_as_defined(check, around, client):
 # --- that these tests see errors --------------------------------------------------------------------------------------
 
 OWN = [  # functions of which examples with weights do not just pass on what the problem itself returns
-    name for name in tiers.functions() if getattr(protocol, name).degree != 0
+    name for name in tiers.functions() if getattr(protocol, name).degree not in (0, "composed")
 ]
 
 

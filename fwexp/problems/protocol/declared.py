@@ -12,21 +12,21 @@ def scores(problem, i, w, theta):
     """Set ``theta`` to the part scores of example i under the internal weights w, without loss."""
 
 
-@degree(1, tier="required")
-def max_oracle(problem, i, theta, y, scratch):
+@degree(1, fastmath=False, tier="required")
+def max_oracle(problem, i, theta, y, scratch) -> float:
     """Write a labeling y that maximises L_i(y) - <theta, p_i(y)>: the loss-augmented decoding.
 
     Returns the maximum, H_i(w) >= 0, in units of the loss.
     """
 
 
-@degree(0, tier="required")
+@degree(0, fastmath=False, tier="required")
 def decode(problem, i, theta, y, scratch):
     """Write the prediction y, a labeling of highest score without loss."""
 
 
 @degree(1, tier="required")
-def loss(problem, i, y):
+def loss(problem, i, y) -> float:
     """Return the task loss L_i(y) >= 0, 0 at the true labeling."""
 
 
@@ -35,7 +35,7 @@ def add_psi(problem, i, y, c, direction):
     """Add c p_i(y) to a vector of parts that was begun with ``clear``."""
 
 
-@degree("c", tier="required")
+@degree("c", fastmath=False, tier="required")
 def scatter(problem, i, direction, c, w):
     """Add c F_i' direction to the internal weights w."""
 
@@ -84,8 +84,8 @@ def _expect_with_weight(function):
     return of_weighted
 
 
-@degree(by=_expect_with_weight, on_request=True, tier="expectations")
-def expectation_oracle(problem, i, potentials, mean, scratch):
+@degree(by=_expect_with_weight, tier="expectations")
+def expectation_oracle(problem, i, potentials, mean, scratch) -> tuple[float, float, float]:
     """Find the expectations of the distribution in proportion to exp(log-potential), given its ``potentials``.
 
     Sets ``mean`` to the expectation of p_i(y), of which ``set_dense`` makes a vector of parts; ``scratch`` is that of
@@ -99,7 +99,7 @@ def expectation_scratch(problem):
 
 
 @degree(0, tier="expectations")
-def distance(problem, i, direction):
+def distance(problem, i, direction) -> float:
     """Return a lower bound on the 1-norm of the difference between two distributions whose expected parts differ by this vector.
 
     The 1-norm of the difference between marginals of one variable is such a bound.

@@ -21,11 +21,14 @@ def degree(
 ) -> Callable[[Callable], Callable]:
     """Declare a function of the protocol, and its degree in c_i; ``options`` are those of `dispatched`.
 
+    Functions that are not for plain Python alone, as their docstrings say, are entries: methods call them in compiled code.
+
     Parameters
     ----------
-    power : {0, 1, 2, "c"}
+    power : {0, 1, 2, "c", "composed"}
         The power of c_i in what the function returns, for an example i or for all of them; "c" if it returns nothing and c_i
-        is a factor of its fourth argument.
+        is a factor of its fourth argument; "composed" if it only calls other functions of the problem: several in one call, which
+        is what methods pay for.
     by : callable, optional
         Instead, ``by(function)`` returns the implementation for problems with weights.
     tier : str, optional
@@ -37,9 +40,13 @@ def degree(
     def declare(stub: Callable) -> Callable:
         names = stub.__code__.co_varnames[: stub.__code__.co_argcount]
         form = by or (OF_EXAMPLE if "i" in names else OF_ALL).get(power)
+        if power == "composed":
+            form, options["default"], options["composed"] = (lambda function: stub), (), True
         if form is None or (power == "c" and names[3:4] != ("c",)):
-            raise TypeError(f'{stub.__name__} must declare its degree in c_i: @degree(0), (1), (2), ("c") or (by=...)')
-        function = dispatched(stub, **options)
+            raise TypeError(
+                f'{stub.__name__} must declare its degree in c_i: @degree(0), (1), (2), ("c"), ("composed") or (by=...)'
+            )
+        function = dispatched(stub, **{"entry": "(plain Python" not in stub.__doc__} | options)
         function.degree, function.tier = by or power, tier
         function.register(WithWeights)(form(function))
         return function

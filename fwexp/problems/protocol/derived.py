@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.problems.protocol.declared import add_psi, loss, max_oracle, scatter
+from fwexp.problems.protocol.declared import add_psi, loss, max_oracle, scatter, scores
 from fwexp.problems.protocol.degrees import WithWeights, degree
 
 
@@ -63,17 +63,24 @@ def rescale(problem, i, c, theta):
         theta[j] *= c
 
 
-@degree(0, default=())
+@degree(0, fastmath=False, default=())
 def prefetch_example(problem, i):
     """Prefetch the data of example i, which is next; only the time depends on it."""
 
 
-@degree(0, default=())
+@degree(0, fastmath=False, default=())
 def prefetch_vector(problem, i, blocks):
     """Prefetch block i."""
 
 
-@degree(0, default=())
+@degree("composed", fastmath=False)
+def prefetch_next(problem, i, blocks):
+    """Prefetch the data of example i, and block i."""
+    prefetch_example(problem, i)
+    prefetch_vector(problem, i, blocks)
+
+
+@degree(0, fastmath=False, default=())
 def prefetch_labelings(problem, i, storage, places):
     """Prefetch the data that `score_labelings` reads for the labelings at ``places`` of the ``storage``."""
 
@@ -110,19 +117,19 @@ def counted_positions(problem):
 
 
 @degree(0, default=())
-def num_positions(problem, i):
+def num_positions(problem, i) -> int:
     """Return how many variables a labeling of example i has."""
     return 1
 
 
 @degree(0, default=())
-def loss_weight(problem, i, y):
+def loss_weight(problem, i, y) -> float:
     """Return how much L_i(y) counts in the mean loss of predictions: 1, unless the error of a set is a ratio of two sums."""
     return 1.0
 
 
 @degree(1, default=())
-def example_weight(problem, i):
+def example_weight(problem, i) -> float:
     """Return the factor of H_i(w) in the objective, which is in losses and features of example i already."""
     return 1.0
 
@@ -203,7 +210,7 @@ def copy_blocks(problem, blocks):
 
 
 @degree(0, default=())
-def has_room(problem, i, blocks):
+def has_room(problem, i, blocks) -> bool:
     """Return whether a step of example i towards any corner fits; otherwise ``copy_blocks`` comes first."""
     return True
 
@@ -231,7 +238,7 @@ def close(problem, i, direction):
 
 
 @degree(1, default=("part_ptr",))
-def dot(problem, i, direction, theta):
+def dot(problem, i, direction, theta) -> float:
     """Return <direction, theta>, that is <F_i' direction, w>."""
     total = 0.0
     for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
@@ -240,7 +247,7 @@ def dot(problem, i, direction, theta):
 
 
 @degree(2, default=())
-def norm_sq(problem, i, direction):
+def norm_sq(problem, i, direction) -> float:
     """Return ||F_i' direction||^2."""
     vector = np.zeros(problem.num_weights)
     scatter(problem, i, direction, 1.0, vector)
@@ -250,7 +257,7 @@ def norm_sq(problem, i, direction):
     return total
 
 
-@degree(0, default=("part_ptr",))
+@degree(0, fastmath=False, default=("part_ptr",))
 def add_to_block(problem, i, direction, c, blocks):
     """Add c times ``direction`` to block i."""
     start = problem.part_ptr[i]
@@ -258,7 +265,21 @@ def add_to_block(problem, i, direction, c, blocks):
         blocks[start + j] += c * direction[j]
 
 
-@degree("c", default=("part_ptr",))
+@degree("composed")
+def approach(problem, i, y, theta, blocks, direction) -> tuple[float, float, float]:
+    """Set ``direction`` as `set_direction` does; return L_i(y), <F_i' direction, w> and ||F_i' direction||^2."""
+    set_direction(problem, i, y, blocks, direction)
+    return loss(problem, i, y), dot(problem, i, direction, theta), norm_sq(problem, i, direction)
+
+
+@degree("composed", fastmath=False)
+def ask_oracle(problem, i, w, work) -> float:
+    """Set ``work.theta`` to the part scores at w, and ``work.y`` to the labeling of the max-oracle; return H_i(w)."""
+    scores(problem, i, w, work.theta)
+    return max_oracle(problem, i, work.theta, work.y, work.scratch)
+
+
+@degree("c", fastmath=False, default=("part_ptr",))
 def scatter_psi(problem, i, y, c, w):
     """Add c psi_i(y) to the internal weights w."""
     psi = np.zeros(problem.part_ptr[i + 1] - problem.part_ptr[i])
@@ -266,7 +287,7 @@ def scatter_psi(problem, i, y, c, w):
     scatter(problem, i, psi, c, w)
 
 
-@degree("c", default=("part_ptr",))
+@degree("c", fastmath=False, default=("part_ptr",))
 def scatter_block(problem, i, blocks, c, w):
     """Add c times F_i' (block i) to the internal weights w."""
     scatter(problem, i, blocks[problem.part_ptr[i] : problem.part_ptr[i + 1]], c, w)
@@ -281,7 +302,7 @@ def new_sums(problem, count):
     return np.zeros((count, problem.part_ptr[-1]))
 
 
-@degree("c", default=("part_ptr",))
+@degree("c", fastmath=False, default=("part_ptr",))
 def accumulate(problem, i, direction, c, total):
     """Add c F_i' direction to the sum, at a cost that does not depend on the number of features."""
     start = problem.part_ptr[i]
@@ -289,13 +310,13 @@ def accumulate(problem, i, direction, c, total):
         total[start + j] += c * direction[j]
 
 
-@degree("c", default=("part_ptr",))
+@degree("c", fastmath=False, default=("part_ptr",))
 def accumulate_psi(problem, i, y, c, total):
     """Add c psi_i(y) to the sum."""
     add_psi(problem, i, y, c, total[problem.part_ptr[i] : problem.part_ptr[i + 1]])
 
 
-@degree(0, default=("part_ptr",))
+@degree(0, fastmath=False, default=("part_ptr",))
 def scatter_sum(problem, total, c, w):
     """Add c times the sum to the internal weights w; O(size of the data)."""
     for i in range(problem.n):
@@ -324,7 +345,7 @@ def _best_with_weight(function):
 
 
 @degree(by=_best_with_weight, fastmath=False, tier="exact")
-def best_block(problem, i, theta, c, blocks, direction, scratch):
+def best_block(problem, i, theta, c, blocks, direction, scratch) -> float:
     """Set ``direction`` to the way from block i to where the dual is highest while all other blocks stay, and return n ell_i there.
 
     The part scores are those at the weights that the blocks make; c is 1/(lam n).
@@ -342,8 +363,8 @@ def _maximum_with_weight(function):
     return of_weighted
 
 
-@degree(by=_maximum_with_weight, tier="exact", default=())
-def maximise_block(problem, i, theta, c, mean_loss, blocks, work):
+@degree(by=_maximum_with_weight, fastmath=False, tier="exact", default=())
+def maximise_block(problem, i, theta, c, mean_loss, blocks, work) -> tuple[float, float]:
     """Move block i to the maximum of the dual over this block; ``mean_loss`` is n ell_i before the move.
 
     Returns n times the Frank-Wolfe gap before the move, 0 if the block stays, and n ell_i after it; sets ``work.direction`` to the

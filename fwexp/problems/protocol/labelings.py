@@ -3,11 +3,14 @@
 A labeling is a run of as many numbers as `labeling_ptr` gives it: by default of integers, as long as the true one.
 """
 
+import contextlib
+
 import numpy as np
 
+from fwexp.jit.compilation import describes_families
 from fwexp.problems.protocol.declared import add_psi, scatter, scores
 from fwexp.problems.protocol.degrees import degree
-from fwexp.problems.protocol.derived import clear, close, dot, rescale
+from fwexp.problems.protocol.derived import clear, close, dot, new_blocks, rescale, workspace
 
 # --- one for each example
 
@@ -34,7 +37,7 @@ def store_labeling(problem, i, y, labelings):
         labelings[ptr[i] + t] = y[t]
 
 
-@degree(0, default=())
+@degree(0, default=(), entry=False)
 def stored_labeling(problem, i, labelings):
     """Return position i of ``labelings``, usable as a y."""
     ptr = labeling_ptr(problem)
@@ -44,7 +47,7 @@ def stored_labeling(problem, i, labelings):
 # --- sets: labelings that are kept and compared, for active sets and caches
 
 
-@degree(0, tier="sets", default=("label_ptr",))
+@degree(0, tier="sets", default=("label_ptr",), fixed=True)
 def labeling_ptr(problem):
     """Return where the labeling of every example begins where there is one of each, and where the last one ends.
 
@@ -60,7 +63,7 @@ def new_storage(problem, size):
 
 
 @degree(0, tier="sets", default=())
-def same_labeling(problem, i, y, storage, start):
+def same_labeling(problem, i, y, storage, start) -> bool:
     """Return whether the labeling in ``storage`` (of `new_storage`) from index ``start`` on is y."""
     ptr, t = labeling_ptr(problem), 0
     while t < ptr[i + 1] - ptr[i] and storage[start + t] == y[t]:
@@ -68,33 +71,44 @@ def same_labeling(problem, i, y, storage, start):
     return t == ptr[i + 1] - ptr[i]
 
 
-@degree(0, fastmath=False, tier="sets", default=())
-def add_labelings(problem, i, storage, places, c, direction):
-    """Add sum_a c_a p_i(y_a), y_a in ``storage`` from index ``places[a]`` on, to a vector that was begun with ``clear``.
+@degree("composed")
+def find_labeling(problem, i, y, storage, places) -> int:
+    """Return which of the labelings at ``places`` of the ``storage`` is y, -1 if none is."""
+    found, a = -1, 0
+    while found < 0 and a < len(places):
+        if same_labeling(problem, i, y, storage, places[a]):
+            found = a
+        a += 1
+    return found
 
-    Nothing else may be added to it.
+
+@degree(0, fastmath=False, tier="sets", default=())
+def add_labelings(problem, i, storage, places, weights, direction):
+    """Add sum_a c_a p_i(y_a), with c_a in ``weights``, to a vector that was begun with ``clear``.
+
+    The y_a are in ``storage`` from index ``places[a]`` on. Nothing else may be added to the vector.
     """
     ptr = labeling_ptr(problem)
-    for a in range(len(c)):
-        if c[a] != 0.0:
-            add_psi(problem, i, storage[places[a] : places[a] + ptr[i + 1] - ptr[i]], c[a], direction)
+    for a in range(len(weights)):
+        if weights[a] != 0.0:
+            add_psi(problem, i, storage[places[a] : places[a] + ptr[i + 1] - ptr[i]], weights[a], direction)
 
 
 def _scatter_with_weight(function):
-    def of_weighted(problem, i, storage, places, c, factor, direction, w):
-        function(problem.unweighted, i, storage, places, c, factor * problem.c[i], direction, w)
+    def of_weighted(problem, i, storage, places, weights, factor, direction, w):
+        function(problem.unweighted, i, storage, places, weights, factor * problem.c[i], direction, w)
 
     return of_weighted
 
 
 @degree(by=_scatter_with_weight, fastmath=False, tier="sets", default=())
-def scatter_labelings(problem, i, storage, places, c, factor, direction, w):
-    """Add ``factor`` sum_a c_a psi_i(y_a) to the internal weights w; overwrites ``direction``.
+def scatter_labelings(problem, i, storage, places, weights, factor, direction, w):
+    """Add ``factor`` sum_a c_a psi_i(y_a), with c_a in ``weights``, to the internal weights w; overwrites ``direction``.
 
     The y_a are at ``places`` of the ``storage``, as in `add_labelings`.
     """
     clear(problem, i, direction)
-    add_labelings(problem, i, storage, places, c, direction)
+    add_labelings(problem, i, storage, places, weights, direction)
     close(problem, i, direction)
     scatter(problem, i, direction, factor, w)
 
@@ -130,11 +144,35 @@ def complete_scores(problem, i, w, work):
 
 
 @degree(1, tier="sets", default=("part_ptr",))
-def psi_score(problem, i, y, theta):
+def psi_score(problem, i, y, theta) -> float:
     """Return <theta, p_i(y)>, that is <w, psi_i(y)>."""
     psi = np.zeros(problem.part_ptr[i + 1] - problem.part_ptr[i])
     add_psi(problem, i, y, 1.0, psi)
     return dot(problem, i, psi, theta)
+
+
+@degree("composed")
+def psi_scores(problem, i, storage, places, theta, out):
+    """Set ``out[a]`` to <theta, p_i(y_a)>, for the y_a at ``places`` of the ``storage``."""
+    ptr = labeling_ptr(problem)
+    for a in range(len(places)):
+        out[a] = psi_score(problem, i, storage[places[a] : places[a] + ptr[i + 1] - ptr[i]], theta)
+
+
+@degree("composed")
+def set_psi(problem, i, y, direction):
+    """Set ``direction`` to p_i(y)."""
+    clear(problem, i, direction)
+    add_psi(problem, i, y, 1.0, direction)
+    close(problem, i, direction)
+
+
+@degree("composed", fastmath=False)
+def set_labelings(problem, i, storage, places, weights, direction):
+    """Set ``direction`` to sum_a c_a p_i(y_a), for the c_a in ``weights`` and the y_a at ``places`` of the ``storage``."""
+    clear(problem, i, direction)
+    add_labelings(problem, i, storage, places, weights, direction)
+    close(problem, i, direction)
 
 
 def _gram_with_weight(function):
@@ -151,3 +189,14 @@ def gram_scores(problem, i, direction, theta):
     vector = np.zeros(problem.num_weights)
     scatter(problem, i, direction, 1.0, vector)
     scores(problem, i, vector, theta)
+
+
+@describes_families
+def _values_of_its_own(problem) -> dict:
+    """Return a value of every type that is the family's own, by the names of parameters."""
+    work = workspace(problem)
+    values = {"work": work, "direction": work.direction, "y": work.y}
+    for name, make in (("blocks", new_blocks), ("storage", lambda problem: new_storage(problem, 0)), ("labelings", new_labelings)):
+        with contextlib.suppress(TypeError, AttributeError):  # not every family has them
+            values[name] = make(problem)
+    return values

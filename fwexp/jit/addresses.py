@@ -1,0 +1,187 @@
+"""Words, numbers and arrays at addresses, and calls of C functions: what linked code has instead of named tuples."""
+
+from collections.abc import Callable
+from functools import cache
+
+import numba
+import numpy as np
+from llvmlite import binding, ir
+from numba import types
+from numba.extending import intrinsic
+
+BYTE, WORD, DOUBLE = ir.IntType(8), ir.IntType(64), ir.DoubleType()
+INDEX = types.int64
+C_TYPES = {"int64": WORD, "float64": DOUBLE, "none": ir.VoidType()}
+
+
+def _load(builder, row, place, kind):
+    """Load a word of a row, which does not change while kernels run."""
+    address = builder.inttoptr(builder.add(row, builder.mul(place, WORD(8))), kind.as_pointer())
+    value = builder.load(address)
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value
+
+
+@intrinsic
+def word(_, row, place):
+    """Return the integer at a place of a row."""
+    return INDEX(INDEX, INDEX), lambda context, builder, signature, args: _load(builder, *args, WORD)
+
+
+@intrinsic
+def real(_, row, place):
+    """Return the float at a place of a row."""
+    return types.float64(INDEX, INDEX), lambda context, builder, signature, args: _load(builder, *args, DOUBLE)
+
+
+def _array_of(context, builder, kind, data, shape):
+    """Return an array of numba's that has no owner, so that nothing is counted."""
+    out, size = context.make_array(kind)(context, builder), context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    strides, items = [WORD(size)], shape[-1]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], extent))
+    for extent in shape[:-1]:
+        items = builder.mul(items, extent)
+    out.data = builder.inttoptr(data, out.data.type)
+    out.shape, out.strides = (_packed(builder, numbers) for numbers in (shape, strides))
+    out.nitems, out.itemsize = items, WORD(size)
+    out.meminfo, out.parent = out.meminfo.type(None), out.parent.type(None)
+    return out._getvalue()
+
+
+def _packed(builder, values):
+    out = ir.Constant(ir.ArrayType(WORD, len(values)), ir.Undefined)
+    for k, value in enumerate(values):
+        out = builder.insert_value(out, value, k)
+    return out
+
+
+def array_type(dtype: str, ndim: int) -> types.Array:
+    """Return numba's type of a contiguous array."""
+    return types.Array(numba.from_dtype(np.dtype(dtype)), ndim, "C")
+
+
+@cache
+def array_in(dtype: str, ndim: int) -> Callable:
+    """Return a function of compiled code, from a row and a place to the array that is described there."""
+    kind = array_type(dtype, ndim)
+
+    @intrinsic
+    def read(_, row, place):
+        def generate(context, builder, signature, args):
+            data, *shape = (_load(builder, args[0], builder.add(args[1], WORD(k)), WORD) for k in range(1 + ndim))
+            return _array_of(context, builder, kind, data, shape)
+
+        return kind(INDEX, INDEX), generate
+
+    return read
+
+
+@cache
+def array_at(dtype: str, ndim: int) -> Callable:
+    """Return a function of compiled code, from an address and a shape to the array there."""
+    kind = array_type(dtype, ndim)
+
+    @intrinsic
+    def make(_, data, shape):
+        def generate(context, builder, signature, args):
+            return _array_of(context, builder, kind, args[0], [builder.extract_value(args[1], k) for k in range(ndim)])
+
+        return kind(INDEX, types.UniTuple(INDEX, ndim)), generate
+
+    return make
+
+
+@intrinsic
+def cut(_, array, start, stop):
+    """Return ``array[start:stop]`` of a contiguous array of one dimension: numba takes ten times as long to compile its own."""
+
+    def generate(context, builder, signature, args):
+        view = context.make_array(array)(context, builder, args[0])
+        size, zero = view.nitems, WORD(0)
+
+        def within(index):
+            index = builder.select(builder.icmp_signed("<", index, zero), builder.add(index, size), index)
+            index = builder.select(builder.icmp_signed("<", index, zero), zero, index)
+            return builder.select(builder.icmp_signed(">", index, size), size, index)
+
+        first, end = within(args[1]), within(args[2])
+        length = builder.select(builder.icmp_signed("<", end, first), zero, builder.sub(end, first))
+        out = context.make_array(array)(context, builder)
+        out.data, out.itemsize, out.nitems = builder.gep(view.data, [first]), view.itemsize, length
+        out.shape, out.strides = _packed(builder, [length]), view.strides
+        out.meminfo, out.parent = out.meminfo.type(None), out.parent.type(None)
+        return out._getvalue()
+
+    if isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C":
+        return array(array, INDEX, INDEX), generate
+    return None
+
+
+# --- calls ------------------------------------------------------------------------------------------------------------
+
+
+def _flat(context, builder, kinds, values) -> list:
+    """Return the arguments of a C function: numbers as they are, of an array the address and the shape."""
+    out = []
+    for kind, value in zip(kinds, values, strict=True):
+        if isinstance(kind, types.Array):
+            view = context.make_array(kind)(context, builder, value)
+            out += [builder.ptrtoint(view.data, WORD), *(builder.extract_value(view.shape, axis) for axis in range(kind.ndim))]
+        else:
+            out.append(value)
+    return out
+
+
+def _wanted(wanted: tuple, given: tuple) -> tuple:
+    """Return the types with which a function is called, "int64", "float64", or dimensions and maybe the type of an array."""
+    kinds = []
+    for want, kind in zip(wanted, given, strict=True):
+        if isinstance(want, str):
+            kinds.append(getattr(types, want))
+        elif isinstance(kind, types.Array) and kind.layout == "C" and kind.ndim == want[1]:
+            if want[0] is not None and numba.from_dtype(np.dtype(want[0])) != kind.dtype:
+                raise numba.TypingError(f"a C function takes an array of {want[0]}, got {kind.dtype}")
+            kinds.append(kind)
+        else:
+            raise numba.TypingError(f"a C function takes a contiguous array of {want[1]} dimensions, got {kind}")
+    return tuple(kinds)
+
+
+@cache
+def caller(wanted: tuple, returned: str, name: str | None = None) -> Callable:
+    """Return a function of compiled code that calls a C function: the one with a name, or one in a table.
+
+    In the latter case the address of the table and the place in it are the first arguments.
+    """
+    own = 0 if name else 2
+
+    def resolve(given: tuple):
+        kinds = (*own * (INDEX,), *_wanted(wanted, given[own:]))
+
+        def generate(context, builder, signature, args):
+            flat = _flat(context, builder, kinds[own:], args[own:])
+            function = ir.FunctionType(C_TYPES[returned], [value.type for value in flat])
+            if name:
+                found = builder.module.globals.get(name) or ir.Function(builder.module, function, name)
+            else:
+                address = builder.add(args[0], builder.mul(args[1], WORD(8)))
+                found = builder.load(builder.inttoptr(address, function.as_pointer().as_pointer()))
+            result = builder.call(found, flat)
+            return context.get_dummy_value() if returned == "none" else result
+
+        return getattr(types, returned)(*kinds), generate
+
+    names, scope = ", ".join(f"a{k}" for k in range(own + len(wanted))), {"resolve": resolve}
+    exec(f"def call(_, {names}): return resolve(({names},))", scope)  # numba looks at the number of parameters
+    return intrinsic(scope["call"])
+
+
+def this_processor() -> str:
+    """Return the name and the features of the processor, for which numba compiles."""
+    return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+
+
+def name_code(name: str, address: int) -> None:
+    """Set the name by which compiled code calls what is at an address."""
+    binding.add_symbol(name, address)

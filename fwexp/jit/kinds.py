@@ -1,0 +1,203 @@
+"""What kernels know of their arguments before they run, and rows: what they are given instead of named tuples.
+
+A row is the address of a run of 64-bit words, `WORDS` for every field of a named tuple: a number is the first of them; of an array
+they are its address and its shape, and of a named tuple the address of its row. Kernels are compiled for kinds, not for values:
+the class of a tuple and the kinds of its fields. Booleans are known when a kernel is compiled, and so are the fields that a class
+lists in its attribute ``compiled``: integers, and whether arrays are empty. Of a problem it is known of every array whether it is
+empty.
+
+What a method knows of a family of problems is less (`Erased`): the fields that all families have, at the same places for each.
+"""
+
+import weakref
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+WORDS = 4
+ERASED = ("problem", "direction", "blocks")  # what is called so is of a type of its own in every family
+COMMON = ("n", "d", "num_weights", "part_ptr", "label_ptr")  # fields of problems, which come first in their rows
+MOST_DIMENSIONS = WORDS - 1
+DTYPES = {np.dtype(name): name for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")}
+DTYPES |= {np.dtype(name): name for name in ("float32", "float64")}
+
+
+class Kind:
+    """What is known of a value; equal kinds are the same object."""
+
+    __slots__ = ()
+
+
+class Number(Kind):
+    """A number that is known when the kernel runs, "int64" or "float64"."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type_: str) -> None:
+        self.type = type_
+
+
+class Constant(Kind):
+    """A value that is known when the kernel is compiled: a boolean, an integer or None."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value) -> None:
+        self.value = value
+
+
+class Array(Kind):
+    """A contiguous array."""
+
+    __slots__ = ("dtype", "is_empty", "ndim")
+
+    def __init__(self, dtype: str, ndim: int, is_empty: bool = False) -> None:
+        self.dtype, self.ndim, self.is_empty = dtype, ndim, is_empty
+
+
+class Row(Kind):
+    """A named tuple."""
+
+    __slots__ = ("cls", "fields", "first")
+
+    def __init__(self, cls: type, kinds: tuple[Kind, ...], first: int) -> None:
+        self.cls, self.first = cls, first
+        self.fields = {name: (WORDS * (first + k), kind) for k, (name, kind) in enumerate(zip(cls._fields, kinds, strict=True))}
+
+
+class Erased(Kind):
+    """A value of a family's own type: a problem, of which some fields can be read, or the address of a place that holds it."""
+
+    __slots__ = ("fields", "name")
+
+    def __init__(self, name: str, fields: tuple[tuple[str, Kind], ...] = ()) -> None:
+        self.name = name
+        self.fields = {field: (WORDS * place, kind) for place, (field, kind) in enumerate(fields) if kind is not None}
+
+
+INT, REAL, NONE = Number("int64"), Number("float64"), Constant(None)
+array, row, erased = cache(Array), cache(Row), cache(Erased)
+_booleans = {True: Constant(True), False: Constant(False)}
+_integers = cache(Constant)
+fixed: dict[str, Callable] = {}  # functions of a problem whose result all families keep in their rows, an array each, by name
+
+
+def is_named_tuple(value) -> bool:
+    """Return whether a value is a named tuple."""
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def is_problem(value) -> bool:
+    """Return whether a named tuple is a problem."""
+    return {"n", "d", "num_weights"} <= set(value._fields)
+
+
+class Packed:
+    """The row of a named tuple, with what it was made of, of which it keeps no array alive."""
+
+    __slots__ = ("_alive", "_cls", "_identities", "_inner", "_kept", "address", "family", "kind", "kind_in_methods", "words")
+
+    def __init__(self, value) -> None:
+        self._cls, self._identities, self._alive = type(value), tuple(map(id, value)), [True]
+        self._inner: list[tuple[int, Packed]] = []  # the rows of named tuples among the fields, by place
+        self._kept: list = []
+        self.family = None  # of a problem: the functions that methods call, once they are known
+        common = _common(value) if is_problem(value) else ()
+        self.words = words = np.zeros(WORDS * max(len(common) + len(value._fields), 1), dtype=np.int64)  # len(problem) is n
+        self.address = words.ctypes.data
+        in_methods = [
+            None if entry is None else self._fill(place, name, entry, value)[1] for place, (name, entry) in enumerate(common)
+        ]
+        fields = list(zip(value._fields, tuple.__iter__(value), strict=True))
+        found = [self._fill(len(common) + k, name, entry, value) for k, (name, entry) in enumerate(fields)]
+        self.kind = row(self._cls, tuple(kind for kind, _ in found), len(common))
+        if common:
+            names = (name for name, _ in common)
+            self.kind_in_methods = erased("problem", tuple(zip(names, in_methods, strict=True)))
+        else:
+            self.kind_in_methods = row(self._cls, tuple(kind for _, kind in found), 0)
+
+    def _fill(self, place: int, name: str, entry, owner) -> tuple[Kind, Kind]:
+        """Write a field, and return its kinds in code that is compiled for a family, and in that of methods."""
+        words = self.words[WORDS * place : WORDS * (place + 1)]
+        if is_named_tuple(entry):
+            inner = Packed(entry)
+            words[0] = inner.address
+            self._inner.append((owner._fields.index(name), inner))
+            return inner.kind, erased(name) if name in ERASED else inner.kind_in_methods
+        if isinstance(entry, np.ndarray):
+            dtype, data = array_of(entry, f"{type(owner).__name__}.{name}")
+            words[: 1 + entry.ndim] = data, *entry.shape
+            if name in fixed and not any(entry is field for field in owner):
+                self._kept.append(entry)  # no field of the problem does
+            else:
+                self._kept.append(weakref.ref(entry, _forgetting(self._alive)))
+            known = name in getattr(owner, "compiled", ()) or is_problem(owner)
+            kind = array(dtype, entry.ndim, known and len(entry) == 0)
+            return kind, erased(name) if name in ERASED else kind
+        self._kept.append(entry)
+        kind = number(entry)
+        if kind is None:
+            raise TypeError(f"kernels take no {type(entry).__name__}, which {type(owner).__name__}.{name} is")
+        if isinstance(kind, Number):
+            words.view(kind.type)[0] = entry
+            if name in getattr(owner, "compiled", ()):
+                kind = _integers(int(entry))
+        return kind, kind
+
+    def is_of(self, value) -> bool:
+        """Return whether this is the row of a value: all that it is made of is alive, and the same."""
+        return (
+            type(value) is self._cls
+            and bool(self._alive)
+            and tuple(map(id, value)) == self._identities
+            and all(inner.is_of(tuple.__getitem__(value, k)) for k, inner in self._inner)
+        )
+
+
+def _forgetting(alive: list) -> Callable:
+    """Return what notes that an array is gone: another one may get its identity."""
+    return lambda _: alive.clear()
+
+
+def _common(problem) -> list[tuple[str, Any]]:
+    """Return the fields that all problems have, None for those that this one lacks."""
+    found = [(name, getattr(problem, name, None)) for name in COMMON]
+    return found + [(name, function(problem)) for name, function in fixed.items()]
+
+
+def array_of(value: np.ndarray, what: str) -> tuple[str, int]:
+    """Return the type of an array's entries, and where it is."""
+    flags, dtype = value.flags, DTYPES.get(value.dtype)
+    if dtype is None or not 0 < value.ndim <= MOST_DIMENSIONS:
+        raise TypeError(f"{what} must be an array of numbers of 1 to {MOST_DIMENSIONS} dimensions, got {value.dtype}, {value.ndim}")
+    if not (flags.c_contiguous and flags.aligned):
+        raise TypeError(f"{what} must be a C-contiguous array")
+    return dtype, value.__array_interface__["data"][0]
+
+
+def number(value) -> Kind | None:
+    """Return the kind of a value that is neither an array nor a named tuple, None if kernels do not take it."""
+    if value is None:
+        return NONE
+    if isinstance(value, (bool, np.bool_)):
+        return _booleans[bool(value)]
+    if isinstance(value, (int, np.integer)):
+        return INT
+    return REAL if isinstance(value, (float, np.floating)) else None
+
+
+_packed: dict[int, Packed] = {}  # by the identity of the tuple
+KEEP = 256  # rows, of some hundred bytes each
+
+
+def packed(value) -> Packed:
+    """Return the row of a named tuple: the one of before if that is still right."""
+    found = _packed.get(id(value))
+    if found is None or not found.is_of(value):
+        if len(_packed) >= KEEP:
+            _packed.clear()
+        found = _packed[id(value)] = Packed(value)
+    return found
