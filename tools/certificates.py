@@ -149,6 +149,13 @@ def minimiser(instance: Instance, w: np.ndarray) -> tuple[np.ndarray, Wide]:
         p = [np.exp((score - z) / tau) for score, z in zip(scores, log_z, strict=True)]
         return lam / 2 * (w @ w) + sum(log_z) / n, p, scores, log_z
 
+    def slope(w, p):
+        return lam * w + sum(q @ psi for q, (psi, _) in zip(p, examples, strict=True)) / n
+
+    def is_nearer(step):  # the value is all rounding where the slope still falls, and the bound divides that by lam
+        there = at(w - step)
+        return there[0] < value or np.abs(slope(w - step, there[1])).max() < np.abs(slope(w, p)).max() / 2
+
     w = np.asarray(w, dtype=Wide)
     value, p, scores, log_z = at(w)
     for _ in range(200):
@@ -156,12 +163,13 @@ def minimiser(instance: Instance, w: np.ndarray) -> tuple[np.ndarray, Wide]:
         hessian = lam * np.eye(len(w), dtype=Wide)
         for q, mean, (psi, _) in zip(p, means, examples, strict=True):
             hessian += ((psi - mean).T * q) @ (psi - mean) / (n * tau)
-        move, length = _solved(hessian, lam * w + sum(means) / n), Wide(1.0)
-        while length > EPS and not (there := at(w - length * move))[0] < value:
+        move, length = _solved(hessian, slope(w, p)), Wide(1.0)
+        while length > EPS and not is_nearer(length * move):
             length /= 4
         if length <= EPS:
             break
-        w, (value, p, scores, log_z) = w - length * move, there
+        w = w - length * move
+        value, p, scores, log_z = at(w)
     image = sum(q @ psi for q, (psi, _) in zip(p, examples, strict=True)) / (n * lam)
     entropies = [q @ (z - score) for q, z, score in zip(p, log_z, scores, strict=True)]
     losses = [q @ loss for q, (_, loss) in zip(p, examples, strict=True)]
