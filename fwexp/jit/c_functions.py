@@ -147,7 +147,7 @@ class Entry(Named):
     def _call_first(self, *args):
         try:
             if self._failure is not None:
-                raise self._failure
+                raise self._failure.with_traceback(None)  # otherwise the former ones would be in it
             return self.in_ctypes()(self.load())(*args)
         except BaseException as error:
             self._failure = error
@@ -166,19 +166,26 @@ def keep(error: BaseException) -> None:
         _kept.first = error
 
 
-def raise_kept() -> None:
-    """Raise what was kept."""
+def run(function: Callable, *args):
+    """Return what compiled code returns; what its C functions raise meanwhile is raised after it."""
+    outside, _kept.is_running = getattr(_kept, "is_running", False), True
+    try:
+        result = function(*args)
+    finally:
+        _kept.is_running = outside
     error, _kept.first = getattr(_kept, "first", None), None
     if error is not None:
         raise error
+    return result
 
 
 _otherwise = sys.unraisablehook
 
 
 def _hear(unraisable) -> None:
-    """Keep what numba's C functions raise; they name themselves in it."""
-    if isinstance(unraisable.object, str) and unraisable.object.startswith("cfunc."):
+    """Keep what numba's C functions raise, with the name of the part of numba that compiled them."""
+    ours = isinstance(unraisable.object, str) and unraisable.object.startswith("<numba.core.cpu.CPUContext")
+    if ours and getattr(_kept, "is_running", False):
         keep(unraisable.exc_value)
     else:
         _otherwise(unraisable)

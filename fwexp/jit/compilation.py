@@ -118,9 +118,7 @@ class Linked:
             with texts.compilation():
                 self._calls.load()
                 self._compiled = texts.compiled_kernel(self.text, SIGNATURE)
-        result = self._compiled(arguments, self._table(problem.family, given) if self._functions else 0)
-        c_functions.raise_kept()
-        return result
+        return c_functions.run(self._compiled, arguments, self._table(problem.family, given) if self._functions else 0)
 
     def _table(self, family: "Family", given: tuple) -> int:
         """Return the address of the table of the functions that are called, those of the family of a problem."""
@@ -315,9 +313,7 @@ class ArrayKernel:
                 flat += [value.ctypes.data, *value.shape]
             else:
                 flat.append(value)
-        result = self._called(*flat)
-        c_functions.raise_kept()
-        return result
+        return c_functions.run(self._called, *flat)
 
 
 def array_kernel(signature: str, *, fastmath: bool = True) -> Callable[[Callable], Callable]:

@@ -77,14 +77,12 @@ def test_a_row_is_used_again_only_for_the_same_tuple():
 
 
 def test_rows_keep_no_array_alive():
-    values = np.zeros(10)
-    outer = make([0.0])._replace(extra=values)
+    outer = make([0.0])
+    known = weakref.ref(outer.table)
     read(outer, 1.0)
     del outer
     gc.collect()
-    gone = weakref.ref(values)
-    del values
-    assert gone() is None
+    assert known() is None
 
 
 WRONG = {
@@ -100,7 +98,6 @@ WRONG = {
     "no dimension": np.array(1.0),
     "many dimensions": np.zeros((1, 1, 1, 1)),
     "number": 3.0,
-    "rows": np.zeros((2, 2)),
 }
 
 
@@ -114,10 +111,9 @@ def test_other_values_are_exceptions(wrong):
     """None of them is read as an array of numbers: numba refuses numbers, and sums that are no number."""
     good = np.ones(2)
     assert first_of(good, 1.0) == 2.0
-    if wrong is not None and np.shape(wrong) != (2, 2):
-        with pytest.raises(Exception, match=r".") as caught:
+    if np.shape(wrong) != (2, 2) or np.isfortran(wrong):
+        with pytest.raises(Exception, match=r"."):
             first_of(wrong, 1.0)
-        assert isinstance(caught.value, (TypeError, Exception))
     with pytest.raises(Exception, match=r"."):
         read(make([1.0])._replace(inner=wrong), 1.0)
     assert first_of(good, 1.0) == 2.0
