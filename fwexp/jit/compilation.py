@@ -6,8 +6,9 @@ knowledge of its family, if that can be: it is compiled once for all of them, an
 where each is compiled when it is called first (`fwexp.jit.c_functions`). Only public names of numba are used.
 """
 
+import pkgutil
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property, update_wrapper, wraps
 
 import numba
@@ -15,9 +16,10 @@ import numpy as np
 from numba import types
 
 from fwexp.errors import warn
-from fwexp.jit import c_functions, kinds, texts
-from fwexp.jit.c_functions import Entry, Named, Signature
-from fwexp.jit.linked_calls import Calls, array_function, forget_parts, linked_c_function, mark
+from fwexp.jit import c_functions, families, kinds, texts
+from fwexp.jit.c_functions import Named, Signature
+from fwexp.jit.families import Family, family_of
+from fwexp.jit.linked_calls import Calls, array_function, forget_parts, mark
 from fwexp.jit.linked_values import Value, constant
 from fwexp.jit.linker import Frame, Linker
 from fwexp.jit.syntax import NeedsFamilyError, assign, load, parsed, remembered, text_of
@@ -131,12 +133,23 @@ class Linked:
         return found[0]
 
 
-class Kernel:
+class Imported:
+    """An object of a module, which is pickled by its name."""
+
+    def __init__(self, function: Callable) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+
+    def __reduce__(self):
+        return pkgutil.resolve_name, (f"{self.__module__}:{self.__qualname__}",)
+
+
+class Kernel(Imported):
     """What `njit` makes of a function: called with values, it runs code that is compiled for their kinds."""
 
     def __init__(self, function: Callable, fastmath: bool) -> None:
-        update_wrapper(self, function)
-        self.py_func, self.kernel_fastmath = function, fastmath
+        super().__init__(function)
+        self.kernel_fastmath = fastmath
         self._names = function.__code__.co_varnames[: function.__code__.co_argcount]
         self._linked: dict[tuple, Linked | None] = {}
         _kernels.append(self)
@@ -204,92 +217,23 @@ def specialise(kernel, problem, *values) -> Callable:
     return kernel.py_func if numba.config.DISABLE_JIT or not isinstance(problem, tuple) else kernel
 
 
-# --- families of problems ---------------------------------------------------------------------------------------------
-
-
-class Family:
-    """The functions of the protocol for problems of a kind, as C functions that methods call."""
-
-    def __init__(self, cls: type, own: dict[str, kinds.Kind]) -> None:
-        self._cls, self._kinds, self._entries, self.is_old = cls, own, {}, False
-        self._dtypes = {name: own[name].dtype for name in c_functions.LABELS if name in own}
-
-    def check(self, given: Iterable[tuple[str, kinds.Kind]]) -> None:
-        """Refuse arguments that are not of the types that problems of this kind have; C functions could not tell."""
-        for name, kind in given:
-            own = self._kinds.get(name)
-            if name in ("direction", "blocks", *c_functions.LABELS) and own is not None and _form_of(kind) != _form_of(own):
-                raise TypeError(f"{name} must be what {self._cls.__name__} has, {_form_of(own)}, got {_form_of(kind)}")
-            if isinstance(kind, kinds.Row) and name != "problem":
-                self.check((field, inner) for field, (_, inner) in kind.fields.items())
-
-    def entry(self, function: Callable) -> Entry:
-        """Return a function of the protocol."""
-        if function not in self._entries:
-            if (target := function.find(self._cls)) is None:
-                raise TypeError(f"{function.__name__} is not available for {self._cls.__name__}")
-            self._entries[function] = Entry(function.signature, lambda: self._link(function, target))
-        return self._entries[function]
-
-    def _link(self, function: Callable, target: Callable) -> tuple[Text, Callable[[], None]]:
-        """Return the text of a function of the protocol. One that calls others is short, unless steps of the family are."""
-        calls_others = target is function.composed and not getattr(self._cls, "small", False)
-        calls, signature = Calls(self.entry if calls_others else None), function.signature
-        given = [self._kinds.get(name) for name in signature.names]
-        if calls_others:
-            own = ("direction", "blocks")
-            given = [kinds.erased(name) if name in own else kind for name, kind in zip(signature.names, given, strict=True)]
-        name = f"{function.__name__}_{self._cls.__name__}"
-        return linked_c_function(calls, name, target, signature, given, self._dtypes, function.fastmath), calls.load
-
-
-_families: dict[tuple[kinds.Kind, ...], Family] = {}
-_describe: Callable = lambda problem: {}  # noqa: E731
-
-
-def describes_families(function: Callable) -> Callable:
-    """State what returns, for a problem, a value of every type that is its family's own, by the names of parameters."""
-    global _describe
-    _describe = function
-    return function
-
-
-def _kind_of(value) -> kinds.Kind:
-    return kinds.Packed(value).kind if isinstance(value, tuple) else kinds.array(value.dtype.name, value.ndim)
-
-
-def _form_of(kind: kinds.Kind):
-    """Return the type of a value, whether or not an array is empty."""
-    return f"an array of {kind.dtype}, {kind.ndim} dimensions" if isinstance(kind, kinds.Array) else getattr(kind, "cls", kind)
-
-
-def family_of(problem, row: kinds.Packed) -> Family:
-    """Return the functions of the protocol for a problem; which types its vectors and labelings have may depend on the problem."""
-    own = {name: _kind_of(value) for name, value in _describe(problem).items()} | {"problem": row.kind}
-    key = tuple(own.values())
-    with texts.compilation():
-        return _families.setdefault(key, Family(type(problem), own))
-
-
 def _forget() -> None:
     """Forget what is linked: a function that is registered late may take part in it."""
     for kernel in _kernels:
         kernel.forget()
-    for family in _families.values():
-        family.is_old = True
-    _families.clear()
+    families.forget()
     forget_parts()
 
 
 # --- oracles on arrays ------------------------------------------------------------------------------------------------
 
 
-class ArrayKernel:
+class ArrayKernel(Imported):
     """What `array_kernel` makes of a function: a C function."""
 
     def __init__(self, function: Callable, signature: str, fastmath: bool) -> None:
-        update_wrapper(self, function)
-        self.py_func, self._fastmath = function, fastmath
+        super().__init__(function)
+        self._fastmath = fastmath
         self._signature = eval(signature, {}, vars(types))
         self._called: Callable | None = None
 

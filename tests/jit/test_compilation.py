@@ -3,6 +3,7 @@
 import importlib.util
 import linecache
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -14,7 +15,9 @@ import numpy as np
 import pytest
 
 import fwexp
+from fwexp.blocks.block_loop import run_steps
 from fwexp.jit import compilation, texts
+from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
 
@@ -331,3 +334,10 @@ def test_tracebacks_name_the_function_and_the_class():
     assert protocol.max_oracle.find(ChainProblem).__name__ == "max_oracle_ChainProblem"
     shared = {function for function in protocol.norm_sq.implementations.values() if function.__name__ == "norm_sq"}
     assert protocol.norm_sq.find(ChainProblem) in shared  # one of several families, which the name leaves open
+
+
+@pytest.mark.parametrize("kernel", [run_steps, viterbi], ids=lambda kernel: kernel.__name__)
+def test_kernels_are_pickled_by_their_names(kernel):
+    """Processes of joblib and Dask get functions that name them."""
+    assert pickle.loads(pickle.dumps(kernel)) is kernel
+    assert len(pickle.dumps(kernel)) < 200

@@ -7,7 +7,7 @@ import contextlib
 
 import numpy as np
 
-from fwexp.jit.compilation import describes_families
+from fwexp.jit.families import describes_families
 from fwexp.problems.protocol.declared import add_psi, scatter, scores
 from fwexp.problems.protocol.degrees import degree
 from fwexp.problems.protocol.derived import clear, close, dot, new_blocks, rescale, workspace
