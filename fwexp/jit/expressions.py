@@ -103,7 +103,11 @@ class Expressions:
         if isinstance(found, (bool, int)) or found is None or (isinstance(found, float) and abs(found) < float("inf")):
             return constant(found)
         if isinstance(found, float):
-            return Value(ast.UnaryOp(ast.USub(), load("inf")) if found < 0.0 else load("nan" if found != found else "inf"))
+            number = ast.Attribute(self.linker.name_of(np, "np"), "nan" if found != found else "inf", ast.Load())
+            return Value(ast.UnaryOp(ast.USub(), number) if found < 0.0 else number)
+        if isinstance(found, np.number):  # of a type of its own
+            kind = ast.Attribute(self.linker.name_of(np, "np"), type(found).__name__, ast.Load())
+            return Value(ast.Call(kind, [ast.Constant(found.item())], []))
         if isinstance(found, tuple) and not kinds.is_named_tuple(found):
             return items([self._of_object(item, name) for item in found])
         return Value(self.linker.calls.name(self.linker, found, name), Known(found))

@@ -60,7 +60,7 @@ class Calls:
             return load(own)
         if getattr(math, own, None) is found:
             return ast.Attribute(linker.name_of(math, "math"), own, ast.Load())
-        expression = linker.name_of(found, name)
+        expression = linker.name_of(found, f"_{name}")  # no variable is called so
         if not (getattr(found, "__module__", None) or "").startswith(OURS):
             linker.untold.add(expression.id)
         return expression

@@ -69,6 +69,7 @@ def caller(wanted: tuple, returned: str, name: str | None = None) -> Callable:
 
 def function_of(text: texts.Text) -> Callable:
     """Return the function of a text."""
+    assert text.can_be_kept, f"{text.name} would be compiled in every process"
     exec(compile(text.source, f"<{text.key}>", "exec"), text.scope)
     return text.scope[text.name]
 

@@ -341,7 +341,8 @@ def test_every_order_corner_and_step():
         events.shrink_block_towards_truth,
     ):
         for cls, implementation in function.implementations.items():
-            assert implementation in functions, (function.__name__, cls.__name__)
+            if implementation.__module__.startswith("fwexp."):  # others stand in tests
+                assert implementation in functions, (function.__name__, cls.__name__)
 
 
 @pytest.mark.parametrize("family", LINKED)
