@@ -1,13 +1,14 @@
 """Trees of Python functions, for the linker: their sources, where they return, and what of them is used."""
 
 import ast
-import inspect
 import linecache
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import NamedTuple
+
+from fwexp.errors import ParameterError
 
 
 class CannotLinkError(Exception):
@@ -54,7 +55,8 @@ def _source(function: Callable) -> str:
     code = function.__code__
     lines = remembered(function)[code.co_firstlineno - 1 :]
     if not lines:
-        return inspect.getsource(function)
+        where = f"{function.__qualname__} of {function.__module__}"
+        raise ParameterError(f"{where} has no source that can be read, so it cannot be compiled: define it in a file or a notebook")
     indent, end = len(lines[0]) - len(lines[0].lstrip()), 0
     while end < len(lines) and not lines[end].lstrip().startswith("def "):
         end += 1

@@ -9,7 +9,7 @@ import pytest
 
 import fwexp
 from fwexp.blocks import block_loop, events
-from fwexp.errors import OptionError
+from fwexp.errors import OptionError, ParameterError
 from fwexp.jit.compilation import dispatched, njit
 from fwexp.problems import protocol, tiers
 from fwexp.solvers import get_solver
@@ -258,6 +258,15 @@ def test_linked_code_does_what_python_does(function, x):
     assert found == expected
     assert len(found) == 1
     assert function in functions
+
+
+def test_a_function_without_a_source_is_named():
+    scope = {}
+    exec("def typed(a, x): return x", scope)
+    with pytest.raises(
+        ParameterError, match=r"^typed of \S+ has no source that can be read, so it cannot be compiled: define it in"
+    ):
+        njit(scope["typed"])(np.zeros(1), 1.0)
 
 
 def text_of(kernel, *args):
