@@ -107,7 +107,7 @@ def install(extra: str = "") -> str:
     """Return how fwexp is installed, again or with an extra: it is on no index."""
     if not extra:
         return "`make venv` in the checkout, or `pip install --force-reinstall` with the file of a release"
-    return f"`pip install '.[{extra}]'` in the checkout (`make venv` there installs all extras)"
+    return f"`pip install '.[{extra}]'` in the checkout (`make venv-dev` there installs all extras)"
 
 
 class Stopped(Exception):

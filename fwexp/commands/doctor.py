@@ -116,7 +116,7 @@ def _kernels() -> Found:
         return
     sizes = [_size(path) for path in folder.rglob("*.nbc")]
     instead = f"; not in the usual place ({trouble})" if trouble else ""
-    yield True, f"{folder}: {len(sizes)} files, {sum(sizes) / 1e6:.0f} MB; texts are in {texts.folder()}{instead}"
+    yield True, f"{folder}: {len(sizes)} files, {sum(sizes) / 1e6:.0f} MB; what numba compiles is in {texts.folder()}{instead}"
     if reason := _cannot_write(folder):
         yield False, f"{folder} cannot be written to ({reason}), so commands compile anew: make room, or set XDG_CACHE_HOME"
 

@@ -9,6 +9,7 @@ empty.
 What a method knows of a family of problems is less (`Erased`): the fields that all families have, at the same places for each.
 """
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from functools import cache
@@ -164,8 +165,11 @@ def _forgetting(alive: list) -> Callable:
 
 def _common(problem) -> list[tuple[str, Any]]:
     """Return the fields that all problems have, None for those that this one lacks."""
-    found = [(name, getattr(problem, name, None)) for name in COMMON]
-    return found + [(name, function(problem)) for name, function in fixed.items()]
+    found = {name: getattr(problem, name, None) for name in (*COMMON, *fixed)}
+    for name, function in fixed.items():
+        with contextlib.suppress(TypeError, AttributeError):  # not every family has it
+            found[name] = function(problem)
+    return list(found.items())
 
 
 def array_of(value: np.ndarray, what: str) -> tuple[str, int]:

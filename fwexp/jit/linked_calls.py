@@ -103,7 +103,8 @@ class Calls:
         if signature is None:
             raise NeedsFamilyError(called.__name__)
         for name, value in zip(signature.names, arguments, strict=True):
-            if name in ADDRESSES and not isinstance(value.info, (kinds.Erased, kinds.Row)):
+            is_elsewhere = name in ADDRESSES and not isinstance(value.info, (kinds.Erased, kinds.Row))
+            if is_elsewhere or (isinstance(value.info, kinds.Array) and value.info.ndim != 1):  # a C function takes no others
                 raise NeedsFamilyError(f"{name} of {called.__name__}")
         if called not in linker.table:
             linker.table.append(called)
