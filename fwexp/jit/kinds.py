@@ -174,10 +174,10 @@ def _common(problem) -> list[tuple[str, Any]]:
 
 def array_of(value: np.ndarray, what: str) -> tuple[str, int]:
     """Return the type of an array's entries, and where it is."""
-    flags, dtype = value.flags, DTYPES.get(value.dtype)
+    dtype = DTYPES.get(value.dtype)
     if dtype is None or not 0 < value.ndim <= MOST_DIMENSIONS:
         raise TypeError(f"{what} must be an array of numbers of 1 to {MOST_DIMENSIONS} dimensions, got {value.dtype}, {value.ndim}")
-    if not (flags.c_contiguous and flags.aligned):
+    if not value.flags.c_contiguous:  # those that come from other processes need not be aligned, which processors do not mind
         raise TypeError(f"{what} must be a C-contiguous array")
     return dtype, value.__array_interface__["data"][0]
 
