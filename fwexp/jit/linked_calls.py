@@ -104,7 +104,8 @@ class Calls:
             raise NeedsFamilyError(called.__name__)
         for name, value in zip(signature.names, arguments, strict=True):
             is_elsewhere = name in ADDRESSES and not isinstance(value.info, (kinds.Erased, kinds.Row))
-            if is_elsewhere or (isinstance(value.info, kinds.Array) and value.info.ndim != 1):  # a C function takes no others
+            is_own = name == "labelings" and isinstance(value.info, kinds.Array) and value.info.ndim != 1  # a form of the family's
+            if is_elsewhere or is_own:
                 raise NeedsFamilyError(f"{name} of {called.__name__}")
         if called not in linker.table:
             linker.table.append(called)

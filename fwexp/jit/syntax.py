@@ -54,7 +54,7 @@ def _source(function: Callable) -> str:
     """Return the source of a function, read from its first line to the next one that is not indented."""
     code = function.__code__
     lines = remembered(function)[code.co_firstlineno - 1 :]
-    if not lines:
+    if not lines or (code.co_filename == "<string>" and "def " not in lines[0] and not lines[0].startswith("@")):  # other code's
         where = f"{function.__qualname__} of {function.__module__}"
         raise ParameterError(f"{where} has no source that can be read, so it cannot be compiled: define it in a file or a notebook")
     indent, end = len(lines[0]) - len(lines[0].lstrip()), 0
