@@ -168,6 +168,8 @@ def keep(error: BaseException) -> None:
 
 def run(function: Callable, *args):
     """Return what compiled code returns; what its C functions raise meanwhile is raised after it."""
+    if sys.unraisablehook is not _hear:
+        _listen()
     outside, _kept.is_running = getattr(_kept, "is_running", False), True
     try:
         result = function(*args)
@@ -179,7 +181,7 @@ def run(function: Callable, *args):
     return result
 
 
-_otherwise = sys.unraisablehook
+_otherwise = sys.__unraisablehook__
 
 
 def _hear(unraisable) -> None:
@@ -187,8 +189,15 @@ def _hear(unraisable) -> None:
     ours = isinstance(unraisable.object, str) and unraisable.object.startswith("<numba.core.cpu.CPUContext")
     if ours and getattr(_kept, "is_running", False):
         keep(unraisable.exc_value)
-    else:
-        _otherwise(unraisable)
+        return
+    again, _kept.is_told = getattr(_kept, "is_told", False), True
+    try:  # The other one may call this one, which it found here.
+        (sys.__unraisablehook__ if again else _otherwise)(unraisable)
+    finally:
+        _kept.is_told = again
 
 
-sys.unraisablehook = _hear
+def _listen() -> None:
+    """Hear what cannot be raised: others, such as pytest, take this place, too."""
+    global _otherwise
+    _otherwise, sys.unraisablehook = sys.unraisablehook, _hear
