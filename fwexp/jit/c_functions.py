@@ -44,7 +44,7 @@ class Signature(NamedTuple):
 
     @property
     def wanted(self) -> tuple:
-        """What callers pass, see `addresses.caller`."""
+        """The forms of what callers pass, see `addresses.caller`."""
         return tuple(map(_form, self.names)) + (("float64", 1),) * (self.results > 0)
 
 
@@ -92,12 +92,12 @@ class Named:
 
     @property
     def text(self) -> texts.Text:
-        """What numba gets."""
+        """The text that numba gets."""
         return self._linked[0]
 
     @property
     def caller(self) -> Callable:
-        """What calls it in linked code."""
+        """The function that calls it in linked code."""
         return addresses.caller(self.wanted, self.returned, self.text.key)
 
     def load(self) -> int:
