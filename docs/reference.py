@@ -17,6 +17,7 @@ from fwexp.run.catalogues import catalogue, kinds
 API = {
     "fwexp": "Train, certify, predict, and read stored results.",
     "fwexp.estimators": "Train on your own data by scikit-learn's conventions.",
+    "fwexp.predictor": "Predict with numpy alone.",
     "fwexp.data": "Load data sets, read files of other tools, and declare a data set.",
     "fwexp.data.readers.file_problems": "Read a file as a problem.",
     "fwexp.convex": "Minimise over any convex set with linear minimisation.",

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from fwexp.conversion import as_array
 from fwexp.convex.atoms import Atom
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import check_integer
-from fwexp.problems.arrays import as_array
 from fwexp.types import ArrayLike
 
 REAL = "fiub"  # kinds of numpy's numbers

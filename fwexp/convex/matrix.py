@@ -5,10 +5,11 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 
+from fwexp.conversion import as_array
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import REAL, epsilon
 from fwexp.errors import ParameterError
-from fwexp.problems.arrays import as_array, as_sparse
+from fwexp.problems.arrays import as_sparse
 
 MATRIX = "be a matrix of real numbers"
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from fwexp.conversion import as_array
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import REAL, ROUNDING, ConvexSet, epsilon, vector
 from fwexp.convex.simple_sets import Sized
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_function, check_integer
-from fwexp.problems.arrays import as_array
 
 
 class KSparse(Sized):

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.chain_encoding import ChainEncoding
 from fwexp.estimators.chain_model import ChainTagger
-from fwexp.estimators.decoding import EXCLUDED, FREE, check_found, marginals
-from fwexp.estimators.labels import as_sequences, names_of, numbers_of
-from fwexp.estimators.transition_inputs import Inputs
+from fwexp.estimators.chains_in_numpy import check_found
+from fwexp.estimators.decoding import EXCLUDED, FREE, marginals
+from fwexp.estimators.json_values import names_of
+from fwexp.estimators.labels import as_sequences, numbers_of
+from fwexp.estimators.sequence_inputs import Inputs
 from fwexp.options import check_choice
-from fwexp.problems.arrays import as_list
 from fwexp.types import Lam
 
 OBJECTIVES = ("log", "softmax_margin")

@@ -15,17 +15,19 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
+from fwexp.conversion import as_floats
 from fwexp.driver.clock import interrupted_by, on_interrupt
 from fwexp.errors import ParameterError, shown, warn
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.certified_fit import as_seed, certified_fit, positions_per_example, solve
 from fwexp.estimators.chain_encoding import ChainEncoding, classes_in
 from fwexp.estimators.chain_model import ChainModel
-from fwexp.estimators.decoding import check_found, decode, padded_weights
+from fwexp.estimators.chains_in_numpy import check_found
+from fwexp.estimators.decoding import decode, padded_weights
 from fwexp.estimators.encoding import are_names
-from fwexp.estimators.labels import at_positions, labels_of, names_of, numbers_of, some, weighted
+from fwexp.estimators.json_values import names_of
+from fwexp.estimators.labels import at_positions, labels_of, numbers_of, some, weighted
 from fwexp.options import check_integer, check_positive_scale, is_integer
-from fwexp.problems.arrays import as_floats
 from fwexp.problems.features import as_features
 from fwexp.tasks.path import largest_lam
 from fwexp.types import ArrayLike, Loss

@@ -1,12 +1,11 @@
 """Sequences and their labels as problems of chains: the names that training learns, and the weights that decoding needs."""
 
-from collections.abc import Iterator
 from itertools import chain, compress
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
+from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.decoding import padded_weights
@@ -20,7 +19,8 @@ from fwexp.estimators.encoding import (
     feature_rows,
     is_size,
 )
-from fwexp.estimators.feature_matrices import FORMS, Vectorizer
+from fwexp.estimators.feature_matrices import Vectorizer
+from fwexp.estimators.json_values import names_of
 from fwexp.estimators.labels import (
     as_sequences,
     at_positions,
@@ -31,19 +31,17 @@ from fwexp.estimators.labels import (
     costs_of,
     counted,
     labels_of,
-    names_of,
     numbers_of,
     part_weights,
     right_parts,
     some,
     weights_of,
 )
+from fwexp.estimators.sequence_inputs import Inputs, inputs_of, size_of
 from fwexp.estimators.tag_schemes import forbidden_pairs
-from fwexp.estimators.transition_inputs import Inputs, size_of
-from fwexp.problems.arrays import as_list, check_costs
+from fwexp.problems.arrays import check_costs
 from fwexp.problems.chain import Pair, chain_from_arrays, first_forbidden, with_costs, with_forbidden, with_position_weight
 from fwexp.problems.constraints import constrained
-from fwexp.templates import Template
 
 VOID = (-100, -1)  # for positions without a label
 START, END, FROM, EDGE = "start", "end", "from", "edge"  # in names of weights, in tuples, which features by name are not
@@ -159,22 +157,7 @@ class ChainEncoding(Encoding):
 
     def features(self, X) -> Inputs:
         """Return the features of sequences, and of their transitions."""
-        given = as_list("X", X, FORMS)
-        features, wanted = self.params.features, self.params.transition_features
-        if callable(features):
-            given = [list(x) if isinstance(x, Iterator) else x for x in given]
-            X = map(features, given)
-        elif isinstance(features, str) and features == "auto":
-            X = given = [x if isinstance(x, list) else _sequence(x) for x in given]
-        else:
-            raise ParameterError(f'features must be "auto" or a function of a sequence, got {shown(features)}')
-        X = Inputs(x if isinstance(x, list) else _sequence(x) for x in X)
-        X.given, X.places = given, range(len(X))
-        if wanted is None and isinstance(features, Template):
-            wanted = features.transitions
-        if wanted is not None and all(size_of(x) is not None for x in X):  # others reject the rest
-            X.edges = transition_inputs.transitions_of(wanted, given, X)
-        return X
+        return inputs_of(X, self.params.features, self.params.transition_features)
 
     def given(self, partial, ptr: np.ndarray) -> np.ndarray:
         """Return the numbers of labels that are given for positions, -1 where none is."""
@@ -239,14 +222,6 @@ class ChainEncoding(Encoding):
         check_factors(self.class_weight_, (K,))
         family = {"family": "ChainProblem"} if edges is None else {}
         return {**family, "d": K * (p + K * (0 if edges is None else edges.num_features) + 2 + K), "num_states": K}
-
-
-def _sequence(x):
-    """Return a sequence as it is, or of a frame its rows: numbers, or dicts where there are texts; of an iterator a list."""
-    if isinstance(x, pd.DataFrame):
-        numbers = all(map(pd.api.types.is_numeric_dtype, x.dtypes))
-        return x.to_numpy(np.float64, na_value=np.nan) if numbers else x.to_dict("records")
-    return list(x) if isinstance(x, Iterator) else x
 
 
 def classes_in(X: Inputs, y: list) -> np.ndarray | None:

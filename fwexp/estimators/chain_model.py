@@ -13,12 +13,14 @@ from fwexp.errors import ParameterError
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.certified_fit import as_seed, certified_fit, chosen_iterate
 from fwexp.estimators.chain_encoding import ChainEncoding, classes_in
-from fwexp.estimators.decoding import FREE, check_found, decode, decode_several, max_marginals
+from fwexp.estimators.chains_in_numpy import check_found
+from fwexp.estimators.decoding import FREE, decode, decode_several, max_marginals
 from fwexp.estimators.estimator import CertifiedSVM, FitsFurther, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
-from fwexp.estimators.labels import names_of, some, weighted
+from fwexp.estimators.json_values import names_of
+from fwexp.estimators.labels import some, weighted
 from fwexp.estimators.named_weights import NamedWeights
-from fwexp.estimators.transition_inputs import size_of
+from fwexp.estimators.sequence_inputs import size_of
 from fwexp.options import check_flag, check_integer, check_number
 from fwexp.problems.chain import add_forbidden
 from fwexp.types import ArrayLike, Weights

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit, register_jitable, specialise
 from fwexp.oracles.forward_backward import scratch_size
 from fwexp.oracles.k_best_viterbi import k_best_viterbi
@@ -154,10 +153,3 @@ def max_marginals(unary, transitions, start, end) -> np.ndarray:
     for t in range(len(unary) - 1, 0, -1):
         after[t - 1] = (transitions[t - 1] + unary[t] + after[t]).max(axis=1)
     return np.where(to + after < EXCLUDED, -np.inf, to + after)
-
-
-def check_found(ptr: np.ndarray, missing: np.ndarray) -> None:
-    """Reject sequences without a labeling that is allowed."""
-    if missing.any():
-        i = int(np.searchsorted(ptr, missing.argmax(), side="right")) - 1
-        raise ParameterError(f"X[{i}] must have labels that constraints and partial allow, got a sequence of {ptr[i + 1] - ptr[i]}")

@@ -7,10 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from fwexp.errors import ParameterError, shown
-from fwexp.estimators.labels import as_array_of, names_of
+from fwexp.errors import shown
+from fwexp.estimators.json_values import from_json, names_of, to_json
 from fwexp.options import is_integer
-from fwexp.templates import Template
 
 CONTAINERS = (list, tuple, set, dict, np.ndarray)
 Check = Callable[[Any], bool]
@@ -138,62 +137,3 @@ def check_factors(value: np.ndarray | None, shape: tuple[int, ...]) -> None:
     """Reject factors of another shape."""
     if value is not None and value.shape != shape:
         raise ValueError(f"class_weight has shape {value.shape}")
-
-
-# -- parameters and learned values as JSON: numbers, text, arrays, and containers of these
-
-
-class Unsaved(str):
-    """The name of a parameter that was a function, or something else that a file does not hold."""
-
-
-def parameter_to_json(name: str, value) -> Any:
-    """Return the value of a parameter for JSON, or the name of an object that a file does not hold."""
-    try:
-        return to_json(name, value)
-    except ParameterError:
-        return {"object": getattr(value, "__name__", type(value).__name__)}
-
-
-def to_json(name: str, value) -> Any:
-    """Return a value for JSON, from which `from_json` restores it."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.bool_ | np.number) and not isinstance(value.item(), np.generic):
-        return to_json(name, value.item())
-    if isinstance(value, list):
-        return [to_json(name, item) for item in value]
-    if isinstance(value, tuple):
-        return {"tuple": [to_json(name, item) for item in value]}
-    if isinstance(value, dict):
-        return {"dict": [[to_json(name, item) for item in pair] for pair in value.items()]}
-    if isinstance(value, slice):
-        return {"slice": [value.start, value.stop, value.step]}
-    if isinstance(value, np.ndarray):
-        numbers = value.view(np.int64) if value.dtype.kind in "mM" else value  # times
-        return {"array": to_json(name, numbers.tolist()), "dtype": value.dtype.str}
-    if isinstance(value, Template):
-        return {"template": value.text}
-    raise ParameterError(f"{name} must be made of numbers and text to be saved, got {type(value).__name__} {shown(value)}")
-
-
-def from_json(value) -> Any:
-    """Return the value that `to_json` wrote."""
-    if isinstance(value, list):
-        return [from_json(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"array", "dtype"}:
-        return _array(from_json(value["array"]), np.dtype(value["dtype"]))
-    ((kind, held),) = value.items()
-    kinds = {"tuple": tuple, "dict": dict, "slice": lambda held: slice(*held), "object": Unsaved, "template": Template}
-    return kinds[kind](from_json(held))
-
-
-def _array(values: list, dtype: np.dtype) -> np.ndarray:
-    """Return the array of a file, whose type must be a plain one that takes no more memory than its values."""
-    if dtype.kind in "US" and dtype.itemsize > np.array(values or [""]).dtype.itemsize:
-        raise ValueError(f"texts of type {dtype} are longer than they are")
-    if dtype.kind not in "?biufcmMOUS":
-        raise ValueError(f"{dtype} is no type of arrays")
-    return as_array_of(values, dtype)

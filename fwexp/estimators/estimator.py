@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from fwexp import estimators
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.estimators.certified_fit import certified_fit
-from fwexp.estimators.encoding import Encoding, Unsaved, carried, from_json, parameter_to_json
+from fwexp.estimators.encoding import Encoding, carried
+from fwexp.estimators.json_values import Unsaved, from_json, parameter_to_json
 from fwexp.estimators.labels import classes_of_call, weighted
 from fwexp.options import check_flag
 from fwexp.tasks import result_files
@@ -214,7 +216,7 @@ class CertifiedSVM(BaseEstimator):
         fields, found = result_files.read(path, cls.__name__)
         name = None if found is None else found.get("name")
         if name != cls.__name__:
-            known = isinstance(name, str) and name in {kind.__name__ for kind in _subclasses(CertifiedSVM)}
+            known = isinstance(name, str) and name in {*estimators.__all__, *(kind.__name__ for kind in _subclasses(CertifiedSVM))}
             got = "that of a Result" if found is None else f"that of {shown(name)}" + (f"; use {name}.load" if known else "")
             raise ParameterError(f"path must be a file of {cls.__name__}.save, got {got}")
         try:

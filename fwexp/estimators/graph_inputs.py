@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from fwexp.conversion import as_floats, as_list
 from fwexp.errors import ParameterError, warn
-from fwexp.estimators.labels import check_same_length, known_or_none, names_of
-from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix
+from fwexp.estimators.json_values import names_of
+from fwexp.estimators.labels import check_same_length, known_or_none
+from fwexp.problems.arrays import as_labels, as_matrix
 from fwexp.problems.graphs import check_edges
 
 MOST_NODES, ROUNDING = 10_000, 1e-6  # of the check of constants: nodes, and the largest error

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.encoding import Encoding, are_factors, are_labels, check_factors, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
@@ -23,7 +24,6 @@ from fwexp.estimators.labels import (
 )
 from fwexp.options import check_choice, check_flag
 from fwexp.problems import full_pairs
-from fwexp.problems.arrays import as_list
 from fwexp.problems.segmentation import segmentation_problem
 from fwexp.types import Lam
 

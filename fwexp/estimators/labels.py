@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from fwexp.conversion import as_floats, as_list
 from fwexp.errors import ParameterError, shown
+from fwexp.estimators.json_values import as_array_of, names_of
 from fwexp.options import check_number
-from fwexp.problems.arrays import as_floats, as_list
 from fwexp.problems.weighted import weighted_problem
 
 
@@ -41,21 +42,6 @@ def exact_array(labels: list) -> np.ndarray:
     array = np.array(labels)
     kept = all(one == other and hash(one) == hash(other) for one, other in zip(names_of(array), labels))
     return array if kept else as_array_of(labels)
-
-
-def as_array_of(values: list, dtype=None) -> np.ndarray:
-    """Return a list of anything as an array; of objects one-dimensional, also where these are sequences."""
-    if dtype is not None and dtype.kind != "O":
-        return np.array(values, dtype=dtype)
-    array = np.empty(len(values), dtype=object)
-    for k, value in enumerate(values):
-        array[k] = value
-    return array
-
-
-def names_of(labels: np.ndarray) -> list:
-    """Return an array of labels as a list of Python's numbers and texts; of times and long numbers, which it lacks, as numpy's."""
-    return list(labels) if labels.dtype.kind in "mM" or labels.dtype == np.longdouble else labels.tolist()
 
 
 def numbers_of(labels: Iterable, classes: np.ndarray) -> np.ndarray:

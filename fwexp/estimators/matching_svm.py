@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
+from fwexp.conversion import as_list
 from fwexp.errors import ParameterError
 from fwexp.estimators.encoding import Encoding, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.labels import check_weights, counted
-from fwexp.problems.arrays import as_list
 from fwexp.problems.matching import matching_problem
 from fwexp.types import Lam, Weights
 

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.encoding import are_factors, check_factors
 from fwexp.estimators.estimator import ClassifierMixin
-from fwexp.estimators.labels import as_array_of, weights_of
+from fwexp.estimators.json_values import as_array_of
+from fwexp.estimators.labels import weights_of
 from fwexp.estimators.row_encoding import ExampleModel, RowEncoding
 from fwexp.options import check_choice
 from fwexp.oracles.max_flow import incidence, min_cut, scratch_size

@@ -8,11 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from fwexp.conversion import as_list
 from fwexp.errors import ParameterError
 from fwexp.estimators.encoding import Encoding
 from fwexp.estimators.estimator import CertifiedSVM
 from fwexp.estimators.labels import check_same_length, check_weights, counted
-from fwexp.problems.arrays import as_list, as_sparse
+from fwexp.problems.arrays import as_sparse
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.python_labelings import equal_labelings, key_of, read_only, short, snapshot
 from fwexp.problems.sparse_vector import SparseVector

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators.labels import names_of
-from fwexp.problems.chain import Pair
+from fwexp.estimators.json_values import names_of
+
+Pair = tuple[int | None, int | None]  # numbers of labels (from, to); None is the start or the end
 
 TAG = re.compile(r"(?P<place>[BIES])-(?P<kind>.*)|O", re.DOTALL)
 INSIDE = "IE"  # places of tags that continue a chunk

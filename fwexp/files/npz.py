@@ -12,19 +12,28 @@ def arrays_in(file: BinaryIO, unpacked: int = 0) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file, which takes at most ``unpacked`` bytes if it is compressed; any error of damaged files."""
     if not (size := file.seek(0, os.SEEK_END)):  # so has a device, which never ends
         raise ValueError("it is empty")
+    arrays = {}
     with zipfile.ZipFile(file) as archive:
-        sizes = sum(member.file_size for member in archive.infolist())
-        damaged = archive.testzip()
-    if sizes > (most := max(unpacked, size)):
-        raise ValueError(f"it unpacks to more than {most} bytes")
-    if damaged:  # np.load reads what a header claims, and compares the checksum of that only if it is all
-        raise ValueError(f"its member {damaged} is damaged")
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as loaded:
-        arrays = dict(loaded)
-    if others := [name for name, value in arrays.items() if not isinstance(value, np.ndarray)]:
-        raise ValueError(f"its member {others[0]} is no array")
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > (most := max(unpacked, size)):
+            raise ValueError(f"it unpacks to more than {most} bytes")
+        for member in members:
+            if not member.filename.endswith(".npy"):
+                raise ValueError(f"its member {member.filename} is no array")
+            with archive.open(member) as content:
+                arrays[member.filename.removesuffix(".npy")] = np.lib.format.read_array(content, allow_pickle=False)
+                if content.read(1):  # At the end its checksum is compared.
+                    raise ValueError(f"its member {member.filename} is damaged")
     return arrays
+
+
+def write(file: BinaryIO, arrays: dict[str, np.ndarray], most: int) -> None:
+    """Write an npz file, compressed if that unpacks to at most so many bytes; numpy's own function is four times slower."""
+    fits = sum(array.nbytes + 1000 for array in arrays.values()) <= most
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if fits else zipfile.ZIP_STORED, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def read(path: Path) -> dict[str, np.ndarray] | None:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
 from fwexp.errors import OptionError, ParameterError, not_installed
 from fwexp.options import LARGEST, SMALLEST, check_jobs, check_scale
-from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_sparse, check_scale_of
 from fwexp.problems.constraints import internal_indices

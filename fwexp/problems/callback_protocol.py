@@ -5,7 +5,7 @@ Buffers are lists with one entry, for objects cannot be written into.
 
 import numpy as np
 
-from fwexp.problems import lazy_sparse as sp
+from fwexp import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.known_labelings import Rows

@@ -24,13 +24,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
+from fwexp.conversion import as_floats, as_list
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.jit.compilation import inlined
 from fwexp.memory import check_room
 from fwexp.options import check_choice, is_integer
-from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_costs, check_labels, check_num_labels, pointer
+from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_labels, check_num_labels, pointer
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import (
     BinaryFeatures,

@@ -10,12 +10,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import inlined
 from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.forward_backward import scratch_size
 from fwexp.oracles.viterbi import viterbi
-from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol, sparse_blocks, sparse_parts, transitions, walk
 from fwexp.problems.arrays import as_labels
 from fwexp.problems.chain import ChainProblem, divisor

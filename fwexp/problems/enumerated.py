@@ -9,13 +9,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
+from fwexp.conversion import as_floats, as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, is_integer
 from fwexp.oracles.simplex_qp import maximise
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import dense_parts, protocol, walk
-from fwexp.problems import lazy_sparse as sp
-from fwexp.problems.arrays import as_floats, as_list, check_scale_of, pointer
+from fwexp.problems.arrays import check_scale_of, pointer
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import DenseFeatures
 from fwexp.problems.multiclass import RESCALING

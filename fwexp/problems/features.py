@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.problems import lazy_sparse as sp
+from fwexp import lazy_sparse as sp
 from fwexp.problems.arrays import check_scale_of
 
 

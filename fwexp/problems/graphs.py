@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from fwexp.conversion import as_floats, as_list
 from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import incidence
 from fwexp.oracles.tree_max_product import is_forest
-from fwexp.problems.arrays import as_floats, as_labels, as_list, as_matrix, check_scale_of, pointer
+from fwexp.problems.arrays import as_labels, as_matrix, check_scale_of, pointer
 from fwexp.problems.subsets import PER_EXAMPLE
 
 LOSSES = ("share", "errors", "balanced")

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
 from fwexp.errors import OptionError
 from fwexp.jit.compilation import njit, register_jitable
 from fwexp.jit.threads import parallel_for
 from fwexp.oracles.exponentials import exponentials
-from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures

@@ -18,13 +18,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
+from fwexp.conversion import as_list
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit
 from fwexp.options import check_positive_scale
 from fwexp.oracles.assignment import max_matching, scratch_size
 from fwexp.problems import dense_parts, protocol, walk
-from fwexp.problems import lazy_sparse as sp
-from fwexp.problems.arrays import as_labels, as_list, as_matrix, pointer
+from fwexp.problems.arrays import as_labels, as_matrix, pointer
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, row_entries, stack
 from fwexp.problems.protocol import UNCONSTRAINED

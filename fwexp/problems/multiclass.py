@@ -12,12 +12,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import oracle_part
 from fwexp.options import check_choice
 from fwexp.oracles.softmax import softmax
 from fwexp.problems import class_weights, dense_parts, protocol, walk
-from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_labels, check_num_labels
 from fwexp.problems.class_weights import class_scatter, class_scatter_one, class_scores
 from fwexp.problems.constraints import constrained

@@ -5,11 +5,11 @@ The shared parts are the edge features, of which a vector holds how much more of
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
 from fwexp.jit.compilation import oracle_part, register_jitable
 from fwexp.oracles.alpha_expansion import expand_labels, scratch_size
 from fwexp.oracles.tree_max_product import label_forest
 from fwexp.problems import dense_parts, protocol, walk
-from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.features import row_entries
 from fwexp.problems.graph_protocol import (
     cut_change,

@@ -19,10 +19,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from fwexp.conversion import as_array, as_floats, as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_positive_scale, check_scale
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_array, as_floats, as_labels, as_list, check_scale_of, pointer
+from fwexp.problems.arrays import as_labels, check_scale_of, pointer
 from fwexp.problems.constraints import constrained
 from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 from fwexp.types import ArrayLike, SetOfExamples, Weights

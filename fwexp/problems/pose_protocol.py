@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import register_jitable
 from fwexp.oracles.distance_transform import distance_transform
 from fwexp.oracles.exhaustive_messages import exhaustive_message
 from fwexp.oracles.score_maps import score_maps
 from fwexp.problems import dense_parts, protocol, walk
-from fwexp.problems import lazy_sparse as sp
 from fwexp.problems.features import NoFeatures
 from fwexp.problems.pose import UNKNOWN, PoseProblem, check_joints
 

@@ -25,9 +25,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, check_flag, check_integer
-from fwexp.problems.arrays import as_list, check_num_labels, pointer
+from fwexp.problems.arrays import check_num_labels, pointer
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, stack
 from fwexp.problems.graphs import (
     GRAPH_ROWS,

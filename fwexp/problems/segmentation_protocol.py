@@ -9,10 +9,10 @@ inner products of node features go through R^p.
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import register_jitable
 from fwexp.oracles.max_flow import min_cut, scratch_size
-from fwexp.problems import lazy_sparse as sp
 from fwexp.problems import protocol
 from fwexp.problems.features import BinaryFeatures, row_entries
 from fwexp.problems.graph_protocol import add_cuts, cuts, forest_expectations, graph, product_bounds

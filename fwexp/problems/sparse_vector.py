@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
 from fwexp.jit.compilation import njit
 from fwexp.jit.vectors import EIGHT, above8, first_bit, full8, load8, sum8
-from fwexp.problems import lazy_sparse as sp
 
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
 

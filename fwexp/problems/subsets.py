@@ -5,9 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from fwexp.conversion import as_array
 from fwexp.errors import ParameterError
 from fwexp.options import is_integer
-from fwexp.problems.arrays import as_array, as_places, pointer
+from fwexp.problems.arrays import as_places, pointer
 from fwexp.types import SetOfExamples, Weights
 
 PER_EXAMPLE = "each"  # of a field with one row per example

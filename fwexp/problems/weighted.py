@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwexp.conversion import as_floats
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
-from fwexp.problems.arrays import as_floats
 from fwexp.problems.protocol import WithWeights, original
 from fwexp.problems.subsets import Examples, Sliceable
 from fwexp.types import ArrayLike, Problem, SetOfExamples

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from fwexp.conversion import as_floats, as_list
 from fwexp.errors import OptionError, ParameterError, unknown
-from fwexp.problems.arrays import as_floats, as_list, as_matrix
+from fwexp.problems.arrays import as_matrix
 from fwexp.problems.chain import as_matrices, chain_problem
 from fwexp.problems.evaluation import evaluator
 from fwexp.problems.graphs import node_features

@@ -1,9 +1,6 @@
 """Results as files: weights, the arrays that predictions need, settings, certificate and trace; no data, no pickle.
 
-A file is numpy's npz: ``w``, the columns of the trace as ``trace_0``, ..., and ``header``, a JSON text with the rest. That of an
-estimator has in its header what it is besides; that of a stored run has no trace, which is a file next to it. What is
-read may come from anywhere, so nothing in it is trusted: members are stored as they are and together no larger than the
-file, none is executed, and any deviation from this format is one error.
+The format is described in `fwexp.files.saved_results`.
 """
 
 import json
@@ -15,17 +12,10 @@ import numpy as np
 
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
-from fwexp.files import atomic
-from fwexp.files.npz import arrays_in
+from fwexp.files import atomic, npz, saved_results
+from fwexp.files.saved_results import COUNTED, FORMAT, HEADER, NUMBERS, TEXTS
 from fwexp.files.user_paths import check_path
-from fwexp.options import is_integer
 from fwexp.problems.signature import of_inputs
-
-FORMAT = "fwexp result 1"
-TEXTS = ("status", "reason", "iterate", "solver", "objective")
-NUMBERS = ("primal", "dual", "gap", "lam", "temperature")
-COUNTED = ("errors", "lost")  # numbers by name
-HEADER = ("format", *TEXTS, *NUMBERS, *COUNTED, "options", "seed", "structure", "columns", "versions")
 
 
 def save(result, path, estimator: dict | None = None) -> Path:
@@ -36,9 +26,10 @@ def save(result, path, estimator: dict | None = None) -> Path:
     trace = result.trace
     arrays = arrays_of(result, list(trace.columns), {} if estimator is None else {"estimator": estimator})
     arrays |= {f"trace_{k}": _column(trace.iloc[:, k]) for k in range(trace.shape[1])}
+    arrays = saved_results.packed(arrays)
     path = path.resolve()  # the target of a link
     try:
-        atomic.write({path: lambda file: np.savez(file, **arrays)})
+        atomic.write({path: lambda file: npz.write(file, arrays, saved_results.LARGEST)})
     except OSError as error:
         raise ParameterError(
             f"path must be a file that can be written, got {shown(str(path))}: {error.strerror or error}"
@@ -62,45 +53,14 @@ def arrays_of(result, columns=(), more=MappingProxyType({})) -> dict[str, np.nda
 
 def read(path, kind: str = "Result") -> tuple[dict, dict | None]:
     """Return the fields of a result that `save` wrote, and what it wrote of an estimator; ``kind`` has the ``save`` to name."""
-    path = check_path("path", path)
-    wrong = f"path must be a file of {kind}.save, got {shown(str(path))}"
-    try:
-        with path.open("rb") as file:
-            arrays = arrays_in(file)
-        if set(arrays) != {"w"}:
-            return fields_of(arrays)
-    except OSError as error:
-        raise ParameterError(f"{wrong}: {error.strerror or error}") from error
-    except Exception as error:  # damaged and foreign files fail anywhere
-        why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ParameterError(f"{wrong}, which is damaged or none ({why})") from error
-    raise ParameterError(
-        f"{wrong}, which has the weights w of a stored run alone: "
-        "numpy.load(path)['w'] returns them, and fwexp.predict(problem, w) takes them"
-    )
+    return saved_results.read(path, kind, fields_of)
 
 
 def fields_of(arrays) -> tuple[dict, dict | None]:
     """Return what `read` does, from the arrays of a file."""
     import pandas as pd
 
-    header = json.loads(arrays["header"].item())
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f"its format is not {FORMAT!r}")
-    estimator = header.pop("estimator", {})
-    wrong = set(header) ^ set(HEADER) | (set() if isinstance(estimator, dict) else {"estimator"})
-    wrong |= {name for name in TEXTS if not isinstance(header[name], str)}
-    wrong |= {name for name in NUMBERS if not isinstance(header[name], float)}
-    wrong |= {name for name in (*COUNTED, "options", "structure", "versions") if not isinstance(header[name], dict)}
-    wrong |= {name for name in COUNTED if not all(isinstance(value, int | float) for value in header[name].values())}
-    wrong |= set() if is_integer(header["seed"]) else {"seed"}
-    if wrong:
-        raise ValueError(f"what it says of {sorted(wrong)[0]} is missing or wrong")
-    given, w = header["structure"], arrays["w"]
-    if not isinstance(given.get("family"), str) or not all(is_integer(size) for name, size in given.items() if name != "family"):
-        raise ValueError(f"its structure is {shown(given)}")
-    if w.dtype != np.float64 or w.shape != (given.get("d"),):
-        raise ValueError(f"its weights are {w.dtype} of shape {w.shape}, not d = {given.get('d')} numbers")
+    header, w, estimator = saved_results.checked(arrays)
     names = header["columns"]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise ValueError(f"its trace has the columns {shown(names)}")
@@ -114,7 +74,7 @@ def fields_of(arrays) -> tuple[dict, dict | None]:
         status=str(Status(header["status"])),
         **{name: header[name] for name in (*TEXTS[1:], *NUMBERS, *COUNTED, "options", "seed", "structure")},
     )
-    return fields, estimator or None
+    return fields, estimator
 
 
 def _column(series) -> np.ndarray:

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fwexp.conversion import as_array
 from fwexp.driver import settings
 from fwexp.driver.settings import RunSettings
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.options import STRUCTURED, check_flag, check_function, check_names
 from fwexp.plugins import takes_options
-from fwexp.problems.arrays import as_array
 from fwexp.problems.loss_terms import HINGE, Hinge, Softmax, make_objective
 from fwexp.problems.protocol import from_public
 from fwexp.problems.signature import check_labels, check_problem_type, check_signature, signature

@@ -4,7 +4,8 @@ import scipy.sparse as sp
 from sklearn.feature_extraction import DictVectorizer
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.feature_matrices import MOST_TABLES, Vectorizer
+from fwexp.estimators.feature_matrices import Vectorizer
+from fwexp.estimators.named_features import MOST_TABLES
 from fwexp.problems.features import BinaryFeatures
 
 DICTS = [[{"word": "the", "cap": True, "len": 3}, {"word": "dog", "cap": False}], [{"word": "the", "tags": ["a", "b"]}, {}]]

@@ -12,7 +12,7 @@ sys.modules["sklearn"] = None
 import fwexp
 fwexp.solve, fwexp.load_run
 try:
-    import fwexp.estimators
+    from fwexp.estimators import ChainSVM
 except ImportError as error:
     print(error)
 """

@@ -1,0 +1,220 @@
+"""Features by name, of positions of sequences: dicts, strings and lists of strings become columns, counted from 1."""
+
+import math
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import chain, count, cycle, islice, repeat
+from numbers import Real
+from operator import getitem
+
+import numpy as np
+
+from fwexp.conversion import as_floats
+from fwexp.errors import ParameterError, shown
+
+FORMS = "sequences: arrays, sparse matrices, or lists of one dict, string or list of strings per position"
+BY_NAME = "a dict, a string or a list of strings"
+VALUES = "a number, a string, a list of strings or a vector of numbers"
+MAPPINGS, NUMBERS = (dict, Mapping), (int, float, Real, np.bool_)  # common types, which are tested first
+NONE = 0  # the column of a name to be left out; others are counted from 1
+UNKNOWN: dict = {}  # the table of a key without known names
+MOST_TABLES = 1000  # of keys, which are few if they come from a template; names themselves as keys are many
+
+
+class _Table(dict):
+    """The columns of the values of a key, texts, 0 and 1, each looked up under its full name once."""
+
+    __slots__ = ("column_of", "key", "prefix")
+
+    def __init__(self, key: str, column_of: Callable) -> None:
+        self.key, self.prefix, self.column_of = key, f"{key}=", column_of
+
+    def __missing__(self, value):
+        if isinstance(value, str):
+            column = self.column_of(self.prefix + value)
+        else:
+            column = self.column_of(self.key) if value else NONE
+        self[value] = column
+        return column
+
+
+class Learning(dict):
+    """A table for every key; names get their columns as they come."""
+
+    __slots__ = ("column_of", "columns", "vectors")
+
+    def __init__(self, known: list[str]) -> None:
+        self.columns = defaultdict(count(1 + len(known)).__next__, zip(known, count(1)))
+        self.column_of, self.vectors = self.columns.__getitem__, {}
+
+    def columns_of(self, key: str, size: int) -> array:
+        """Return the columns of the entries of a vector."""
+        if key not in self.vectors:
+            self.vectors[key] = _columns(key, _known_length(key, self.columns) or size, self.column_of)
+        return _of_length(key, size, self.vectors[key])
+
+    def named(self, names: Iterable[str]) -> Iterable[int]:
+        """Return the columns of names."""
+        return map(self.column_of, names)
+
+    def __missing__(self, key):
+        if not isinstance(key, str) or len(self) == MOST_TABLES:
+            return None
+        table = self[key] = _Table(key, self.column_of)
+        return table
+
+    def at_once(self, x: list[dict], values: list) -> Iterable[int] | None:
+        """Return the columns of all features of a sequence, or None if a key has no table."""
+        tables = [*map(self.__getitem__, chain.from_iterable(x))]
+        return None if None in tables else map(getitem, tables, values)
+
+
+class Known(dict):
+    """A table for every known key without "=", of the names that have it. Look-ups change nothing, so threads can share it."""
+
+    __slots__ = ("columns", "complete", "vectors")
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.columns, tables = dict(zip(names, count(1))), defaultdict(dict)
+        for name, column in self.columns.items():
+            key, sign, value = name.partition("=")
+            if sign:
+                tables[key][value] = column
+        first = [name.removesuffix("[0]") for name in self.columns if name.endswith("[0]")]
+        self.vectors = {key: _columns(key, _known_length(key, self.columns), self.column_of) for key in first}
+        self.complete = len(tables) <= MOST_TABLES
+        if self.complete:
+            plain = (name for name in self.columns if "=" not in name and name not in tables)
+            for key in [*tables, *islice(plain, MOST_TABLES - len(tables))]:
+                tables[key][1] = self.column_of(key)
+            self.update(tables)
+
+    def columns_of(self, key: str, size: int) -> Collection[int]:
+        """Return the columns of the entries of a vector; none where the key is not known."""
+        known = self.vectors.get(key)
+        return _of_length(key, size, known) if known else ()
+
+    def column_of(self, name: str) -> int:
+        """Return the column of a name."""
+        return self.columns.get(name, NONE)
+
+    def named(self, names: Iterable[str]) -> Iterable[int]:
+        """Return the columns of names."""
+        return map(self.columns.get, names, repeat(NONE))
+
+    def __missing__(self, key):
+        if not self.complete or not isinstance(key, str) or "=" in key or key in self.columns:
+            return None
+        return UNKNOWN
+
+    def at_once(self, x: list[dict], values: list) -> Iterable[int] | None:
+        """Return the columns of all features of a sequence, or None if a key has no table."""
+        keys = [*x[0]]
+        same = all(map(keys.__eq__, map(list, x)))  # as most often
+        tables = [*map(self.__getitem__, keys if same else chain.from_iterable(x))]
+        return None if None in tables else map(dict.get, cycle(tables) if same else tables, values, repeat(NONE))
+
+
+def _columns(key: str, size: int, column_of: Callable) -> array:
+    """Return the columns of the entries of the vectors of a key."""
+    return array("i", [column_of(f"{key}[{j}]") for j in range(size)])
+
+
+def _known_length(key: str, columns: Mapping) -> int:
+    """Return the length of the vectors of a key whose columns are known, 0 if there are none."""
+    return next(j for j in count() if f"{key}[{j}]" not in columns)
+
+
+def _of_length(key: str, size: int, columns: array) -> array:
+    """Return the columns of a vector after a check of its length."""
+    if size != len(columns):
+        raise ParameterError(f"feature {key!r} in X must be a vector of {len(columns)} numbers, as in others, got {size}")
+    return columns
+
+
+def _at_once(x: list, tables: "Learning | Known") -> Iterable[int] | None:
+    """Return the columns of all features of a sequence, or None if it must be read feature by feature."""
+    if x and all(map(isinstance, x, repeat(dict))):
+        values = [*chain.from_iterable(map(dict.values, x))]
+        if {*map(type, values)} <= {str, bool} or all(
+            isinstance(value, str) or (isinstance(value, NUMBERS) and value in (0, 1)) for value in values
+        ):
+            return tables.at_once(x, values)
+    elif {*map(type, x)} <= {list, tuple} and {*map(type, names := [*chain.from_iterable(x)])} <= {str}:
+        return tables.named(names)
+    return None
+
+
+def encoded(X: list, tables: Learning | Known) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
+    """Return where rows begin and end, their columns, values (None if all are 1), and where sequences begin and end."""
+    columns, lengths, ptr, others = array("i"), array("q"), array("q", [0]), {}
+    vectors: list[tuple[int, np.ndarray]] = []
+    for i, x in enumerate(X):
+        if isinstance(x, str | Mapping) or not isinstance(x, Iterable):
+            raise ParameterError(f"X[{i}] must be a list of positions, each {BY_NAME}, got {type(x).__name__} {shown(x)}")
+        x = x if isinstance(x, list) else list(x)
+        if (found := _at_once(x, tables)) is not None:
+            columns.fromlist([*found])  # faster than extend
+            lengths.extend(map(len, x))
+        else:
+            for position in x:
+                before = len(columns)
+                if isinstance(position, MAPPINGS):
+                    _read(position, tables, columns, others, vectors)
+                else:
+                    columns.extend(map(tables.column_of, (position,) if isinstance(position, str) else _strings(position)))
+                lengths.append(len(columns) - before)
+        ptr.append(len(lengths))
+    columns, ends = np.asarray(columns), np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    if not others and not vectors:
+        return ends, columns, None, np.asarray(ptr)
+    values = np.ones(len(columns))
+    values[list(others)] = list(others.values())
+    for place, vector in vectors:
+        values[place : place + len(vector)] = vector
+    return ends, columns, values, np.asarray(ptr)
+
+
+def _read(position: Mapping, tables: Learning | Known, columns: array, others: dict[int, float], vectors: list) -> None:
+    """Add the columns of the features of a position; note the places of values that are not 1, and of vectors."""
+    column_of = tables.column_of
+    for key, value in position.items():
+        if isinstance(value, str):
+            columns.append(column_of(f"{key}=" + value))
+        elif isinstance(key, str) and (vector := _vector(key, value)) is not None:
+            found = tables.columns_of(key, len(vector))
+            if found:
+                vectors.append((len(columns), vector))
+                columns.extend(found)
+        elif not isinstance(value, NUMBERS):
+            columns.extend(column_of(f"{key}=" + text) for text in _strings(value, key))
+        elif not isinstance(key, str):
+            raise ParameterError(f"names of features in X must be strings, got {type(key).__name__} {shown(key)}")
+        elif not math.isfinite(value):
+            raise ParameterError(f"feature {key!r} in X must be finite, got {value}")
+        elif value != 0:
+            column = column_of(key)
+            if value != 1 and column != NONE:
+                others[len(columns)] = float(value)
+            columns.append(column)
+
+
+def _vector(key: str, value) -> np.ndarray | None:
+    """Return a vector of numbers as an array, or None if a value is something else."""
+    if not (isinstance(value, np.ndarray) or (isinstance(value, list | tuple) and value and isinstance(value[0], NUMBERS))):
+        return None
+    vector = as_floats(f"feature {key!r} in X", value, f"be {VALUES}")
+    if vector.ndim != 1 or not len(vector):
+        raise ParameterError(f"feature {key!r} in X must be {VALUES}, got an array of shape {vector.shape}")
+    return vector
+
+
+def _strings(value, key=None) -> Collection[str]:
+    """Return a list of strings, or raise an error that names its place."""
+    several = isinstance(value, list | tuple | set | frozenset)
+    if several and ({*map(type, value)} <= {str} or all(isinstance(text, str) for text in value)):  # the first is faster
+        return value
+    what = f"a position in X must be {BY_NAME}" if key is None else f"feature {key!r} in X must be {VALUES}"
+    raise ParameterError(f"{what}, got {type(value).__name__} {shown(value)}")
