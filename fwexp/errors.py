@@ -75,19 +75,24 @@ def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def not_installed(needs: str, package: str, extra: str) -> str:
-    """Return the message for a missing package of an extra: the feature that needs it, and how to install it."""
-    return f"{needs} {package}, which is not installed: {install(extra)}"
-
-
 # The extras, with the modules of their packages that are asked for, and the packages that are called otherwise.
 EXTRAS = {
-    "experiments": ("hydra", "matplotlib", "omegaconf", "PIL", "pooch", "pyarrow", "tqdm"),
+    "experiments": ("hydra", "matplotlib", "omegaconf", "PIL", "pyarrow", "tqdm"),
     "images": ("h5py", "skimage"),
-    "estimators": ("sklearn",),
+    "estimators": ("joblib", "sklearn"),
     "optuna": ("optuna",),
+    "dask": ("distributed",),
+    "report": ("jinja2", "plotly"),
+    "peers": ("dlib", "pycrfsuite"),
 }
-CALLED = {"hydra": "hydra-core", "PIL": "pillow", "skimage": "scikit-image", "sklearn": "scikit-learn"}
+CALLED = {
+    "dlib": "dlib-bin",
+    "hydra": "hydra-core",
+    "PIL": "pillow",
+    "pycrfsuite": "python-crfsuite",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+}
 
 
 @contextlib.contextmanager
@@ -99,7 +104,7 @@ def needing(what: str) -> Iterator[None]:
         name = (error.name or "").partition(".")[0]
         for extra, modules in EXTRAS.items():
             if name in modules:
-                raise MissingPackage(not_installed(what, CALLED.get(name, name), extra)) from None
+                raise MissingPackage(f"{what} {CALLED.get(name, name)}, which is not installed: {install(extra)}") from None
         raise
 
 

@@ -208,9 +208,7 @@ def test_runs_keep_what_is_in_their_way(plant, tmp_path, capsys):
 
 def test_downloads_keep_every_older_file(tmp_path, monkeypatch):
     content = b"1 1:2\n"
-    source = tmp_path / "source"
-    source.write_bytes(content)
-    monkeypatch.setattr("pooch.HTTPDownloader", lambda **_: lambda url, file, pooch: file.write(source.read_bytes()))
+    monkeypatch.setattr("fwexp.data.fetch._download", lambda url, path, most, progress: path.write_bytes(content))
     file = DataFile("data.txt", url="http://there/data.txt", check=lambda path: "")
     mine(tmp_path, "D/data.txt.old")
     for number in range(2):

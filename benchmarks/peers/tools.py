@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import fwexp
-from fwexp.errors import OptionError, not_installed
+from fwexp.errors import needing
 from fwexp.problems.features import BinaryFeatures, DenseFeatures
 
 ALL_PAIRS = {"feature.possible_states": 1, "feature.possible_transitions": 1}
@@ -37,12 +37,9 @@ class Trained(NamedTuple):
 
 
 def module(name: str):
-    """Return a module of another tool; `OptionError` if it is not installed."""
-    try:
+    """Return a module of another tool; `MissingPackage` if it is not installed."""
+    with needing("this comparison needs"):
         return import_module(name)
-    except ImportError as error:
-        package = PACKAGES[name.partition(".")[0]]
-        raise OptionError(not_installed("this comparison needs", package, "peers")) from error
 
 
 def called(tool: str, name: str) -> str:

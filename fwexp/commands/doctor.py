@@ -5,6 +5,7 @@
 import importlib
 import os
 import platform
+import re
 import sys
 import tempfile
 import time
@@ -68,14 +69,13 @@ def _caught(check: Callable[[], Found]) -> Found:
 def _packages() -> Found:
     versions = [f"{name} {_version(name) or 'missing'}" for name in SHOWN]
     yield True, ", ".join([f"python {platform.python_version()}", *versions])
-    from packaging.requirements import Requirement  # after the versions, in case it is the one that is missing
-
-    for line in metadata.requires("fwexp") or ():
-        need = Requirement(line)
-        if need.marker is None or need.marker.evaluate({"extra": ""}):
-            need.marker, version = None, _version(need.name)
-            if version is None or not need.specifier.contains(version, prereleases=True):
-                yield False, f"{need.name} is {version or 'missing'}, fwexp needs {need}: pip install '{need}'"
+    needs = [text.partition(";")[0] for text in metadata.requires("fwexp") or () if "extra ==" not in text]
+    lowest = {re.match(r"[\w.-]+", need)[0]: re.search(r">=([\d.]+)|$", need)[1] or "0" for need in needs}
+    for name, bound in lowest.items():
+        version = _version(name)
+        if version is None or _numbers(version) < _numbers(bound):
+            need = f"{name}>={bound}".removesuffix(">=0")
+            yield False, f"{name} is {version or 'missing'}, fwexp needs {need}: pip install '{need}'"
     for name in ("numpy", "scipy.sparse", "numba", "pandas", *EXTRAS["experiments"]):
         try:
             with needing("runs, figures or downloads need"):
@@ -85,6 +85,10 @@ def _packages() -> Found:
         except Exception as error:
             package = name.partition(".")[0]
             yield False, f"{package} does not import ({type(error).__name__}: {error}): pip install --force-reinstall {package}"
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.match(r"[\d.]*\d", version)[0].split(".")]
 
 
 def _version(name: str) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from fwexp.commands.arguments import Arguments, command
 from fwexp.commands.figure import LAUNCHED, attempt, launched, print_files, restore
 from fwexp.driver.progress import print_line
-from fwexp.errors import RunsFailed, not_installed
+from fwexp.errors import MissingPackage, RunsFailed
 from fwexp.files import folders
 from fwexp.run.config import PRESETS
 
@@ -95,13 +95,13 @@ def conclude(results_dir: Path, preset: str) -> None:
     """Check all claims and write the report, if its packages are installed."""
     from fwexp.papers.claims import all_claims, check_all
     from fwexp.papers.claims.verdict_records import save, summary
-    from fwexp.papers.report.build import build, lacking
+    from fwexp.papers.report.build import build
 
     records = check_all(all_claims(), results_dir, preset, stale=True, verbose=True)
     for path in save(records, results_dir, preset):
         print(path)
     print(summary(records))
-    if name := lacking():
-        print_line(f"no report: {not_installed('it needs', name, 'report')}")
-    else:
+    try:
         print(build(results_dir, verbose=True))
+    except MissingPackage as error:
+        print_line(f"no report: {error}")

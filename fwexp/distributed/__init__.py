@@ -5,12 +5,10 @@ Dask stands here only. Two schemes, which `fwexp.solve` chooses between by what 
 for the oracle.
 """
 
-from fwexp.errors import OptionError, not_installed
+from fwexp.errors import needing
 
-try:
+with needing("a cluster needs"):
     import distributed  # noqa: F401
-except ModuleNotFoundError as error:
-    raise OptionError(not_installed("a cluster needs", "dask.distributed", "dask")) from error
 
 from fwexp.distributed.shards import Shards, from_parts, shard
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fwexp import lazy_sparse as sp
-from fwexp.errors import OptionError, ParameterError, not_installed
+from fwexp.errors import ParameterError, needing
 from fwexp.options import LARGEST, SMALLEST, check_jobs, check_scale
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_sparse, check_scale_of
@@ -356,10 +356,8 @@ def _answers(function: Callable, examples: Sequence[int], w: np.ndarray) -> list
 
 
 def _workers(n_jobs: int):
-    try:
+    with needing("n_jobs needs"):
         from joblib import Parallel
-    except ImportError as error:
-        raise OptionError(not_installed("n_jobs needs", "joblib", "parallel")) from error
     return Parallel(n_jobs=n_jobs)
 
 

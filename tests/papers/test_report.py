@@ -2,6 +2,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 from fwexp.cli import main
-from fwexp.errors import OptionError
+from fwexp.errors import MissingPackage
 from fwexp.experiments import FIGURES
 from fwexp.papers import figure_files
 from fwexp.papers.claims import all_claims, verdict_records
@@ -316,8 +317,8 @@ def test_a_figure_says_whether_it_is_reproduced():
 
 
 def test_without_plotly_it_is_one_line(monkeypatch, tmp_path):
-    monkeypatch.setattr(building, "find_spec", lambda _: None)
-    with pytest.raises(OptionError, match="needs plotly, which is not installed"):
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(MissingPackage, match="needs plotly, which is not installed"):
         building.build(tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -4,6 +4,7 @@ import functools
 import json
 import re
 import shutil
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +21,6 @@ from fwexp.experiments import FIGURES
 from fwexp.files.owned import MARK, check_folder
 from fwexp.papers import figure_files, figure_pipeline, origin, plan
 from fwexp.papers.plan import GUESS, OVERHEAD, SMOKE_GUESS, Step, durations
-from fwexp.papers.report import build as building
 from fwexp.run import sweep
 from fwexp.run.config import run_key
 from fwexp.store.provenance import provenance
@@ -151,7 +151,7 @@ def test_a_dry_run_only_tells(tmp_path, monkeypatch, capsys):
 def test_it_runs_draws_and_concludes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(plan, "experiments", lambda: [("review/fig3", FIGURES.find("review/fig3"))])
     monkeypatch.setattr("fwexp.papers.claims.all_claims", lambda: CLAIMS)
-    monkeypatch.setattr(building, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "plotly", None)
     line = ["reproduce", "--preset", "smoke", "hydra/launcher=basic", f"results_dir={tmp_path}"]
     assert main(line) == 0
     captured = capsys.readouterr()

@@ -1,6 +1,6 @@
 """Oracles in Python that processes ask for many examples at once, what is asked only once, and cutting planes on what is known."""
 
-import builtins
+import sys
 from collections import Counter
 
 import joblib
@@ -12,7 +12,7 @@ import fwexp
 from fwexp import record
 from fwexp.driver.iteration import Budget
 from fwexp.driver.logging_policy import EVALUATION_SHARE
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import MissingPackage, ParameterError
 from fwexp.problems import known_labelings
 from fwexp.problems.protocol import kernel_view
 from fwexp.solvers import SOLVERS, check_options
@@ -84,9 +84,8 @@ def test_workers_give_what_one_process_gives(solver):
 
 
 def test_without_joblib_one_line_says_so(monkeypatch):
-    plain = builtins.__import__
-    monkeypatch.setattr(builtins, "__import__", lambda name, *rest: plain("no_such_module" if name == "joblib" else name, *rest))
-    with pytest.raises(OptionError, match="n_jobs needs joblib, which is not installed: ") as error:
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    with pytest.raises(MissingPackage, match=r"^n_jobs needs joblib, .*'\.\[estimators\]'") as error:
         fwexp.evaluate(classes(n_jobs=2)[0], np.zeros(6))
     assert "\n" not in str(error.value)
 

@@ -1,11 +1,10 @@
 """From a store to the folder of the report; equal stores give equal reports."""
 
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 
 from fwexp.driver.progress import print_line
-from fwexp.errors import OptionError, not_installed
+from fwexp.errors import needing
 from fwexp.files import owned
 from fwexp.files.folders import check_folder
 from fwexp.papers.claims import all_claims, check_all
@@ -15,13 +14,7 @@ from fwexp.papers.declarations import PAPERS
 from fwexp.papers.figure_files import PICTURE
 from fwexp.papers.report.figures import Drawn, compared, drawn
 
-NEEDED = ("plotly", "jinja2")
 KIND = "report"
-
-
-def lacking() -> str:
-    """Return a package that a report needs and is not installed, if any."""
-    return next((name for name in NEEDED if not find_spec(name)), "")
 
 
 def check_writable(results_dir: Path) -> None:
@@ -32,9 +25,9 @@ def check_writable(results_dir: Path) -> None:
 
 def build(results_dir="results", out=None, *, verbose: bool = False) -> Path:
     """Write the report on a store and its verdicts to the folder ``out``, by default the store; return the first page."""
-    if name := lacking():
-        raise OptionError(not_installed("fwexp report needs", name, "report"))
-    from plotly.offline import get_plotlyjs
+    with needing("fwexp report needs"):
+        import jinja2  # noqa: F401
+        from plotly.offline import get_plotlyjs
 
     from fwexp import store
     from fwexp.papers import comparison
