@@ -21,6 +21,7 @@ import fwexp
 from fwexp.experiments import FIGURES
 from fwexp.files.atomic import hidden
 from tests.pages import ROOT, command_lines, figure_target
+from tools.extras import JOBS
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
@@ -92,7 +93,7 @@ def test_import_is_light(module, light):
     """``fwexp --help`` has to answer at once, so nothing heavy may be imported before it is used."""
     code = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    heavy = {"numpy", "scipy", "numba", "pandas", "matplotlib", "hydra", "omegaconf", "pooch", "pyarrow"}
+    heavy = {"numpy", "scipy", "numba", "pandas", "matplotlib", "hydra", "omegaconf", "pyarrow"}
     assert heavy & set(loaded.split()) <= light
 
 
@@ -169,6 +170,12 @@ def test_users_install_few_packages_at_the_versions_that_are_tested(system):
     assert {str(requirement) for requirement in user.values()} <= {str(requirement) for requirement in dev.values()}
 
 
+def test_each_extra_is_documented_and_tried():
+    rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / "install.md").read_text(), re.MULTILINE)
+    assert {name for row in rows for name in re.findall("`(.*?)`", row)} == set(EXTRAS)
+    assert {name for names in JOBS for name in names} == set(EXTRAS) - {"dev"}
+
+
 def test_make_has_every_target_that_is_named():
     """In README and the pages, in ``make help``, and one for every figure of the catalogue."""
     named = [line.split()[0] for line in command_lines("make")]
@@ -220,6 +227,37 @@ def test_wheel_holds_all_modules_configurations_and_data(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert {name for name in names if ".dist-info/" not in name} == expected
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+@pytest.mark.slow
+def test_links_of_the_page_on_an_index_are_absolute(wheel):
+    (name,) = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("/METADATA"))
+    links = re.findall(r"\]\(([^)]+)\)", zipfile.ZipFile(wheel).read(name).decode())
+    assert [link for link in links if not link.startswith("https://")] == []
+    home = PYPROJECT["project"]["urls"]["Repository"]
+    ours = [re.sub(rf"{home}/(blob|raw)/v{fwexp.__version__}/", "", link) for link in links if link.startswith(home)]
+    assert {"docs/install.md", "results/published/figures/quickstart.png"} <= set(ours)
+    assert [path for path in ours if not (ROOT / path).is_file()] == []
+
+
+@pytest.mark.slow
+def test_builds_are_the_same_bytes(tmp_path):
+    """From another place, with other rights and times of files."""
+    code = "import sys, hatchling.build as build; print(build.build_wheel(sys.argv[1]), build.build_sdist(sys.argv[1]))"
+    built = []
+    for mask in (0o022, 0o077):
+        source = copy_sources(tmp_path / f"{mask}")
+        for path in source.rglob("*"):
+            path.chmod(path.stat().st_mode & ~mask)
+            os.utime(path, (mask, mask))
+        target = tmp_path / f"{mask}" / "dist"
+        command = [sys.executable, "-c", code, str(target)]
+        environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000"}
+        done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, umask=mask)
+        assert done.returncode == 0, done.stderr
+        built.append({name: (target / name).read_bytes() for name in done.stdout.split()})
+    assert len(built[0]) == 2
+    assert built[0] == built[1]
 
 
 @pytest.mark.slow
