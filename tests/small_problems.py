@@ -12,7 +12,6 @@ import fwexp
 import fwexp.blocks
 import fwexp.solvers
 import fwexp.tasks
-from fwexp.problems.chain import ChainProblem
 from tests import reference as ref
 
 # How inputs are kept, and problems given by Python functions with dense or sparse features.
@@ -80,18 +79,12 @@ def counting(n=20, seed=0):
     return problem, calls
 
 
-def compile_chains_only(monkeypatch, problem):
-    """Let kernels run as plain Python unless ``problem`` is a chain, for tests of what a solver does with any family.
-
-    Machine code of a solver takes up to ten seconds per family; that it does what plain Python does is a check of
-    ``check_solver``, and that a family's functions do so is one of ``check_problem``.
-    """
-    if not isinstance(problem, ChainProblem):
-        run_in_plain_python(monkeypatch)
-
-
 def run_in_plain_python(monkeypatch):
-    """Run all kernels as plain Python, for any problem."""
+    """Run all kernels as plain Python, for any problem.
+
+    Machine code of a method takes seconds; that it does what plain Python does is a check of ``check_solver``, and that a family's
+    functions do so is one of ``check_problem``.
+    """
     for package in (fwexp.blocks, fwexp.solvers, fwexp.tasks):  # a module that was imported only later would have its own way
         for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
             importlib.import_module(module.name)

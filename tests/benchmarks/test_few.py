@@ -15,7 +15,8 @@ def test_cases_are_as_stated():
         assert 0.1 / case.n <= case.c <= 1.0
 
 
-@pytest.mark.parametrize("objective", [pytest.param("log", marks=pytest.mark.slow), "hinge"])
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", ["log", "hinge"])
 def test_both_kinds_of_methods_are_measured(monkeypatch, objective):
     case = few.Case(n=2, length=60, K=2, p=5, c=1.0)
     monkeypatch.setattr(few, "case", lambda seed: case)

@@ -7,7 +7,7 @@ from benchmarks import lengths
 from fwexp.estimators import ChainSVM
 
 
-@pytest.mark.parametrize("length", [20, 2000])
+@pytest.mark.parametrize("length", [20, pytest.param(2000, marks=pytest.mark.slow)])
 def test_the_default_lam_suits_sequences_of_any_length(length):
     best, default, accuracy, _ = lengths.row(length, "errors", "wavg", positions=6000, lams=[1e-2, 1e-3, 1e-4, 1e-5])[4:]
     assert default == ChainSVM().lam

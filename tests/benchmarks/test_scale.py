@@ -101,6 +101,7 @@ def test_regimes_that_were_not_measured_are_not_simulated(tmp_path, monkeypatch,
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_tables_of_the_repository_are_what_is_simulated():
     table, costs = pd.read_csv(scale.TABLE), pd.read_csv(scale.COSTS).set_index("regime")
     assert list(costs.index) == list(dict.fromkeys(table["regime"])) == list(scale.REGIMES)

@@ -1,6 +1,7 @@
 """Every key and flag of run, data and compare changes what the command does, or is rejected in one line."""
 
 import re
+import shutil
 
 import pytest
 
@@ -53,8 +54,21 @@ REJECTED = [
 ]
 
 
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory, make_result):
+    """Return a folder of runs to compare."""
+    folder = tmp_path_factory.mktemp("stored")
+    for lam in (0.01, 0.1):
+        for name, options in (("bcfw", {}), ("ssg", {}), ("ssg", {"sampling": "perm"})):
+            for seed in range(2):
+                config = canonical({"dataset": {"name": "digits"}, "solver": {"name": name} | options, "lam": lam, "seed": seed})
+                made_by = staleness.made_by(catalogues.modules(config)) | ({"sha256": "0" * 64} if seed else {})
+                store.save(make_result(level=0.65), config, str(folder), made_by=made_by)
+    return folder
+
+
 @pytest.fixture
-def outcome(tmp_path_factory, monkeypatch, capsys, make_result):
+def outcome(tmp_path_factory, monkeypatch, capsys, stored):
     """Return a function that calls a command in a new folder, and returns all that it does except for times."""
     monkeypatch.setattr("fwexp.papers.figure_files._drawn", lambda *_: [b"", b""])
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # the most
@@ -80,7 +94,7 @@ def outcome(tmp_path_factory, monkeypatch, capsys, make_result):
             (folder / path).parent.mkdir(parents=True)
             (folder / path).write_bytes(text)
         if line.startswith("compare"):
-            store_runs(make_result)
+            shutil.copytree(stored, folder / "results")
         elif key == "force":
             assert main(line.split()) == 0
         capsys.readouterr()
@@ -93,15 +107,6 @@ def outcome(tmp_path_factory, monkeypatch, capsys, make_result):
         return code, said, noted.copy(), files
 
     return call
-
-
-def store_runs(make_result):
-    for lam in (0.01, 0.1):
-        for name, options in (("bcfw", {}), ("ssg", {}), ("ssg", {"sampling": "perm"})):
-            for seed in range(2):
-                config = canonical({"dataset": {"name": "digits"}, "solver": {"name": name} | options, "lam": lam, "seed": seed})
-                made_by = staleness.made_by(catalogues.modules(config)) | ({"sha256": "0" * 64} if seed else {})
-                store.save(make_result(level=0.65), config, "results", made_by=made_by)
 
 
 @pytest.mark.parametrize(("line", "key", "value", "other"), ACT)

@@ -14,7 +14,7 @@ def config():
     return canonical({"dataset": {"name": "digits"}, "solver": {"name": "bcfw"}, "lam": 0.01})
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_result():
     """Return a function that makes up results; ``level`` tells them apart."""
 

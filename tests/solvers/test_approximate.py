@@ -11,7 +11,7 @@ from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, approximate, check_options
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
-from tests.small_problems import chain, compile_chains_only
+from tests.small_problems import chain, run_in_plain_python
 
 BIG = 10**9
 LAM = 0.2
@@ -32,9 +32,6 @@ def problems():
     yield "multiclass", ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
 
 
-PROBLEMS = [pytest.param(tp, problem, id=name) for name, tp, problem in problems()]
-
-
 def weights_of(solver, tp, i):
     """Return the dual variables of example i, in the order of the enumeration."""
     sets, alpha = solver.sets, np.zeros(len(tp.loss[i]))
@@ -45,11 +42,16 @@ def weights_of(solver, tp, i):
     return alpha
 
 
-@pytest.mark.parametrize("line_search", [True, False])
-@pytest.mark.parametrize(("nu", "delta"), ERRORS)
-@pytest.mark.parametrize(("tp", "problem"), PROBLEMS)
+@pytest.mark.parametrize(
+    ("tp", "problem", "nu", "delta", "line_search"),
+    [
+        pytest.param(tp, problem, *error, (j + k) % 2 == 0, id=f"{name}-{k}")
+        for j, (name, tp, problem) in enumerate(problems())
+        for k, error in enumerate(ERRORS)
+    ],
+)
 def test_steps_equal_the_transcription(monkeypatch, tp, problem, nu, delta, line_search):
-    compile_chains_only(monkeypatch, problem)
+    run_in_plain_python(monkeypatch)
     order = order_of(tp, 12)
     oracle = ref.degraded_oracle(nu, delta, ref.block_curvature(tp, LAM))
     wanted = ref.bcfw(tp, LAM, order, line_search, oracle, nu)
@@ -93,11 +95,11 @@ KINDS += [pytest.param(problem, False, id=f"{name}, too many labelings") for nam
 @pytest.mark.parametrize(("nu", "delta"), ERRORS)
 @pytest.mark.parametrize(("problem", "complete"), KINDS)
 def test_the_certificate_bounds_the_gap(monkeypatch, problem, complete, nu, delta):
-    compile_chains_only(monkeypatch, problem)
+    run_in_plain_python(monkeypatch)
     if not (complete or isinstance(problem, ChainProblem)):
         monkeypatch.setattr(approximate, "MAX_ENUMERATED", 2)
     result = fwexp.solve(
-        problem, "approx_bcfw", lam=LAM, max_passes=30, gap_tol=0, iterates=("last",), schedule=1, nu=nu, delta=delta
+        problem, "approx_bcfw", lam=LAM, max_passes=12, gap_tol=0, iterates=("last",), schedule=1, nu=nu, delta=delta
     )
     certificate, gap = result.trace["gap_estimate"], result.trace["gap"]
     assert (certificate >= gap - 1e-12).all()
@@ -107,12 +109,13 @@ def test_the_certificate_bounds_the_gap(monkeypatch, problem, complete, nu, delt
     if (nu, delta) == (1.0, 0.0) and complete:
         np.testing.assert_allclose(certificate, gap, atol=1e-12)
     assert result.state.state.complete == complete
-    exact = fwexp.solve(problem, "bcfw", lam=LAM, max_passes=30, gap_tol=0, iterates=("last",), schedule=1)
+    exact = fwexp.solve(problem, "bcfw", lam=LAM, max_passes=12, gap_tol=0, iterates=("last",), schedule=1)
     assert np.allclose(result.trace.dual, exact.trace.dual, atol=1e-10) == ((nu, delta) == (1.0, 0.0))
 
 
 @pytest.mark.parametrize(("nu", "delta"), ERRORS)
 def test_stored_corners_satisfy_the_inequality(monkeypatch, nu, delta):
+    run_in_plain_python(monkeypatch)
     monkeypatch.setattr(approximate, "_enumerated", lambda problem: None)
     tp, problem = chain("dense", 2)
     order = order_of(tp, 40)
