@@ -13,7 +13,9 @@ __version__ = "0.1.0"
 _HOME = {
     "CallbackProblem": "fwexp.problems.callback",
     "Result": "fwexp.tasks.result",
+    "chain_marginals": "fwexp.problems.known_scores",
     "chain_problem": "fwexp.problems.chain",
+    "decode_chain": "fwexp.problems.known_scores",
     "enumerated_problem": "fwexp.problems.enumerated",
     "evaluate": "fwexp.api",
     "grid_search": "fwexp.tasks.grid",

@@ -9,6 +9,8 @@ from fwexp.data import load_dataset as load_dataset
 from fwexp.problems.callback import CallbackProblem as CallbackProblem
 from fwexp.problems.chain import chain_problem as chain_problem
 from fwexp.problems.enumerated import enumerated_problem as enumerated_problem
+from fwexp.problems.known_scores import chain_marginals as chain_marginals
+from fwexp.problems.known_scores import decode_chain as decode_chain
 from fwexp.problems.matching import matching_problem as matching_problem
 from fwexp.problems.multiclass import multiclass_problem as multiclass_problem
 from fwexp.problems.pose import pose_problem as pose_problem

@@ -1,7 +1,7 @@
 """Sequence labelling with probabilities: a conditional random field on chains, which is trained to a certified gap."""
 
+import itertools
 from dataclasses import KW_ONLY, dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,14 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators import transition_inputs
 from fwexp.estimators.chain_encoding import ChainEncoding
 from fwexp.estimators.chain_model import ChainTagger
 from fwexp.estimators.chains_in_numpy import check_found
-from fwexp.estimators.decoding import EXCLUDED, FREE, marginals
+from fwexp.estimators.decoding import EXCLUDED, marginals
 from fwexp.estimators.json_values import names_of
-from fwexp.estimators.labels import as_sequences, numbers_of
-from fwexp.estimators.sequence_inputs import Inputs
+from fwexp.estimators.labels import OPEN, allowed_labels, check_same_length
 from fwexp.options import check_choice
 from fwexp.types import Lam
 
@@ -58,7 +56,7 @@ class ChainCRF(ChainTagger):
         A solver of `fwexp.solve` for the objective: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
     iterate : {"best", "last"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
-    C, features, transition_features, min_count, constraints, ignore_label
+    C, features, transition_features, min_count, constraints, ignore_label, skip_ignored
         The same as for `ChainSVM`.
     tol, max_passes, nonnegative, warm_start, early_stopping, validation_fraction, n_jobs, random_state, verbose
         The same as for `ChainSVM`.
@@ -115,17 +113,24 @@ class ChainCRF(ChainTagger):
         X : list of sequences
             As for `fit`.
         partial : list of lists, optional
-            Known labels, with None at the other positions. Probabilities are then conditional on the known labels.
+            What is known of every position: its label, a set of labels of which it has one, or None. Probabilities are then
+            conditional on this.
 
         Returns
         -------
         list of arrays (T, K)
-            In the order of ``classes_``; every row sums to 1.
+            In the order of ``classes_``; every row sums to 1, or is NaN at positions that are skipped.
         """
         check_is_fitted(self)
-        found, ptr, log_z = self._marginals(self.encoding_.features(X), partial)
-        check_found(ptr, np.repeat(log_z < EXCLUDED, np.diff(ptr)))
-        return [found[start:end] for start, end in pairwise(ptr.tolist())]
+        if not (X := self.encoding_.features(X)):
+            return []
+        query = self._query(X, partial)
+        found, log_z = marginals(query.chains, query.allowed)
+        check_found(query.chains.ptr, np.repeat(log_z < EXCLUDED, np.diff(query.chains.ptr)))
+        if query.kept is not None:
+            found, of_kept = np.full((len(query.kept), len(self.classes_)), np.nan), found
+            found[query.kept] = of_kept
+        return [found[start:end] for start, end in itertools.pairwise(query.ptr.tolist())]
 
     def predict_marginals(self, X: Any, *, partial: Any = None) -> list[list[dict]]:
         """Return the probabilities of all labels at every position as dicts, as sklearn-crfsuite does.
@@ -144,41 +149,38 @@ class ChainCRF(ChainTagger):
         return [[dict(zip(names, row)) for row in of_one.tolist()] for of_one in self.predict_proba(X, partial=partial)]
 
     def log_proba(self, X: Any, y: Any) -> np.ndarray:
-        """Return log p(y_i | x_i), the logarithm of the probability of a whole labeling.
+        """Return log p(y_i | x_i), the logarithm of the probability of a labeling, whole or in part.
 
         Parameters
         ----------
         X : list of n sequences
             As for `fit`.
-        y : list of n lists of labels
-            One per position.
+        y : list of n lists
+            A label, a set of labels or None (any label) for every position. With sets or None, the value is the logarithm of the
+            sum of the probabilities of all labelings that agree with y.
 
         Returns
         -------
         ndarray (n,)
-            One value per sequence; -inf if a labeling is forbidden or contains a label that `fit` has not seen.
+            One value per sequence; -inf if all such labelings are forbidden or contain a label that `fit` has not seen.
         """
         check_is_fitted(self)
-        X = self.encoding_.features(X)
-        _, ptr, log_z = self._marginals(X, None)
-        y = as_sequences(as_list("y", y, "sequences of labels"), np.diff(ptr))
-        numbers = [numbers_of(labels, self.classes_) for labels in y]
-        known = [i for i, of_one in enumerate(numbers) if (of_one >= 0).all()]
-        found = np.full(len(numbers), -np.inf)
-        if known:
-            found[known] = self._marginals(X.at(known), [y[i] for i in known])[2] - log_z[known]
-        return np.where(found < -1e200, -np.inf, found)
-
-    def _marginals(self, X: Inputs, partial) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the probabilities of labels at all positions, where sequences begin and end, and log Z of the sequences."""
-        vectorizer, weights = self._decoder
-        K = len(self.classes_)
+        X, y = self.encoding_.features(X), as_list("y", y, "sequences of labels")
+        check_same_length(X, y)
         if not X:
-            return np.zeros((0, K)), np.zeros(1, dtype=np.int64), np.zeros(0)
-        x, ptr = vectorizer.encode(X)
-        z = transition_inputs.encode(self.edge_vectorizer_, X.edges, ptr)
-        found, log_z = marginals(x, ptr, weights, K, FREE if partial is None else self.encoding_.given(partial, ptr), z)
-        return found, ptr, log_z
+            return np.zeros(0)
+        params, chains = self.encoding_.params, self._query(X).chains
+        y = self.encoding_.sequences(y, np.diff(chains.ptr), OPEN if params.ignore_label is None else None)
+        entries = list(itertools.chain.from_iterable(y))
+        if params.skip_ignored:
+            kept = np.array([entry is not None for entry in entries], dtype=np.bool_)
+            chains, entries = chains.at(kept), [*itertools.compress(entries, kept)]
+        allowed = allowed_labels(entries, self.classes_)
+        unknown = ~allowed.any(axis=1)
+        allowed[unknown] = True
+        found = marginals(chains, allowed)[1] - marginals(chains)[1]
+        found[np.repeat(np.arange(len(y)), np.diff(chains.ptr))[unknown]] = -np.inf
+        return np.where(found < EXCLUDED, -np.inf, found)
 
     @property
     def _objective(self) -> str:

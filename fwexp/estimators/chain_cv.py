@@ -23,7 +23,7 @@ from fwexp.estimators.certified_fit import as_seed, certified_fit, positions_per
 from fwexp.estimators.chain_encoding import ChainEncoding, classes_in
 from fwexp.estimators.chain_model import ChainModel
 from fwexp.estimators.chains_in_numpy import check_found
-from fwexp.estimators.decoding import decode, padded_weights
+from fwexp.estimators.decoding import Chains, decode, padded_weights
 from fwexp.estimators.encoding import are_names
 from fwexp.estimators.json_values import names_of
 from fwexp.estimators.labels import at_positions, labels_of, numbers_of, some, weighted
@@ -90,7 +90,7 @@ class ChainSVMCV(ChainModel):
         ``ignore_label``.
     n_jobs : int, optional
         Number of folds that run at once, in threads, counted as in joblib; by default 1.
-    features, transition_features, min_count, loss, costs, class_weight, constraints, ignore_label
+    features, transition_features, min_count, loss, costs, class_weight, constraints, ignore_label, skip_ignored
         The same as for `ChainSVM`.
     solver, iterate, tol, max_passes, nonnegative, random_state, verbose
         The same as for `ChainSVM`.
@@ -264,22 +264,23 @@ def _score_of_labels(tagger, X, y, weights, scorer) -> Callable:
     """Return the score of the labels in a part of the data, by a scorer or the share of correct ones, as a function of a result."""
     encoding = tagger.encoding_
     rows, ptr = encoding.vectorizer_.transform(X)
-    x, z = as_features(rows, copy=False), transition_inputs.encode(encoding.edge_vectorizer_, X.edges, ptr)
-    labels, K = labels_of(y, ptr, tagger.ignore_label), len(encoding.classes_)
+    z, K = transition_inputs.encode(encoding.edge_vectorizer_, X.edges, ptr), len(encoding.classes_)
+    chains, labels = Chains(as_features(rows, copy=False), z, ptr, np.zeros(0), K), labels_of(y, ptr, tagger.ignore_label)
+    known = np.array([label is not None for label in labels], dtype=np.bool_)
+    counts = known * (1.0 if weights is None else at_positions(weights, np.diff(ptr)))
+    if tagger.skip_ignored:
+        chains, labels, counts = chains.at(known), [*compress(labels, known)], counts[known]
     truth, forbidden = numbers_of(labels, encoding.classes_), encoding.forbidden
-    counts = np.array([label is not None for label in labels], dtype=np.float64)
-    if weights is not None:
-        counts *= at_positions(weights, np.diff(ptr))
     counted = counts > 0.0
     if not counted.any():
         raise ParameterError("cv must leave a label of weight > 0 in every test part, got a part without one")
     true, of_true = list(compress(labels, counted.tolist())), None if weights is None else counts[counted]
 
     def score(result):
-        found = decode(x, ptr, padded_weights(result.w.reshape(-1, K), forbidden), K, z=z)
+        found = decode(chains._replace(weights=padded_weights(result.w.reshape(-1, K), forbidden)))
         if scorer is None:
             return np.average(found == truth, weights=counts)
-        check_found(ptr, found < 0)
+        check_found(chains.ptr, found < 0)
         return scorer(_Labels(encoding.classes_), found[counted], true, sample_weight=of_true)
 
     return score

@@ -22,6 +22,7 @@ from fwexp.estimators.encoding import (
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.estimators.json_values import names_of
 from fwexp.estimators.labels import (
+    allowed_labels,
     as_sequences,
     at_positions,
     check_among,
@@ -30,6 +31,7 @@ from fwexp.estimators.labels import (
     classes_of,
     costs_of,
     counted,
+    is_among,
     labels_of,
     numbers_of,
     part_weights,
@@ -38,7 +40,7 @@ from fwexp.estimators.labels import (
     weights_of,
 )
 from fwexp.estimators.sequence_inputs import Inputs, inputs_of, size_of
-from fwexp.estimators.tag_schemes import forbidden_pairs
+from fwexp.estimators.tag_schemes import converted, forbidden_pairs
 from fwexp.problems.arrays import check_costs
 from fwexp.problems.chain import Pair, chain_from_arrays, first_forbidden, with_costs, with_forbidden, with_position_weight
 from fwexp.problems.constraints import constrained
@@ -74,7 +76,7 @@ class ChainEncoding(Encoding):
         if None in sizes:
             return X, y, None, np.ones(len(X), dtype=bool)  # others reject it
         lengths = np.array(sizes, dtype=np.int64)
-        y, full = as_sequences(y, lengths, self.params.ignore_label), lengths > 0
+        y, full = self.sequences(y, lengths), lengths > 0
         sample_weight = part_weights(sample_weight, lengths)
         if X and not full.any():
             raise ParameterError(f"X must hold a sequence with a position, got {len(X)} empty ones")
@@ -116,7 +118,7 @@ class ChainEncoding(Encoding):
             i = int(np.searchsorted(ptr, place, side="right")) - 1
             t = place - int(ptr[i])
             near = " ".join(map(str, y[i][max(t - 1, 0) : t + 2]))
-            advice = "; IOB1, where chunks begin with I-, must be written as BIO" if params.constraints == "BIO" else ""
+            advice = '; constraints="IOB1" takes labels whose chunks begin with I-' if params.constraints == "BIO" else ""
             allowed = f"be allowed by constraints={shown(params.constraints)}"
             raise ParameterError(f"y[{features.places[i]}][{t}] must {allowed}, got {y[i][t]!r} in {near}{advice}")
         return problem, weights
@@ -129,7 +131,8 @@ class ChainEncoding(Encoding):
         rows, ptr = self.vectorizer_.transform(features)
         z = None if self.edge_vectorizer_ is None else transition_inputs.rows(self.edge_vectorizer_, features.edges, ptr)
         weights = part_weights(sample_weight, np.diff(ptr))
-        return self._from_arrays(rows, labels_of(y, ptr, self.params.ignore_label), ptr, weights, z)
+        labels = chain.from_iterable(self.sequences(as_list("y", y, "sequences of labels"), np.diff(ptr)))
+        return self._from_arrays(rows, list(labels), ptr, weights, z)
 
     def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None, z=None) -> tuple:
         """Return the problem, and the weights of its examples: parts of sequences where labels are ignored."""
@@ -138,7 +141,7 @@ class ChainEncoding(Encoding):
         weights = None if of_positions is not None else sample_weight
         if params.ignore_label is not None:
             kept = np.array([label is not None for label in labels])
-            ptr, is_cut, origin = labelled_runs(kept, ptr)
+            ptr, is_cut, origin = joined_runs(kept, ptr) if params.skip_ignored else labelled_runs(kept, ptr)
             rows, numbers, z = rows[kept], numbers[kept], some(z, kept)
             of_positions, weights = some(of_positions, kept), some(weights, origin)
         problem = chain_from_arrays(rows, numbers, ptr, K, params.loss, is_cut, z)
@@ -159,24 +162,32 @@ class ChainEncoding(Encoding):
         """Return the features of sequences, and of their transitions."""
         return inputs_of(X, self.params.features, self.params.transition_features)
 
-    def given(self, partial, ptr: np.ndarray) -> np.ndarray:
-        """Return the numbers of labels that are given for positions, -1 where none is."""
-        partial = as_list("partial", partial, "lists of labels and None")
-        sequences = [as_list(f"partial[{i}]", labels, "labels and None") for i, labels in enumerate(partial)]
+    def sequences(self, y, lengths: np.ndarray, ignore_label=None) -> list[list]:
+        """Return the labels of sequences as lists, in the scheme that training has; None where they are ignored."""
+        ignore_label = self.params.ignore_label if ignore_label is None else ignore_label
+        return converted(self.params.constraints, as_sequences(y, lengths, ignore_label))
+
+    def entries(self, partial, ptr: np.ndarray) -> list:
+        """Return what is known of all positions: a label, a set of labels, or None."""
+        partial = as_list("partial", partial, "lists of labels, sets of labels and None")
+        sequences = [as_list(f"partial[{i}]", labels, "labels, sets of labels and None") for i, labels in enumerate(partial)]
         lengths = [len(labels) for labels in sequences]
         if lengths != np.diff(ptr).tolist():
-            raise ParameterError(f"partial must have one label or None per position of X, got lengths {shown(lengths)}")
-        labels = list(chain.from_iterable(sequences))
-        numbers = numbers_of(labels, self.classes_)
-        for k in np.flatnonzero(numbers < 0):
-            if labels[k] is not None:
-                raise ParameterError(f"partial must hold labels in classes_ and None, got {shown(labels[k])}")
-        return numbers.astype(np.int32)
+            raise ParameterError(f"partial must have one entry per position of X, got lengths {shown(lengths)}")
+        return list(chain.from_iterable(sequences))
+
+    def allowed(self, entries: list) -> np.ndarray:
+        """Return the labels that positions may have, bool (N, K)."""
+        names = set(names_of(self.classes_))
+        for entry in entries:
+            if entry is not None and not (entry and entry <= names if isinstance(entry, set) else is_among(entry, names)):
+                raise ParameterError(f"partial must hold labels in classes_, sets of these and None, got {shown(entry)}")
+        return allowed_labels(entries, self.classes_)
 
     def right(self, predicted: list, y, sample_weight) -> tuple[np.ndarray, np.ndarray]:
         """Return whether the labels of positions are predicted right, and their weights."""
         lengths = np.array([len(labels) for labels in predicted], dtype=np.int64)
-        y = as_sequences(as_list("y", y, "sequences of labels"), lengths, self.params.ignore_label)
+        y = self.sequences(as_list("y", y, "sequences of labels"), lengths)
         weights = part_weights(sample_weight, lengths)
         return right_parts(y, predicted, None if weights is None else at_positions(weights, lengths))
 
@@ -242,3 +253,10 @@ def labelled_runs(kept: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.nda
     begins, ends = np.flatnonzero(kept & (is_first | ~before)), np.flatnonzero(kept & (is_last | ~after))
     runs = np.concatenate(([0], np.cumsum(ends - begins + 1)))
     return runs, np.column_stack([~is_first[begins], ~is_last[ends]]), np.searchsorted(ptr, begins, side="right") - 1
+
+
+def joined_runs(kept: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, None, np.ndarray]:
+    """Return the same as `labelled_runs` if positions that are not kept do not cut the sequences: there are no cuts."""
+    ends = np.concatenate(([0], np.cumsum(kept)))[ptr]
+    origin = np.flatnonzero(np.diff(ends))
+    return np.concatenate(([0], ends[1:][origin])), None, origin

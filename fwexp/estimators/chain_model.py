@@ -3,30 +3,40 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from itertools import compress, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from fwexp.conversion import as_list
 from fwexp.errors import ParameterError
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.certified_fit import as_seed, certified_fit, chosen_iterate
 from fwexp.estimators.chain_encoding import ChainEncoding, classes_in
 from fwexp.estimators.chains_in_numpy import check_found
-from fwexp.estimators.decoding import FREE, decode, decode_several, max_marginals
+from fwexp.estimators.decoding import FREE, Chains, decode, decode_several, max_marginals
 from fwexp.estimators.estimator import CertifiedSVM, FitsFurther, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.estimators.json_values import names_of
-from fwexp.estimators.labels import some, weighted
+from fwexp.estimators.labels import is_mark, some, weighted
 from fwexp.estimators.named_weights import NamedWeights
-from fwexp.estimators.sequence_inputs import size_of
+from fwexp.estimators.sequence_inputs import Inputs, size_of
 from fwexp.options import check_flag, check_integer, check_number
 from fwexp.problems.chain import add_forbidden
 from fwexp.types import ArrayLike, Weights
 
 ROUNDING = 1e-12  # of sums of weights, relative
 PATIENCE = 5  # passes without fewer errors of validation, after which training stops early
+
+
+class Query(NamedTuple):
+    """Sequences, and what is known of their labels, as kernels take them."""
+
+    chains: Chains  # of the positions that are kept
+    allowed: np.ndarray  # labels of these positions
+    ptr: np.ndarray  # where the sequences begin and end
+    kept: np.ndarray | None  # bool (N,), or None for all
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -40,6 +50,7 @@ class ChainModel(PartsScore, CertifiedSVM):
     class_weight: Any = None
     constraints: Any = None
     ignore_label: Any = None
+    skip_ignored: bool = False
     nonnegative: Weights | None = None
 
     if TYPE_CHECKING:  # no fields: `dataclasses.asdict` returns the parameters
@@ -60,7 +71,9 @@ class ChainModel(PartsScore, CertifiedSVM):
         n_best : int, optional
             Return this many labelings of each sequence, best first, as pairs (labels, score); fewer if no more exist.
         partial : list of lists, optional
-            Known labels, with None at the other positions. Those get the labels that score highest together with the known ones.
+            What is known of every position: its label, a set of labels of which it has one, or None. The labelings of highest
+            score among those that agree with it are returned. With ``skip_ignored``, ``ignore_label`` marks positions that have
+            no label, and are skipped.
 
         Returns
         -------
@@ -68,27 +81,42 @@ class ChainModel(PartsScore, CertifiedSVM):
             Per sequence its labels, or with ``n_best`` its pairs.
         """
         check_is_fitted(self)
-        (vectorizer, weights), X = self._decoder, self.encoding_.features(X)
-        if not X:
+        if not (X := self.encoding_.features(X)):
             return []
-        x, ptr = vectorizer.encode(X)
-        z = transition_inputs.encode(self.edge_vectorizer_, X.edges, ptr)
-        given = FREE if partial is None else self.encoding_.given(partial, ptr)
-        K, names = len(self.classes_), names_of(self.classes_)
-        ends = list(pairwise(ptr.tolist()))
+        query = self._query(X, partial)
+        ptr, K, names = query.chains.ptr, len(self.classes_), names_of(self.classes_)
         if n_best is None:
-            found = decode(x, ptr, weights, K, given, z)
+            found = decode(query.chains, query.allowed)
             check_found(ptr, found < 0)
-            labels = [names[k] for k in found.tolist()]
-            return [labels[start:end] for start, end in ends]
+            return self._by_sequence([names[k] for k in found.tolist()], query)
         most = K ** int(np.diff(ptr).max(initial=0))
-        numbers, scores = decode_several(x, ptr, weights, K, min(check_integer("n_best", n_best, 1), most), given, z)
+        numbers, scores = decode_several(query.chains, min(check_integer("n_best", n_best, 1), most), query.allowed)
         check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
-        labels = [[names[k] for k in labeling] for labeling in numbers.tolist()]
+        labelings = [self._by_sequence([names[k] for k in of_all], query) for of_all in numbers.tolist()]
         return [
-            [(labels[r][start:end], score) for r, score in enumerate(of_one) if score > -np.inf]
-            for (start, end), of_one in zip(ends, scores.tolist())
+            [(labelings[r][i], score) for r, score in enumerate(of_one) if score > -np.inf]
+            for i, of_one in enumerate(scores.tolist())
         ]
+
+    def _query(self, X: Inputs, partial=None) -> "Query":
+        """Return sequences, and what is known of their labels, as kernels take them."""
+        (vectorizer, weights), encoding = self._decoder, self.encoding_
+        x, ptr = vectorizer.encode(X)
+        chains = Chains(x, transition_inputs.encode(self.edge_vectorizer_, X.edges, ptr), ptr, weights, len(self.classes_))
+        if partial is None:
+            return Query(chains, FREE, ptr, None)
+        entries = encoding.entries(partial, ptr)
+        if not encoding.params.skip_ignored:
+            return Query(chains, encoding.allowed(entries), ptr, None)
+        kept = np.array([entry is None or not is_mark(entry, encoding.params.ignore_label) for entry in entries], dtype=np.bool_)
+        return Query(chains.at(kept), encoding.allowed([*compress(entries, kept)]), ptr, kept)
+
+    def _by_sequence(self, labels: list, query: "Query") -> list[list]:
+        """Return the labels of positions as a list for each sequence; positions that are left out have ``ignore_label``."""
+        if query.kept is not None:
+            rest, mark = iter(labels), self.encoding_.params.ignore_label
+            labels = [next(rest) if is_kept else mark for is_kept in query.kept.tolist()]
+        return [labels[start:end] for start, end in pairwise(query.ptr.tolist())]
 
     def decision_function(self, X: Any) -> list[np.ndarray]:
         """Return the score of the best labels of the sequence that have a given label at a given position.
@@ -124,7 +152,11 @@ class ChainModel(PartsScore, CertifiedSVM):
         return found
 
     def _right(self, X, y, sample_weight):
-        return self.encoding_.right(self.predict(X), y, sample_weight)
+        mark, partial = self.encoding_.params.ignore_label, None
+        if self.encoding_.params.skip_ignored:
+            y = [list(labels) for labels in as_list("y", y, "sequences of labels")]
+            partial = [[mark if is_mark(label, mark) else None for label in labels] for labels in y]
+        return self.encoding_.right(self.predict(X, partial=partial), y, sample_weight)
 
     @property
     def coef_(self) -> np.ndarray:

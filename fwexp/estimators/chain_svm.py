@@ -42,12 +42,18 @@ class ChainSVM(ChainTagger):
     class_weight : dict or "balanced", optional
         Factor by which the loss is multiplied at positions whose true label is the key, 1 by default. ``"balanced"`` uses factors
         inversely proportional to the frequency of the label.
-    constraints : {"BIO", "BIOES"} or list of pairs, optional
+    constraints : {"BIO", "IOB1", "BIOES", "IOBES", "BILOU", "BMES"}, list of pairs or tuple, optional
         Forbidden pairs (from, to) of labels, with None for the start or the end. They are never predicted, and training does not
-        consider them. ``"BIO"`` and ``"BIOES"`` forbid the pairs that the tagging scheme forbids.
+        consider them. A name forbids the pairs that the tagging scheme forbids. ``"IOB1"`` takes labels whose chunks begin with
+        ``I-`` unless they follow a chunk of their kind, and learns and predicts BIO. A tuple has an entry for each layer of
+        labels that are tuples: a name, None, a list of pairs, or ``"previous"`` if the layer holds what the next one has at the
+        position before (None at the start), as for transitions of second order.
     ignore_label : object, optional
         Mark of positions without a label in y, such as -100. Training and scores leave these positions out. The parts of a
         sequence before and after them are trained on as sequences, without scores of the first and last label at the cuts.
+    skip_ignored : bool, default False
+        Whether positions with ``ignore_label`` do not cut sequences: their neighbours follow each other, as the first pieces of
+        words do. `predict` needs the marks, in ``partial``, and returns them.
     solver : str, default "auto"
         A solver or method of `fwexp.solve`, except those with kernels.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional

@@ -1,6 +1,7 @@
 """Decoding of chains straight from rows of features, without a problem around them: a sentence in microseconds."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,15 +11,14 @@ from fwexp.oracles.k_best_viterbi import k_best_viterbi
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import transitions
 from fwexp.problems.chain import FORBIDDEN, Pair, add_forbidden
-from fwexp.problems.features import padded_width
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, padded_width
 from fwexp.problems.rows import row_scores
-from fwexp.problems.transitions import Shared, Transitions
+from fwexp.problems.subsets import take_rows
+from fwexp.problems.transitions import Transitions
 
-FREE = np.empty(0, dtype=np.int32)  # No position has a given label.
+FREE = np.empty((0, 0), dtype=np.bool_)  # All positions may have all labels.
 EXCLUDED = 0.5 * FORBIDDEN  # Labelings of lower scores are not allowed.
 
-
-NO_FEATURES = Shared()  # of transitions
 
 _kernels: dict[tuple, Callable] = {}  # of rows of each class, as they are looked up once only
 
@@ -31,38 +31,50 @@ def padded_weights(rows: np.ndarray, forbidden: Sequence[Pair] = ()) -> np.ndarr
     return padded.ravel()
 
 
-def decode(
-    x, ptr: np.ndarray, weights: np.ndarray, num_states: int, given: np.ndarray = FREE, z: Transitions = NO_FEATURES
-) -> np.ndarray:
-    """Return the labels of highest score of all positions: rows of features x, with `padded_weights`.
+class Chains(NamedTuple):
+    """Chains with what their scores need, as kernels take them."""
 
-    Labels that are ``given`` for positions, (N,) with -1 elsewhere, are kept. Where no labeling is allowed, labels are -1.
-    ``z`` has the features of transitions, if there are any.
+    x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per position
+    z: Transitions  # features of transitions, if there are any
+    ptr: np.ndarray  # int64 (n + 1,), where chains begin and end
+    weights: np.ndarray  # of `padded_weights`
+    num_states: int
+
+    def at(self, kept: np.ndarray) -> "Chains":
+        """Return the chains of the positions that are ``kept``, bool (N,): what is before and what is after others is joined."""
+        places = np.flatnonzero(kept)
+        ptr = np.concatenate(([0], np.cumsum(kept)))[self.ptr]
+        return self._replace(x=take_rows(self.x, places), z=take_rows(self.z, places), ptr=ptr)
+
+
+def decode(chains: Chains, allowed: np.ndarray = FREE) -> np.ndarray:
+    """Return the labels of highest score of all positions; where no labeling is allowed they are -1.
+
+    Positions have labels that are ``allowed`` for them, bool (N, K), if it is not `FREE`.
     """
+    x, z, ptr, weights, num_states = chains
     labels = np.empty(ptr[-1], dtype=np.int32)
-    _kernel(_decode_chains, x, z)(x, z, ptr, weights, num_states, padded_width(num_states), given, labels)
+    _kernel(_decode_chains, x, z)(x, z, ptr, weights, num_states, padded_width(num_states), allowed, labels)
     return labels
 
 
-def decode_several(
-    x, ptr: np.ndarray, weights: np.ndarray, num_states: int, n_best: int, given: np.ndarray = FREE, z: Transitions = NO_FEATURES
-):
+def decode_several(chains: Chains, n_best: int, allowed: np.ndarray = FREE):
     """Return the ``n_best`` labelings (n_best, N) of highest score of every chain, and their scores (n, n_best), -inf of none."""
+    x, z, ptr, weights, num_states = chains
     labels = np.empty((n_best, ptr[-1]), dtype=np.int32)
     values = np.full((len(ptr) - 1, n_best), -np.inf)
-    _kernel(_decode_chains_several, x, z)(x, z, ptr, weights, num_states, padded_width(num_states), given, labels, values)
+    _kernel(_decode_chains_several, x, z)(x, z, ptr, weights, num_states, padded_width(num_states), allowed, labels, values)
     values[values < EXCLUDED] = -np.inf
     return labels, values
 
 
-def marginals(
-    x, ptr: np.ndarray, weights: np.ndarray, num_states: int, given: np.ndarray = FREE, z: Transitions = NO_FEATURES
-) -> tuple[np.ndarray, np.ndarray]:
+def marginals(chains: Chains, allowed: np.ndarray = FREE) -> tuple[np.ndarray, np.ndarray]:
     """Return the probabilities (N, K) of the labels of all positions, and the logarithms of the normalisers of all chains, (n,)."""
+    x, z, ptr, weights, num_states = chains
     width, longest = padded_width(num_states), int(np.diff(ptr).max(initial=0))
     found, log_z = np.empty((ptr[-1], width)), np.zeros(len(ptr) - 1)
     scratch = np.empty(scratch_size(longest, num_states, width))
-    _kernel(_marginals_of_chains, x, z)(x, z, ptr, weights, num_states, width, given, found, log_z, scratch)
+    _kernel(_marginals_of_chains, x, z)(x, z, ptr, weights, num_states, width, allowed, found, log_z, scratch)
     return found[:, :num_states], log_z
 
 
@@ -74,21 +86,21 @@ def _kernel(function: Callable, x, z) -> Callable:
 
 
 @njit
-def _decode_chains(x, z, ptr, w, num_states, width, given, y):
+def _decode_chains(x, z, ptr, w, num_states, width, allowed, y):
     """Write the labels of highest score of all positions to y; w and width are as in ``fwexp.problems.chain``."""
     longest = _longest(ptr)
     unary, messages = np.empty(longest * width), np.empty(longest * width)
     for i in range(len(ptr) - 1):
         if ptr[i + 1] > ptr[i]:
             scores = unary[: (ptr[i + 1] - ptr[i]) * width]
-            tables = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
+            tables = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, allowed, scores)
             labels = y[ptr[i] : ptr[i + 1]]
             if viterbi(scores, tables, num_states, width, labels, messages) < EXCLUDED:
                 labels[:] = -1
 
 
 @njit
-def _decode_chains_several(x, z, ptr, w, num_states, width, given, y, values):
+def _decode_chains_several(x, z, ptr, w, num_states, width, allowed, y, values):
     """Write the labelings of highest score of every chain to y, and their scores to values."""
     longest, several = _longest(ptr), len(y)
     unary = np.empty(longest * width)
@@ -96,7 +108,7 @@ def _decode_chains_several(x, z, ptr, w, num_states, width, given, y, values):
         length = ptr[i + 1] - ptr[i]
         if length > 0:
             scores, labelings = unary[: length * width], np.empty((several, length), dtype=np.int32)
-            tables = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
+            tables = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, allowed, scores)
             k_best_viterbi(scores, tables, num_states, width, labelings, values[i])
             y[:, ptr[i] : ptr[i + 1]] = labelings
         else:
@@ -104,13 +116,13 @@ def _decode_chains_several(x, z, ptr, w, num_states, width, given, y, values):
 
 
 @njit
-def _marginals_of_chains(x, z, ptr, w, num_states, width, given, found, log_z, scratch):
+def _marginals_of_chains(x, z, ptr, w, num_states, width, allowed, found, log_z, scratch):
     """Write the probabilities of labels at all positions to found, and the logarithms of normalisers to log_z."""
     unary, probabilities = np.empty(_longest(ptr) * width), found.ravel()
     for i in range(len(ptr) - 1):
         if ptr[i + 1] > ptr[i]:
             scores, out = unary[: (ptr[i + 1] - ptr[i]) * width], probabilities[ptr[i] * width : ptr[i + 1] * width]
-            tables = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, given, scores)
+            tables = _chain_scores(x, z, ptr[i], ptr[i + 1], w, num_states, width, allowed, scores)
             log_z[i] = transitions.marginals(z, scores, tables, num_states, width, out, np.empty(len(tables)), scratch)
 
 
@@ -123,7 +135,7 @@ def _longest(ptr):
 
 
 @register_jitable
-def _chain_scores(x, z, start, end, w, num_states, width, given, unary):
+def _chain_scores(x, z, start, end, w, num_states, width, allowed, unary):
     """Write the scores of the labels of a chain's positions; return the scores of transitions."""
     first = len(w) - (2 + num_states) * width
     for t in range(end - start):
@@ -132,10 +144,10 @@ def _chain_scores(x, z, start, end, w, num_states, width, given, unary):
     for k in range(num_states):
         unary[k] += w[first + k]
         unary[last + k] += w[first + width + k]
-    if len(given):
+    if len(allowed):
         for t in range(end - start):
             for k in range(num_states):
-                if given[start + t] >= 0 and k != given[start + t]:
+                if not allowed[start + t, k]:
                     unary[t * width + k] = FORBIDDEN
     return transitions.tables(z, start, end, w, num_states, width)
 

@@ -15,6 +15,8 @@ from fwexp.estimators.json_values import as_array_of, names_of
 from fwexp.options import check_number
 from fwexp.problems.weighted import weighted_problem
 
+OPEN = object()  # marks positions of which nothing is known, next to None
+
 
 def classes_of(labels: list) -> np.ndarray:
     """Return the labels that occur: sorted, or where they cannot be, as they first occur; objects unless of one simple type."""
@@ -50,6 +52,28 @@ def numbers_of(labels: Iterable, classes: np.ndarray) -> np.ndarray:
     return np.array([index.get(label, -1) for label in labels], dtype=np.int64)
 
 
+def is_among(label, names: set) -> bool:
+    """Return whether a label is among some; one that has no hash is not."""
+    with contextlib.suppress(TypeError):
+        return label in names
+    return False
+
+
+def allowed_labels(entries: list, classes: np.ndarray) -> np.ndarray:
+    """Return the labels that positions may have, bool (N, K), given a label, a set of labels or None, which is any, for each.
+
+    Labels that are not among the classes are left out.
+    """
+    index = {label: k for k, label in enumerate(names_of(classes))}
+    allowed = np.zeros((len(entries), len(classes)), dtype=np.bool_)
+    for row, entry in zip(allowed, entries):
+        if entry is None:
+            row[:] = True
+        else:
+            row[[index[label] for label in (entry if isinstance(entry, set) else (entry,)) if label in index]] = True
+    return allowed
+
+
 def check_known(labels: list, place: Callable[[int], str], example: str) -> None:
     """Reject labels that are missing; messages name the place of label k, and the example to leave out."""
     try:
@@ -66,10 +90,15 @@ def known_or_none(labels: list, ignore_label, place: Callable[[int], str], examp
     if ignore_label is None:
         check_known(labels, place, example)
         return labels
-    ignored = [label is None or label is ignore_label or label == ignore_label for label in labels]
+    ignored = [is_mark(label, ignore_label) for label in labels]
     places = [k for k, missing in enumerate(ignored) if not missing]
     check_known([labels[k] for k in places], lambda k: place(places[k]), example)
     return [None if missing else label for label, missing in zip(labels, ignored)]
+
+
+def is_mark(label, ignore_label) -> bool:
+    """Return whether a label marks a position without one."""
+    return label is None or label is ignore_label or label == ignore_label
 
 
 def _is_missing(label) -> bool:

@@ -68,15 +68,17 @@ CHAINS = [
     ({"constraints": [("a", "b")]}, [UVW], [["a", "a", "b"]], r"y\[0\]\[2\] must be allowed by .*=\[.*\], got 'b' in a b$"),
     ({"constraints": "BIO"}, [UVW], [["O", "E-X", "O"]], "labels in y must be O or B-X, I-X with constraints='BIO', got 'E-X'"),
     ({"constraints": "BIOES"}, [UVW], [[1, 2, 3]], "labels in y must be O or B-X, I-X, E-X, S-X with constraints='BIOES', got 1"),
-    ({"constraints": "IOB1"}, WORDS, TAGS, "constraints must be None, BIO, BIOES or a list of pairs of labels, got 'IOB1'"),
-    ({"constraints": [("D", "z")]}, WORDS, TAGS, r"constraints must be BIO, BIOES or pairs .*, got \('D', 'z'\)"),
-    ({"constraints": [(None, None)]}, WORDS, TAGS, r"constraints must be BIO, BIOES or pairs .*, got \(None, None\)"),
-    ({"constraints": 3}, WORDS, TAGS, "constraints must be BIO, BIOES or pairs .*, got 3"),
+    ({"constraints": "IOB2"}, WORDS, TAGS, "constraints must be None, BIO, IOB1, .*, one per layer, got 'IOB2'"),
+    ({"constraints": [("D", "z")]}, WORDS, TAGS, r"constraints must be BIO, .* or pairs .*, got \('D', 'z'\)"),
+    ({"constraints": [(None, None)]}, WORDS, TAGS, r"constraints must be BIO, .* or pairs .*, got \(None, None\)"),
+    ({"constraints": 3}, WORDS, TAGS, "constraints must be BIO, .* or pairs .*, got 3"),
+    ({"constraints": ("BIO", None)}, WORDS, TAGS, r"labels in y must be tuples of 2 with constraints=\('BIO', None\), got 'D'"),
+    ({"constraints": ("previous",)}, [["u"]], [[("a",)]], r'constraints must have a layer after "previous", got \(.previous.,\)'),
     (
         {"constraints": "BIO"},
         [UVW, [], UVW],
         [["B-X", "I-X", "O"], [], ["O", "I-X", "O"]],
-        r"y\[2\]\[1\] must be allowed by constraints='BIO', got 'I-X' in O I-X O; IOB1, .* as BIO$",
+        r"y\[2\]\[1\] must be allowed by constraints='BIO', got 'I-X' in O I-X O; constraints=.IOB1. takes .* with I-$",
     ),
 ]
 SEARCHES = [

@@ -10,7 +10,8 @@ import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV
 from fwexp.estimators.certified_fit import positions_per_example
-from fwexp.estimators.tag_schemes import forbidden_pairs
+from fwexp.estimators.json_values import as_array_of
+from fwexp.estimators.tag_schemes import converted, forbidden_pairs
 
 pytestmark = pytest.mark.usefixtures("plain_python")
 
@@ -19,21 +20,57 @@ pytestmark = pytest.mark.usefixtures("plain_python")
 LEGAL = {
     "BIO": "B-X>I-X I-X>I-X O>B-X I-X>B-Y B-X>O >B-X >O B-X>",
     "BIOES": "B-X>I-X B-X>E-X I-X>E-X E-X>O S-X>B-Y >S-X E-X> O>O",
+    "BILOU": "B-X>I-X B-X>L-X I-X>L-X L-X>O U-X>B-Y >U-X L-X> O>O",
+    "BMES": "B>M B>E M>E E>B E>S S>B >S E> S> >B",
 }
 ILLEGAL = {
     "BIO": "O>I-X B-Y>I-X I-Y>I-X >I-X",
     "BIOES": "O>I-X B-X>O B-X>B-X B-Y>E-X E-X>I-X >E-X I-X> B-X>",
+    "BILOU": "O>I-X B-X>O B-X>B-X B-Y>L-X L-X>I-X >L-X I-X> B-X>",
+    "BMES": "B>S B>B M>B M>S E>M E>E S>E S>M >M >E B> M>",
 }
 
 
-@pytest.mark.parametrize("scheme", ["BIO", "BIOES"])
+@pytest.mark.parametrize("scheme", LEGAL)
 def test_schemes_forbid_what_breaks_a_chunk(scheme):
-    classes = np.array(["O", *(f"{place}-{kind}" for kind in "XY" for place in scheme.replace("O", ""))])
+    places = scheme.replace("O", "")
+    classes = np.array([*places] if scheme == "BMES" else ["O", *(f"{place}-{kind}" for kind in "XY" for place in places)])
     numbers = {"": None} | {label: k for k, label in enumerate(classes.tolist())}
     legal, illegal = ({tuple(numbers[tag] for tag in pair.split(">")) for pair in of[scheme].split()} for of in (LEGAL, ILLEGAL))
     forbidden = {*forbidden_pairs(scheme, classes)}
     assert not forbidden & legal
     assert forbidden >= illegal
+    assert scheme != "BIOES" or {*forbidden_pairs("IOBES", classes)} == forbidden
+
+
+def test_layers_have_schemes_of_their_own():
+    classes = [(a, b) for a in ("O", "B-X", "I-X") for b in ("S", "B", "E")] + [("O", "O")]
+    forbidden = {*forbidden_pairs(("BIO", "BMES"), as_array_of(classes))}
+    of_layers = [{*forbidden_pairs(scheme, np.array(tags))} for scheme, tags in zip(("BIO", "BMES"), map(list, zip(*classes)))]
+    assert forbidden == of_layers[0] | of_layers[1]
+    assert {*forbidden_pairs((None, [("B", "B")]), as_array_of(classes))} == {(j, k) for j in (1, 4, 7) for k in (1, 4, 7)}
+
+
+def test_pairs_of_labels_are_transitions_of_second_order():
+    classes = [(None, "B"), (None, "I"), ("B", "I"), ("I", "B"), ("I", "I")]
+    legal = {(j, k) for j in [None, *range(5)] for k in [None, *range(5)] if (j, k) != (None, None)}
+    legal -= {*forbidden_pairs(("previous", "BIO"), as_array_of(classes))}
+    ends = {(None, 0), *((k, None) for k in range(5))}
+    assert legal == ends | {(0, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 2), (4, 3), (4, 4)}
+
+
+def test_tags_of_iob1_are_learned_as_bio():
+    X = [["the", "a", "b", "b", "c", "a"], ["a", "the"]]
+    iob1 = [["O", "I-X", "I-X", "B-X", "I-Y", "I-X"], ["I-X", "O"]]
+    bio = [["O", "B-X", "I-X", "B-X", "B-Y", "B-X"], ["B-X", "O"]]
+    assert converted("IOB1", iob1) == converted("IOB1", bio) == bio
+    tagger, other = (ChainSVM(lam=0.01, constraints=scheme).fit(X, y) for scheme, y in (("IOB1", iob1), ("BIO", bio)))
+    np.testing.assert_array_equal(tagger.result_.w, other.result_.w)
+    assert tagger.predict(X) == bio
+    assert tagger.score(X, iob1) == tagger.score(X, bio) == 1.0
+    np.testing.assert_array_equal(tagger.to_problem(X, iob1).labels, other.to_problem(X, bio).labels)
+    assert converted("IOB1", [["I-X", None, "I-X", {"O", "B-X"}, "I-X"]]) == [["B-X", None, "I-X", {"O", "B-X"}, "I-X"]]
+    assert converted(("IOB1", None), [[("I-X", "I-X"), None, ("O", "I-X")]]) == [[("B-X", "I-X"), None, ("O", "I-X")]]
 
 
 def illegal(y):
@@ -101,7 +138,7 @@ def test_forbidden_labels_are_named_as_in_y():
     X, y = [["u", "v", "w", "v"]] * 12, [["B-X", "I-X", "O", "O"]] * 11 + [["B-X", "O", None, "I-X"]]
     ChainSVM(constraints="BIO", ignore_label="O", max_passes=1, tol=1.0).fit(X, y)
     y[-1] = [None, "B-X", "O", "I-X"]
-    with pytest.raises(ParameterError, match=r"^y\[11\]\[3\] must be allowed .*, got 'I-X' in O I-X; IOB1"):
+    with pytest.raises(ParameterError, match=r"^y\[11\]\[3\] must be allowed .*, got 'I-X' in O I-X; constraints="):
         ChainSVM(constraints="BIO", ignore_label=-1, early_stopping=True, random_state=1).fit(X, y)
 
 
