@@ -180,9 +180,13 @@ bench-peers: $(INSTALLED_DEV)
 bench-tagger: $(INSTALLED_DEV)
 	$(BIN)/python -m benchmarks.peers.tagger $(ARGS)
 
+PAGES = $(wildcard docs/_build/html docs/generated)
+CLEANER = $(or $(wildcard $(BIN)/python),$(PYTHON),python3)
 # Whole folders go if they have the mark of the tool that made them, others as far as their record or the names of files tell.
 clean:
-	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m fwexp.files.owned docs/_build/html docs/generated
+	@[ -z "$(PAGES)" ] || $(CLEANER) -c 'import psutil' 2>/dev/null || { \
+	    echo "make clean needs a Python with psutil to remove $(PAGES), got $(CLEANER); say make venv, or remove them yourself" >&2; exit 2; }
+	@[ -z "$(PAGES)" ] || PYTHONDONTWRITEBYTECODE=1 $(CLEANER) -m fwexp.files.owned $(PAGES)
 	@for folder in $(VENV) .venv-*; do \
 	    if [ -f $$folder/$(notdir $(MADE)) ] && [ ! -L $$folder ]; then echo "removing $$folder"; rm -rf $$folder; \
 	    elif [ -e $$folder ]; then echo "kept $$folder, which has no mark of make; remove it yourself"; fi; done

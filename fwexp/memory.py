@@ -1,9 +1,9 @@
 """Available memory, and the memory of arrays: a run that cannot fit is refused before it starts."""
 
 import contextlib
-from pathlib import Path
 
 import numpy as np
+import psutil
 
 from fwexp.errors import UserError
 
@@ -24,15 +24,13 @@ def nbytes(value) -> int:
 def available() -> float:
     """Return how many bytes this process can still take: free memory or the limit of the process; infinity if unknown."""
     least = np.inf
-    with contextlib.suppress(OSError, StopIteration, ValueError):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        least = 1024.0 * int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1])
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource  # which Windows does not have
-
-        limit, used = resource.getrlimit(resource.RLIMIT_AS)[0], int(Path("/proc/self/statm").read_text().split()[0])
-        if limit != resource.RLIM_INFINITY:
-            least = min(least, limit - used * resource.getpagesize())
+    with contextlib.suppress(OSError):
+        least = psutil.virtual_memory().available
+        if hasattr(psutil, "RLIMIT_AS"):  # other systems have no such limit, or do not keep it
+            process = psutil.Process()
+            limit = process.rlimit(psutil.RLIMIT_AS)[0]
+            if limit != psutil.RLIM_INFINITY:
+                least = min(least, limit - process.memory_info().vms)
     return least
 
 

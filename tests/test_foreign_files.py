@@ -363,6 +363,16 @@ def test_make_clean_rejects_pages_that_are_not_ours(checkout):
     assert snapshot(checkout) == before
 
 
+def test_make_clean_needs_a_python_only_where_there_are_pages(checkout):
+    assert make(checkout, "clean", "PYTHON=").returncode == 0
+    mine(checkout, "docs/generated/page.md")
+    done = make(checkout, "clean", "PYTHON=false")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        2,
+        "make clean needs a Python with psutil to remove docs/generated, got false; say make venv, or remove them yourself",
+    )
+
+
 @pytest.mark.parametrize("is_link", [False, True])
 def test_make_installs_into_no_folder_of_somebody_else(checkout, is_link):
     mine(checkout, "there/thesis.tex")

@@ -12,6 +12,7 @@ import zipfile
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import psutil
 import pytest
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
@@ -296,7 +297,7 @@ def test_a_clone_works_beside_any_script(tmp_path):
     zipfile.ZipFile(path).extractall(site)
     script = tmp_path / "home" / "script.py"
     script.write_text(
-        f"import site; site.addsitedir({str(site)!r})\n"
+        f"import site, sys; site.addsitedir({str(site)!r}); sys.path.append({str(Path(psutil.__file__).parents[1])!r})\n"
         "import fwexp, fwexp.experiments, fwexp.plots\n"
         "print(fwexp.__version__, fwexp.__file__, fwexp.experiments.__file__)\n"
     )

@@ -9,7 +9,6 @@ import datetime
 import io
 import json
 import math
-import os
 import re
 import shutil
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+import psutil
 
 from fwexp.commands.arguments import Arguments, command
 from fwexp.driver.progress import print_line
@@ -224,7 +224,7 @@ def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str
         "system": now["system"],
         "cpu": now["cpu"],
         "cpu_kind": now["cpu_kind"],
-        "memory_gb": memory_gb(),
+        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "runs": {
             "stored": len(runs),
             "stale": {part: len(keys & stale) for part, keys in sorted(by_part.items())},
@@ -238,14 +238,6 @@ def provenance(results_dir: Path, figures: Sequence[Drawn], records: Mapping[str
             "figures": {name: {"runs": len(times), "solver_seconds": round(sum(times), 1)} for name, times in by_figure.items()},
         },
     }
-
-
-def memory_gb() -> float | None:
-    """Return the memory of this machine in gigabytes, where the system tells it."""
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 def gallery(folder: Path) -> str:

@@ -158,5 +158,5 @@ def _mark(kind: str, names: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in (HEAD.format(kind), *sorted(names))).encode()
 
 
-if __name__ == "__main__":  # make clean, also in a Python without packages
+if __name__ == "__main__":  # make clean
     sys.exit(exit_code("make clean", lambda: remove_folders(map(Path, sys.argv[1:]))))

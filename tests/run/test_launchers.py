@@ -182,8 +182,7 @@ def test_a_second_ctrl_c_ends_the_sweep_and_leaves_no_process(tmp_path, launcher
 ELSEWHERE = """
 import platform
 from fwexp.files import locks, processes
-platform.node = lambda: "elsewhere"
-processes._machine.cache_clear()
+platform.node, processes._machine = lambda: "elsewhere", lambda: 12 * "0"
 locks.HEARTBEAT, locks.STALE = 0.5, 10.0
 """
 

@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 
 from fwexp.files import atomic, locks, processes
@@ -146,19 +147,70 @@ def test_a_killed_process_is_gone_also_while_nobody_has_waited_for_it():
     assert not processes.is_gone(processes.this_process())
 
 
-def test_a_process_whose_start_is_not_known_is_not_gone(final, monkeypatch):
-    """As with hidepid, or while no more files can be opened: where the token is written, or where it is read."""
-    token = processes.this_process()
+@pytest.fixture
+def token():
+    """Return the token of another process, which lives."""
+    pid = os.getppid()
+    return f"{processes._machine()}-{pid}-{processes._started(pid)}"
+
+
+def refuse(error):
+    def function(*_):
+        raise error
+
+    return function
+
+
+def test_a_process_whose_start_is_not_known_is_not_gone(final, token, monkeypatch):
+    """While no more files can be opened: where the token is written, or where it is read."""
     assert not processes.is_gone(f"{token.rpartition('-')[0]}-")
     with monkeypatch.context() as patch:
-        patch.setattr(processes, "_started", lambda pid: "")
+        patch.setattr("psutil.Process", refuse(OSError(errno.EMFILE, "too many open files")))
         assert not processes.is_gone(token)
-        assert not processes.is_gone(processes.this_process())
         put(final, 0, f"{token} here")
         assert locks.is_claimed(final)
     with monkeypatch.context() as patch:
         patch.setattr(processes, "_started", lambda pid: None)
         assert processes.is_gone(token)
+
+
+def test_a_process_of_another_user_may_be_hidden(token, monkeypatch):
+    monkeypatch.setattr("psutil.Process", refuse(psutil.NoSuchProcess(1)))
+    monkeypatch.setattr(os, "kill", refuse(PermissionError()))
+    assert not processes.is_gone(token)
+    monkeypatch.setattr(os, "kill", refuse(ProcessLookupError()))
+    assert processes.is_gone(token)
+
+
+def test_a_number_that_another_process_has_by_now_is_gone(token):
+    head, _, started = token.rpartition("-")
+    assert processes.is_gone(f"{head}-{int(started) - 200}")
+
+
+def test_no_process_is_gone_when_the_clock_is_set(token, monkeypatch):
+    now = psutil.boot_time()
+    monkeypatch.setattr("psutil._psplatform.boot_time", lambda: now + 3600.0)
+    assert psutil.boot_time() == now + 3600.0
+    assert not processes.is_gone(token)
+
+
+def test_an_emulated_process_tells_each_thread_another_start(token, monkeypatch):
+    """As qemu-user does; it tells other processes a moment before that of the main thread."""
+    mine, (head, _, started) = processes.this_process(), token.rpartition("-")
+    monkeypatch.setattr(processes, "_started", lambda pid: "99999999")
+    assert processes.this_process() == mine
+    assert not processes.is_gone(mine)
+    monkeypatch.setattr(processes, "_started", lambda pid: started)
+    assert not processes.is_gone(f"{head}-{int(started) + 50}")
+
+
+def test_a_machine_without_proc_keeps_its_identity_under_another_name(monkeypatch):
+    monkeypatch.setattr(processes, "Path", lambda _: Path("none"))
+    found = set()
+    for name in ("mac.local", "mac.home"):
+        monkeypatch.setattr("platform.node", lambda name=name: name)
+        found.add(processes._machine.__wrapped__())
+    assert len(found) == 1
 
 
 def test_what_the_dead_left_is_removed_and_nothing_else(tmp_path):
