@@ -119,7 +119,7 @@ def _interrupts() -> Iterator[list]:
     # What ends a process otherwise ends it as Ctrl-C does, so that what it has computed is kept. One that is ignored stays so.
     endings = [each for each in ENDINGS if signal.getsignal(each) is signal.SIG_DFL]
     for each in endings:
-        signal.signal(each, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+        signal.signal(each, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         yield heard
     finally:

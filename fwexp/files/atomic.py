@@ -12,11 +12,13 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from time import monotonic, sleep
 from typing import BinaryIO
 
 from fwexp.files import folders
 from fwexp.files.processes import TOKEN, is_gone, this_process
 
+PATIENCE, POLL = 1.0, 0.01  # seconds for readers to close a file, and between two looks
 HIDDEN = re.compile(rf"\..+\.(?P<process>{TOKEN.pattern})\.[0-9a-f]{{12}}")
 
 
@@ -46,7 +48,7 @@ def discard(path: Path) -> None:
 def remove(folder: Path) -> None:
     """Remove a folder, of which others see all or nothing, also if this process is killed meanwhile."""
     gone = hidden(folder)
-    folder.rename(gone)
+    _patiently(lambda: folder.rename(gone))
     discard(gone)
 
 
@@ -56,7 +58,7 @@ def set_aside(path: Path) -> Path | None:
         return None
     names = (path.with_name(f"{path.name}.old{number or ''}") for number in itertools.count())
     kept = next(name for name in names if not os.path.lexists(name))
-    path.rename(kept)
+    _patiently(lambda: path.rename(kept))
     return kept
 
 
@@ -70,7 +72,7 @@ def put(new: Path, path: Path, *, over: bool = False) -> None:
             raise
         except OSError:  # There are no hard links here: an empty file holds the name for an instant.
             path.open("xb").close()
-    new.replace(path)
+    _patiently(lambda: new.replace(path))
 
 
 def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:
@@ -116,8 +118,8 @@ def replacing(folder: Path, check: Callable[[Path], None]) -> Iterator[Path]:
             flush(path)
         check(folder)
         if folders.is_folder(folder):
-            folder.rename(before)
-        new.rename(folder)
+            _patiently(lambda: folder.rename(before))
+        _patiently(lambda: new.rename(folder))
         flush(folder.parent)
     finally:
         _put_back(before, folder, check)
@@ -141,16 +143,32 @@ def _put_back(before: Path, folder: Path, check: Callable[[Path], None]) -> None
         if folders.exists(folder):
             remove(before)
         else:
-            before.rename(folder)
+            _patiently(lambda: before.rename(folder))
 
 
 def flush(path: Path) -> None:
     """Flush a file, or the names in a folder, to the disk if its file system can do that."""
-    descriptor = os.open(path, os.O_RDONLY)
+    is_folder = path.is_dir()
     try:
-        os.fsync(descriptor)
+        # Windows flushes no folder, and files only for writers.
+        descriptor = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
     except OSError:
-        if not path.is_dir():
+        if not is_folder:
             raise
-    finally:
-        os.close(descriptor)
+
+
+def _patiently(rename: Callable[[], object]) -> None:
+    """Rename something again and again, for a while, if that is refused: Windows does so while another process reads it."""
+    end = monotonic() + PATIENCE
+    while True:
+        try:
+            rename()
+            return
+        except PermissionError:
+            if monotonic() > end:
+                raise
+        sleep(POLL)

@@ -18,7 +18,10 @@ def users_folder(name: str) -> Path:
 
 def temporary_folder() -> Path:
     """Return a folder of this user alone among the temporary files, the same for all commands; errors as in `users_folder`."""
-    folder = _writable(Path(tempfile.gettempdir()).absolute() / f"fwexp-numba-{os.geteuid()}")
+    parent = Path(tempfile.gettempdir()).absolute()
+    if not hasattr(os, "geteuid"):  # Windows: each user has another one, and modes of files say nothing
+        return _writable(parent / "fwexp-numba")
+    folder = _writable(parent / f"fwexp-numba-{os.geteuid()}")
     found = folder.lstat()  # Machine code is a pickle, and any user can make a folder of this name.
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(None, "is not this user's alone", str(folder))

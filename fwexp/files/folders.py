@@ -52,7 +52,7 @@ def check_folder(key: str, value) -> Path:
     except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "" if isinstance(error, ValueError) else str(error)
         raise ParameterError(f"{key} must be the name of a folder, got {value!r}" + (f" ({reason})" if reason else "")) from error
-    if is_other or re.match(r"(file|ftp|https?):|[\w+.-]+://", str(value), re.IGNORECASE):
+    if is_other or re.match(r"(file|ftp|https?):|[\w+.-]{2,}://", str(value), re.IGNORECASE):
         raise ParameterError(f"{key} must be a folder, got {str(value)!r}, which is {'no folder' if is_other else 'an address'}")
     if published:
         raise ParameterError(f"{key} must be a folder of runs, got {str(value)!r}, which make publish wrote: see its README.md")

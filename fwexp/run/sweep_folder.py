@@ -113,20 +113,24 @@ def _work(folder: Path, key: str) -> None:
         return
     sweep, note, line = read(folder), folder / f"{key}.begun", None
     plugin_files.use(sweep["plugins"])  # as they are there, on any host
-    with note.open("w", encoding="utf-8", errors="replace") as file:
-        _busy.set()
-        if limit := sweep["wall_limit"]:  # A step that hangs may hold the interpreter, so this ends the process.
-            faulthandler.dump_traceback_later(limit, exit=True, file=file)
-        try:
-            with interrupted_by(lambda: _is_over(folder, time.monotonic() // SECONDS)):
-                _, line = perform(folder, key)
-        finally:  # also if submitit ends it, to continue it in another job
-            faulthandler.cancel_dump_traceback_later()
-            _busy.clear()
-            with contextlib.suppress(OSError):  # The parent is gone.
-                file.write(line or "")
-                file.flush()
-                note.unlink() if line is None else put(note, note.with_suffix(".ended"), over=True)
+    try:
+        with note.open("w", encoding="utf-8", errors="replace") as file:
+            _busy.set()
+            if limit := sweep["wall_limit"]:  # A step that hangs may hold the interpreter, so this ends the process.
+                faulthandler.dump_traceback_later(limit, exit=True, file=file)
+            try:
+                with interrupted_by(lambda: _is_over(folder, time.monotonic() // SECONDS)):
+                    _, line = perform(folder, key)
+            finally:
+                faulthandler.cancel_dump_traceback_later()
+                _busy.clear()
+    finally:  # also if submitit ends it, to continue it in another job; Windows renames only files that are closed
+        with contextlib.suppress(OSError):  # The parent is gone.
+            if line is None:
+                note.unlink()
+            else:
+                note.write_text(line, encoding="utf-8", errors="replace")
+                put(note, note.with_suffix(".ended"), over=True)
 
 
 def follow(parent: str) -> None:
@@ -140,6 +144,7 @@ def follow(parent: str) -> None:
             time.sleep(0.05)
         os._exit(1)
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=wait, daemon=True).start()
 
 
@@ -241,13 +246,16 @@ def stopped_by_interrupt(folder: Path) -> Iterator[None]:
         stop(folder, "interrupted")
 
     previous = signal.signal(signal.SIGINT, handle)
-    multiprocessing.resource_tracker.ensure_running()  # it would unblock the signal when it starts
-    # Workers inherit from this thread that the signal is blocked. The thread that watches them takes it for us.
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    can_block = hasattr(signal, "pthread_sigmask")  # not on Windows, where workers ignore the signal once they follow
+    if can_block:
+        multiprocessing.resource_tracker.ensure_running()  # it would unblock the signal when it starts
+        # Workers inherit from this thread that the signal is blocked. The thread that watches them takes it for us.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        if can_block:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         signal.signal(signal.SIGINT, previous)
         if heard:
             raise KeyboardInterrupt

@@ -1,7 +1,6 @@
 """Checks of a solver, one short function per promise; the public face is ``fwexp.testing``."""
 
 import math
-import os
 import signal
 import threading
 from dataclasses import MISSING, fields, is_dataclass, replace
@@ -371,7 +370,7 @@ def ends_in_every_status(probe):
 
         def interrupt(row):
             if row["step"] > 0 and row["iterate"] == "last" and signal.getsignal(signal.SIGINT) is not before:
-                os.kill(os.getpid(), signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
 
         before = signal.getsignal(signal.SIGINT)
         status = probe.solve(callback=interrupt).status

@@ -93,6 +93,16 @@ def test_without_a_cache_folder_there_is_one_among_temporary_files(places):
     assert mode(found) == 0o700
 
 
+@pytest.mark.usefixtures("no_home")
+def test_temporary_files_of_windows_are_those_of_one_user(places, monkeypatch):
+    """Modes say nothing there."""
+    monkeypatch.delattr(os, "geteuid")
+    place = places[1].with_name("fwexp-numba")
+    place.mkdir()
+    place.chmod(0o777)
+    assert base()[0] == place
+
+
 def test_without_a_place_nothing_is_kept(places, tmp_path, monkeypatch):
     for name in ("home", "tmp/x"):
         (tmp_path / name).write_text("")
