@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numba
 import pandas as pd
+from llvmlite import binding
 
 from benchmarks.yardstick import Measured
 from fwexp.errors import ParameterError
 from fwexp.files import owned
-from fwexp.store.provenance import git_state
+from fwexp.store.provenance import git_state, processor
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "results" / "bench" / "history.csv"
@@ -24,13 +25,10 @@ COLUMNS = ["commit", "cpu", "python", "numba", *Measured._fields]
 
 def cpu() -> str:
     """Return the model of the processor, with the instructions that matter: cloud machines do not tell models apart."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    known = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-    widest = next((name for name in ("avx512f", "avx2") if name in known.get("flags", "").split()), "no AVX2")
-    return f"{known.get('model name', platform.machine())}, {widest}"
+    features = binding.get_host_cpu_features()
+    if "avx2" not in features:  # no x86
+        return processor()
+    return f"{processor()}, {next((name for name in ('avx512f', 'avx2') if features[name]), 'no AVX2')}"
 
 
 def read() -> pd.DataFrame:

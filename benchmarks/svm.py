@@ -43,9 +43,9 @@ NEWCOMER = (
     "fwexp.solve(problem, lam=0.01)"
 )
 MEMORY = (
-    "import fwexp, resource; train, test = fwexp.load_dataset('ocr');"
+    "import fwexp, resource, sys; train, test = fwexp.load_dataset('ocr');"
     "fwexp.solve(train, 'bcfw', lam=0.01, max_passes=20, test=test);"
-    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (20 if sys.platform == 'darwin' else 10)))"
 )
 
 

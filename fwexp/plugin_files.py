@@ -50,7 +50,7 @@ def refresh() -> None:
     stems: dict[str, Path] = {}
     for path in paths:
         other = stems.setdefault(path.stem, path)
-        if other.absolute() != path.absolute():
+        if other.resolve() != path.resolve():
             raise ParameterError(f"plugin files must have different names, got {other} and {path}")
     found = tuple(dict.fromkeys(_imported(path) for path in paths))
     _known = given, found

@@ -159,6 +159,13 @@ def test_two_files_of_one_name_take_one_line(folder, capsys):
     assert "plugin files must have different names, got" in capsys.readouterr().err
 
 
+def test_two_names_of_one_file_are_one(folder, capsys):
+    """As /tmp and /private/tmp on a Mac."""
+    (folder / "link").symlink_to(folder)
+    assert main(["solvers", "subgradient", "--plugin", "my_solver.py", "--plugin", "link/my_solver.py"]) == 0
+    assert capsys.readouterr().out.startswith("solver=subgradient: ")
+
+
 def test_what_a_file_imports_is_not_its_own(folder):
     """Also where two files share it, and a figure is declared as those in fwexp are."""
     more = "from fwexp.data.digits import DATASET as D\nfrom fwexp.solvers.fw import FW\n"

@@ -1,5 +1,6 @@
 """Where a run came from: software versions, the commit of the checkout, the machine and its kind of CPU."""
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -29,7 +30,7 @@ def provenance() -> dict:
         **software(),
         **build(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "cpu": _cpu(),
+        "cpu": processor(),
         "cpu_features": cpu_features(),
         "cpu_count": os.cpu_count(),
         "threads": num_threads(),
@@ -154,11 +155,12 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _cpu() -> str:
-    """Return the processor's name; the standard library knows it on some systems only."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text(errors="replace").splitlines():
+def processor() -> str:
+    """Return the processor's name: the one of Linux on x86, otherwise the one that LLVM has for its kind."""
+    from fwexp.jit.addresses import binding
+
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return binding.get_host_cpu_name()

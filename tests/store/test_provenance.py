@@ -8,11 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from llvmlite import binding
 
 from fwexp import plugin_files, store
 from fwexp.papers.report.run_pages import environment
 from fwexp.store import records
-from fwexp.store.provenance import blas, cpu_kind, git_state, plugins_of, provenance
+from fwexp.store.provenance import blas, cpu_kind, git_state, plugins_of, processor, provenance
 from fwexp.store.staleness import made_by
 
 
@@ -98,6 +99,16 @@ def test_facts_are_plain_data():
     assert facts["cpu"]
     assert facts["cpu_kind"] == cpu_kind()
     assert facts["versions"]["llvmlite"] == metadata.version("llvmlite")
+
+
+def test_a_processor_without_a_name_in_proc_has_one(monkeypatch, tmp_path):
+    """As on ARM, and where there is no /proc."""
+    for text in ("processor\t: 0\nCPU implementer\t: 0x41\n", None):
+        (tmp_path / "cpuinfo").unlink(missing_ok=True)
+        if text:
+            (tmp_path / "cpuinfo").write_text(text)
+        monkeypatch.setattr("fwexp.store.provenance.Path", lambda _: tmp_path / "cpuinfo")
+        assert processor() == binding.get_host_cpu_name()
 
 
 @pytest.mark.skipif("openblas" not in (blas()["name"] or ""), reason="numpy has another BLAS")
