@@ -5,14 +5,16 @@ import pytest
 
 import fwexp
 from benchmarks import log_loss
+from tests.small_problems import run_in_plain_python
 
 
 def test_when_a_gap_is_reached():
     assert log_loss.reached([1.0, 2.0, 3.0], [0.5, 0.009, 0.002]) == [2.0, np.inf]
 
 
-def test_crfsuite_has_the_same_objective():
+def test_crfsuite_has_the_same_objective(monkeypatch):
     pytest.importorskip("pycrfsuite")
+    run_in_plain_python(monkeypatch)
     rng = np.random.default_rng(0)
     problems = []
     for _ in range(2):
