@@ -29,6 +29,7 @@
 ## make lint                check the style, words of texts, types of the public API and layers; make format mends the style
 ## make venv                install the pinned packages into .venv (all targets do so where needed); make venv-dev those of tests, too
 ## make lock                renew requirements.lock and requirements-dev.lock, and check that all systems have their wheels
+## make release             build wheel and source archive of the last commit in dist/, check and try them: all but the upload
 ## make clean               remove the environments, pages and caches of these targets; results and files of others stay
 ##
 ## make figures-icml2016 ARGS="--preset smoke"   more arguments for the command behind a target
@@ -57,7 +58,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv venv-dev lock quickstart test test-slow faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger clean FORCE
+.PHONY: help venv venv-dev lock release quickstart test test-slow faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -93,8 +94,8 @@ venv: $(INSTALLED)
 
 venv-dev: $(INSTALLED_DEV)
 
-lock: $(INSTALLED_DEV)
-	$(BIN)/python -m tools.lock $(ARGS)
+lock release: $(INSTALLED_DEV)
+	$(BIN)/python -m tools.$@ $(ARGS)
 
 quickstart: $(INSTALLED)
 	$(BIN)/fwexp figure quickstart $(ARGS)

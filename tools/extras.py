@@ -118,8 +118,9 @@ def _try(folder: Path, extras: tuple[str, ...], jobs: list[str], python: str, op
     """Return the megabytes and the number of packages of an extra that does its job."""
     venv, work = folder / "venv", folder / "work"
     work.mkdir()
-    subprocess.run(["uv", "venv", "--quiet", "--python", python, venv], check=True)
-    subprocess.run(["uv", "pip", "install", "--quiet", "--python", venv / "bin/python", *options], check=True)
+    uv = [sys.executable, "-m", "uv"]
+    subprocess.run([*uv, "venv", "--quiet", "--python", python, venv], check=True)
+    subprocess.run([*uv, "pip", "install", "--quiet", "--python", venv / "bin/python", *options], check=True)
     size = json.loads(subprocess.run([venv / "bin/python", "-c", SIZE], check=True, capture_output=True, text=True).stdout)
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "FWEXP_DATA")}
     environment["PATH"] = f"{venv / 'bin'}{os.pathsep}{environment['PATH']}"

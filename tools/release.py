@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
+UV = (sys.executable, "-m", "uv")
 
 
 def main() -> int:
@@ -31,8 +32,8 @@ def main() -> int:
         shutil.rmtree(DIST, ignore_errors=True)
         DIST.mkdir()
         built = [shutil.copy(path, DIST) for path in one]
-        _run("uv", "tool", "run", "twine", "check", "--strict", *built)
-        _run("uv", "tool", "run", "pyroma", "--min", "10", Path(folder, "one"))
+        _run(*UV, "tool", "run", "twine", "check", "--strict", *built)
+        _run(*UV, "tool", "run", "pyroma", "--min", "10", Path(folder, "one"))
     (wheel,) = DIST.glob("*.whl")
     _run(sys.executable, "-m", "tools.extras", "core", "experiments", "estimators", "--file", wheel)
     print(*(f"{digest}  dist/{name}" for name, digest in sorted(sums[0].items())), sep="\n")
@@ -43,7 +44,7 @@ def main() -> int:
 def _build(source: Path, epoch: str) -> list[Path]:
     """Return the files that are built in a clone, which has no file that is not committed."""
     _run("git", "clone", "--quiet", ROOT, source)
-    _run("uv", "build", "--quiet", "--no-build-isolation", "--python", sys.executable, source, SOURCE_DATE_EPOCH=epoch)
+    _run(*UV, "build", "--quiet", "--no-build-isolation", "--python", sys.executable, source, SOURCE_DATE_EPOCH=epoch)
     return sorted((source / "dist").glob("fwexp*"))
 
 
