@@ -50,7 +50,8 @@ from fwexp.estimators import MulticlassSVM
 from sklearn.model_selection import cross_val_score
 X, y = np.repeat(np.eye(3), 20, axis=0), np.repeat(list("abc"), 20)
 assert cross_val_score(MulticlassSVM(), X, y, n_jobs=2, cv=3).mean() == 1.0
-functions = {"features": lambda i, y: np.eye(3)[y], "loss": lambda i, y: float(y != i), "max_oracle": lambda i, w: (i + 1) % 3}
+functions = {"features": lambda i, y: np.eye(3)[y], "loss": lambda i, y: float(y != i)}
+functions |= {"max_oracle": lambda i, w: (i + 1) % 3, "decode": lambda i, w: (i + 1) % 3}
 assert fwexp.evaluate(fwexp.CallbackProblem([0, 1, 2], n_jobs=2, **functions), np.zeros(3)).error == 1.0
 """
 IMAGES = """
@@ -70,13 +71,13 @@ assert all(tools.called(name, name) for name in ("dlib", "pycrfsuite") if tools.
 # What docs/install.md promises of each extra: lines of a shell, or programs.
 JOBS: dict[tuple[str, ...], list[str]] = {
     (): [SOLVE.format(problem="train"), "fwexp doctor"],
-    ("experiments",): [RUN, SWEEP, "fwexp ls", "fwexp figure quickstart --preset smoke", "fwexp claims lecture"],
+    ("experiments",): [RUN, SWEEP, "fwexp ls", "fwexp figure quickstart --preset smoke"],
     ("estimators",): [ESTIMATORS],
     ("report",): [RUN, "fwexp report"],
     ("images",): [IMAGES],
     ("parallel",): [f"{SWEEP} hydra/launcher=joblib hydra.launcher.n_jobs=2"],
     ("submitit",): [f"{SWEEP} hydra/launcher=submitit_local"],
-    ("optuna",): [f"{SWEEP} hydra/sweeper=optuna hydra.sweeper.n_trials=2"],
+    ("optuna",): [f"{SWEEP} hydra/sweeper=optuna hydra.sweeper.n_trials=2 objective_value=primal"],
     ("dask",): [SHARDS],
     ("dask", "experiments"): [f"{SWEEP} hydra/launcher=dask hydra.launcher.n_workers=2", f"{RUN} engine=dask engine.workers=2"],
     ("peers",): [CHECKOUT + PEERS],
@@ -101,7 +102,7 @@ def main() -> int:
                     size, count = _try(Path(folder), extras, jobs, given.python, [*options, _of(given.file, extras)])
                     print(f"| `{_name(extras)}` | {size:.0f} | {count} |", flush=True)
                 except subprocess.CalledProcessError as error:
-                    print(f"{_name(extras)}: {error}", flush=True)
+                    print(f"{_name(extras)}: {error.cmd[:3]} ended with exit code {error.returncode}", flush=True)
                     failed.append(extras)
     return int(bool(failed))
 

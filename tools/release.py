@@ -49,7 +49,8 @@ def _build(source: Path, epoch: str) -> list[Path]:
 
 
 def _run(*command: str | Path, **environment: str) -> None:
-    subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=True)
+    if subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=False).returncode:
+        sys.exit(f"release: {' '.join(map(str, command))} must succeed")
 
 
 def _output(*command: str) -> str:

@@ -114,7 +114,8 @@ def _cues(colour, outside, sizes, edges, contrast) -> list[np.ndarray]:
         colour[~outside] if not outside.all() else colour, axis=0, weights=None if outside.all() else sizes[~outside]
     )
     to_each = np.stack([_chi_square(colour, other) for other in colour[outside]])
-    graph = sp.csr_array((contrast + 1e-6, (edges[:, 0], edges[:, 1])), shape=(len(sizes), len(sizes)))
+    # Older releases of scipy take indices of 32 bits only.
+    graph = sp.csr_array((contrast + 1e-6, edges.T.astype(np.int32)), shape=(len(sizes), len(sizes)))
     path = sp.csgraph.dijkstra(graph, directed=False, indices=np.flatnonzero(outside), min_only=True)
     return [
         _chi_square(colour, margin),
