@@ -1,4 +1,8 @@
-"""Words, numbers and arrays at addresses, and calls of C functions: what linked code has instead of named tuples."""
+"""Words, numbers and arrays at addresses, and calls of C functions: what linked code has instead of named tuples.
+
+Entries of arrays, `larger` and `smaller` are here because numba has many ways to read an entry or to compare numbers, and tries
+most of them before it finds the one that applies: this took a seventh of the time to compile.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -118,6 +122,82 @@ def cut(_, array, start, stop):
     return None
 
 
+def _intrinsic(resolve: Callable, count: int) -> Callable:
+    """Return what numba compiles calls with a number of arguments to; it looks at the parameters of the function that it gets."""
+    names, scope = ", ".join(f"a{k}" for k in range(count)), {"resolve": resolve}
+    exec(f"def call(_, {names}): return resolve(({names},))", scope)
+    return intrinsic(scope["call"])
+
+
+def _place_of(context, builder, kinds, values):
+    """Return the address of an entry of a contiguous array, by the array and its index; negative numbers count from the end."""
+    view, place = context.make_array(kinds[0])(context, builder, values[0]), WORD(0)
+    for axis, (kind, value) in enumerate(zip(kinds[1:], values[1:], strict=True)):
+        at = context.cast(builder, value, kind, INDEX)
+        extent = builder.extract_value(view.shape, axis)
+        if getattr(kind, "signed", True):
+            at = builder.select(builder.icmp_signed("<", at, WORD(0)), builder.add(at, extent), at)
+        place = builder.add(builder.mul(place, extent), at) if axis else at
+    return builder.gep(view.data, [place], inbounds=True)
+
+
+@cache
+def item(ndim: int) -> Callable:
+    """Return a function of compiled code: an entry of a contiguous array."""
+
+    def resolve(kinds: tuple):
+        def generate(context, builder, signature, args):
+            return context.unpack_value(builder, kinds[0].dtype, _place_of(context, builder, kinds, args))
+
+        return kinds[0].dtype(*kinds), generate
+
+    return _intrinsic(resolve, 1 + ndim)
+
+
+@cache
+def put(ndim: int) -> Callable:
+    """Return a function of compiled code that sets an entry of a contiguous array."""
+
+    def resolve(kinds: tuple):
+        def generate(context, builder, signature, args):
+            context.pack_value(builder, kinds[0].dtype, args[-1], _place_of(context, builder, kinds[:-1], args[:-1]))
+            return context.get_dummy_value()
+
+        return types.none(*kinds[:-1], kinds[0].dtype), generate
+
+    return _intrinsic(resolve, 2 + ndim)
+
+
+def _chosen(sign: str):
+    """Return what makes the larger or the smaller of two numbers: the first, unless the second is really so."""
+
+    def resolve(_, u, v):
+        is_real = isinstance(u, types.Float) or isinstance(v, types.Float)
+        kind = types.float64 if is_real else INDEX
+
+        def generate(context, builder, signature, args):
+            is_second = builder.fcmp_ordered(sign, args[1], args[0]) if is_real else builder.icmp_signed(sign, args[1], args[0])
+            return builder.select(is_second, args[1], args[0])
+
+        return kind(kind, kind), generate
+
+    return intrinsic(resolve)
+
+
+larger, smaller = _chosen(">"), _chosen("<")
+
+
+@intrinsic
+def room(_, size):
+    """Return an array of some float64 that lasts as long as the function that makes it."""
+    kind = array_type("float64", 1)
+
+    def generate(context, builder, signature, args):
+        return _array_of(context, builder, kind, builder.ptrtoint(builder.alloca(DOUBLE, args[0]), WORD), args)
+
+    return kind(INDEX), generate
+
+
 # --- calls ------------------------------------------------------------------------------------------------------------
 
 
@@ -172,9 +252,7 @@ def caller(wanted: tuple, returned: str, name: str | None = None) -> Callable:
 
         return getattr(types, returned)(*kinds), generate
 
-    names, scope = ", ".join(f"a{k}" for k in range(own + len(wanted))), {"resolve": resolve}
-    exec(f"def call(_, {names}): return resolve(({names},))", scope)  # numba looks at the number of parameters
-    return intrinsic(scope["call"])
+    return _intrinsic(resolve, own + len(wanted))
 
 
 def this_processor() -> str:

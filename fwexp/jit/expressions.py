@@ -147,7 +147,31 @@ class Expressions:
             return constant(0)
         if isinstance(node.slice, ast.Slice) and isinstance(owner.info, kinds.Array) and owner.info.ndim == 1:
             return self._cut(owner, index.node)
-        return Value(ast.Subscript(self.whole(owner), self.whole(index), ast.Load()))
+        return Value(self.entry(owner, index))
+
+    def entry(self, owner: Value, index: Value) -> ast.expr:
+        """Return the expression of an entry or a part of an array."""
+        if (places := self.places(owner, index)) is None:
+            return ast.Subscript(self.whole(owner), self.whole(index), ast.Load())
+        return ast.Call(self._function_of_entries(addresses.item, places), [owner.node, *places], [])
+
+    def put(self, owner: Value, index: Value, value: ast.expr) -> ast.stmt:
+        """Return the statement that sets an entry or a part of an array."""
+        if (places := self.places(owner, index)) is None:
+            return ast.Assign([ast.Subscript(self.whole(owner), self.whole(index), ast.Store())], value)
+        return ast.Expr(ast.Call(self._function_of_entries(addresses.put, places), [owner.node, *places, value], []))
+
+    def _function_of_entries(self, make: Callable, places: list[ast.expr]) -> ast.expr:
+        name = f"_{make.__name__}" if len(places) == 1 else f"_{make.__name__}_{len(places)}d"
+        return self.linker.name_of(make(len(places)), name)
+
+    def places(self, owner: Value, index: Value) -> list[ast.expr] | None:
+        """Return the numbers that say which entry of an array is meant, None where more than one entry is."""
+        found = index.info.items if isinstance(index.info, Items) else [index]
+        is_whole = any(isinstance(place.node, ast.Slice) or isinstance(place.info, kinds.Array) for place in found)
+        if not isinstance(owner.info, kinds.Array) or len(found) != owner.info.ndim or is_whole:
+            return None
+        return [place.node for place in found]
 
     def _cut(self, owner: Value, part: ast.Slice) -> Value:
         """Return a part of an array of one dimension."""

@@ -79,6 +79,8 @@ class Calls:
         if isinstance(called, types.FunctionType) and called.__module__.partition(".")[0] != "numpy":
             function, fastmath = part or (called, None)
             return self._function(frame, function, fastmath, arguments, keywords)
+        if called in (max, min) and len(arguments) == 2:
+            node = self.name(frame.linker, addresses.larger if called is max else addresses.smaller, called.__name__)
         return frame.ordinary(node, arguments, keywords)
 
     # --- functions that are dispatched --------------------------------------------------------------------------------
@@ -124,10 +126,10 @@ class Calls:
         """Call a function that returns several numbers, in an array that is made at the top."""
         linker, name = frame.linker, f"_results_{count}"
         if not any(isinstance(node, ast.Assign) and node.targets[0].id == name for node in linker.top):
-            make = ast.Call(ast.Attribute(linker.name_of(np, "np"), "empty", ast.Load()), [ast.Constant(count)], [])
-            linker.top.append(assign(name, make))
+            linker.top.append(assign(name, ast.Call(linker.name_of(addresses.room, "_room"), [ast.Constant(count)], [])))
         frame.out.append(ast.Expr(ast.Call(caller, [*passed, load(name)], [])))
-        found = [Value(ast.Subscript(load(name), ast.Constant(k), ast.Load())) for k in range(count)]
+        results = Value(load(name), kinds.array("float64", 1))
+        found = [Value(frame.entry(results, constant(k))) for k in range(count)]
         return items([frame.kept(value) for value in found])
 
     # --- C functions --------------------------------------------------------------------------------------------------

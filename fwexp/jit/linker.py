@@ -57,7 +57,7 @@ class Linker:
 
     def finished(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Return all statements of the function."""
-        found = without_unused(self.top + body, {node.targets[0].id for node in self.top})
+        found = without_unused(self.top, body)
         self.calls.can_be_kept &= not (names_in(*found) & self.untold)
         return found
 
@@ -238,8 +238,7 @@ class Frame(Expressions):
         elif isinstance(target, ast.Tuple):
             self._set_all(target, value)
         else:
-            place = self._place(target)
-            self.out.append(ast.Assign([place], self.whole(value)))
+            self.out.append(self.put(*self._entry_of(target), self.whole(value)))
 
     def _set_all(self, target: ast.Tuple, value: Value) -> None:
         if not isinstance(value.info, Items):
@@ -260,12 +259,11 @@ class Frame(Expressions):
         for part, item in zip(target.elts, found, strict=True):
             self._set(part, item)
 
-    def _place(self, target: ast.expr) -> ast.expr:
-        """Return the target of an assignment to an entry or a slice of an array."""
+    def _entry_of(self, target: ast.expr) -> list[Value]:
+        """Return the array and the index of a target of an assignment."""
         if not isinstance(target, ast.Subscript):
             raise CannotLinkError(f"an assignment to {type(target).__name__}")
-        owner, index = self.expressions([target.value, target.slice])
-        return ast.Subscript(self.whole(owner), self.whole(index), ast.Store())
+        return self.expressions([target.value, target.slice])
 
     def _augassign(self, node: ast.AugAssign) -> None:
         if isinstance(node.target, ast.Name):
@@ -273,15 +271,21 @@ class Frame(Expressions):
             own = self.variables[node.target.id].node.id
             self.out.append(ast.AugAssign(ast.Name(own, ast.Store()), node.op, self.whole(value)))
             return
-        place = self._place(node.target)
+        owner, index = self._entry_of(node.target)
+        if self.places(owner, index) is not None:
+            places = index.info.items if isinstance(index.info, Items) else [index]
+            index = items(place if self._is_name(place) else self.kept(place) for place in places)
         at = len(self.out)
         value = self.whole(self.expression(node.value))
-        if len(self.out) == at:
-            self.out.append(ast.AugAssign(place, node.op, value))
+        former = self.entry(owner, index)
+        if len(self.out) > at:  # what is there is read before the value is computed
+            before = self.linker.fresh("before")
+            self.out.insert(at, assign(before, former))
+            former = load(before)
+        elif isinstance(former, ast.Subscript):
+            self.out.append(ast.AugAssign(ast.Subscript(former.value, former.slice, ast.Store()), node.op, value))
             return
-        before = self.linker.fresh("before")  # what is there is read before the value is computed
-        self.out.insert(at, assign(before, ast.Subscript(place.value, place.slice, ast.Load())))
-        self.out.append(ast.Assign([place], ast.BinOp(load(before), node.op, value)))
+        self.out.append(self.put(owner, index, ast.BinOp(former, node.op, value)))
 
     def _if(self, node: ast.If) -> None:
         test = self.expression(node.test)

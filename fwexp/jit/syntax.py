@@ -3,6 +3,7 @@
 import ast
 import linecache
 import textwrap
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -76,31 +77,45 @@ def stores_in(body: list[ast.stmt]) -> Counter:
     What is changed in place counts twice. So does what is read elsewhere than after its assignment, in the same block: there a name
     may have the value of a former turn of a loop, and what it was set to another one by then.
     """
-    found = Counter(_stored(body))
-    found.update(node.target.id for node in _nodes(body) if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name))
-    everywhere, blocks = _reads(body), [body]
-    blocks += [block for node in _nodes(body) for block in (getattr(node, "body", None), getattr(node, "orelse", None))]
+    found: Counter = Counter()
+    reads: dict[str, list[int]] = {}  # numbers of the places where each name is read, counted in the order of the text
+    spans: dict[ast.stmt, tuple[int, int]] = {}  # the numbers of what is read in a statement
+    blocks, count = [body], 0
+
+    def visit(node: ast.AST) -> None:
+        nonlocal count
+        first = count
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                reads.setdefault(node.id, []).append(count)
+                count += 1
+            else:
+                found[node.id] += 1
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] += 1
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+        if isinstance(node, ast.stmt):
+            spans[node] = first, count
+            blocks.extend(block for block in (getattr(node, "body", []), getattr(node, "orelse", [])) if block)
+
+    for node in body:
+        visit(node)
     for block in blocks:
-        following: Counter = Counter()
-        for node in reversed(block if isinstance(block, list) else ()):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.For) else []
-            seen = _reads(node.body) if isinstance(node, ast.For) else following
-            found.update(name for name in _stored(targets) if seen[name] < everywhere[name])
-            following.update(_reads([node]))
+        for node in block:
+            if isinstance(node, ast.For):
+                targets, start, end = [node.target], spans[node.body[0]][0], spans[node.body[-1]][1]
+            else:
+                targets = node.targets if isinstance(node, ast.Assign) else []
+                start, end = spans[node][1], spans[block[-1]][1]
+            for name in _stored(targets):
+                places = reads.get(name, [])
+                found[name] += bisect_left(places, end) - bisect_left(places, start) < len(places)
     return found
 
 
-def _nodes(nodes: Iterable[ast.AST]) -> Iterable[ast.AST]:
-    return (node for part in nodes for node in ast.walk(part))
-
-
-def _stored(nodes: Iterable[ast.AST]) -> list[str]:
-    return [node.id for node in _nodes(nodes) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-
-
-def _reads(nodes: Iterable[ast.AST]) -> Counter:
-    """Return how often each name is read."""
-    return Counter(node.id for node in _nodes(nodes) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+def _stored(nodes: Iterable[ast.AST]) -> Iterable[str]:
+    return (node.id for part in nodes for node in ast.walk(part) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
 def names_in(*nodes: ast.AST) -> set[str]:
@@ -153,23 +168,14 @@ def load(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
 
 
-def without_unused(body: list[ast.stmt], pure: set[str]) -> list[ast.stmt]:
-    """Return statements without the assignments, among those of the names in ``pure``, that nothing reads."""
-    while True:
-        read = {
-            node.id for part in body for node in ast.walk(part) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        }
-        kept = [node for node in body if not (_assigned(node) in pure and _assigned(node) not in read)]
-        if len(kept) == len(body):
-            return body
-        body = kept
-
-
-def _assigned(node: ast.stmt) -> str | None:
-    """Return the one name that a statement assigns."""
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-        return node.targets[0].id
-    return None
+def without_unused(top: list[ast.stmt], body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return all statements but those assignments at the top whose name nothing reads after them."""
+    needed, kept = names_in(*body), []
+    for node in reversed(top):
+        if node.targets[0].id in needed:
+            needed |= names_in(node.value)
+            kept.append(node)
+    return kept[::-1] + body
 
 
 def text_of(name: str, parameters: Iterable[str], body: list[ast.stmt]) -> str:

@@ -20,7 +20,7 @@ from fwexp.problems import protocol, sparse_blocks, sparse_parts, transitions, w
 from fwexp.problems.arrays import as_labels
 from fwexp.problems.chain import ChainProblem, divisor
 from fwexp.problems.features import row_entries
-from fwexp.problems.rows import prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.rows import has_rows, prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.transitions import ByPosition
 
 sparse_parts.register(ChainProblem)
@@ -135,7 +135,7 @@ def _(problem, i, r, s):
 
 @sparse_parts.num_local.register(ChainProblem)
 def _(problem, i):
-    return problem.num_local[i, 0]
+    return problem.num_local[i, 0] if has_rows(problem.local_x) else 0
 
 
 @sparse_parts.scores_local.register(ChainProblem)

@@ -54,6 +54,17 @@ def product_bound(x, start, end):
     """Return a bound on sum_{t,u} |<x_t, x_u>| over the rows start .. end, at the cost of reading them (plain Python)."""
 
 
+@dispatched(fastmath=False, default=())
+def has_rows(x):
+    """Return whether there are rows at all."""
+    return True
+
+
+@has_rows.register(NoFeatures)
+def _(x):
+    return False
+
+
 @row_scores.register(NoFeatures)
 def _(x, t, weights, width, out):
     pass
@@ -128,9 +139,15 @@ def _(x, t, j):
 
 
 @register_jitable
+def _start(x, j, width, k):
+    """Return where the weights of (column of entry j, k), (column of entry j, k + 1) ... begin."""
+    return np.int64(entry_column(x, j)) * width + k
+
+
+@register_jitable
 def _place(x, j, width, k):
     """Return where the weight of (column of entry j, k) is; unsigned, for an index with a sign might count from the end."""
-    return np.uint64(entry_column(x, j)) * np.uint64(width) + np.uint64(k)
+    return np.uint64(_start(x, j, width, k))
 
 
 # --- derived functions, in sums that do not wait for each other --------------------------------------------------------
@@ -143,10 +160,10 @@ def _(x, t, weights, width, out):
         a = b = c = d = full8(0.0)
         for j in range(start, end):
             value = full8(entry_value(x, t, j))
-            a = a + value * load8(weights, _place(x, j, width, k))
-            b = b + value * load8(weights, _place(x, j, width, k + EIGHT))
-            c = c + value * load8(weights, _place(x, j, width, k + 2 * EIGHT))
-            d = d + value * load8(weights, _place(x, j, width, k + 3 * EIGHT))
+            a = a + value * load8(weights, _start(x, j, width, k))
+            b = b + value * load8(weights, _start(x, j, width, k + EIGHT))
+            c = c + value * load8(weights, _start(x, j, width, k + 2 * EIGHT))
+            d = d + value * load8(weights, _start(x, j, width, k + 3 * EIGHT))
         store8(out, k, a)
         store8(out, k + EIGHT, b)
         store8(out, k + 2 * EIGHT, c)
@@ -156,13 +173,13 @@ def _(x, t, weights, width, out):
         a = b = c = d = full8(0.0)
         j = start
         while j + 4 <= end:
-            a = a + full8(entry_value(x, t, j)) * load8(weights, _place(x, j, width, k))
-            b = b + full8(entry_value(x, t, j + 1)) * load8(weights, _place(x, j + 1, width, k))
-            c = c + full8(entry_value(x, t, j + 2)) * load8(weights, _place(x, j + 2, width, k))
-            d = d + full8(entry_value(x, t, j + 3)) * load8(weights, _place(x, j + 3, width, k))
+            a = a + full8(entry_value(x, t, j)) * load8(weights, _start(x, j, width, k))
+            b = b + full8(entry_value(x, t, j + 1)) * load8(weights, _start(x, j + 1, width, k))
+            c = c + full8(entry_value(x, t, j + 2)) * load8(weights, _start(x, j + 2, width, k))
+            d = d + full8(entry_value(x, t, j + 3)) * load8(weights, _start(x, j + 3, width, k))
             j += 4
         while j < end:
-            a = a + full8(entry_value(x, t, j)) * load8(weights, _place(x, j, width, k))
+            a = a + full8(entry_value(x, t, j)) * load8(weights, _start(x, j, width, k))
             j += 1
         store8(out, k, (a + b) + (c + d))
         k += EIGHT
@@ -187,7 +204,7 @@ def _(x, t, row, c, width, weights):
         change = full8(c) * load8(row, k)
         if any8(change):
             for j in range(start, end):
-                place = _place(x, j, width, k)
+                place = _start(x, j, width, k)
                 store8(weights, place, load8(weights, place) + full8(entry_value(x, t, j)) * change)
         k += EIGHT
     while k + 2 <= width:

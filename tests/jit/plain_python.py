@@ -49,6 +49,17 @@ def array_in(dtype: str, ndim: int) -> Callable:
     return lambda row, place: array_at(dtype, ndim)(word(row, place), tuple(word(row, place + 1 + k) for k in range(ndim)))
 
 
+def item(ndim: int) -> Callable:
+    return lambda array, *index: array[index]
+
+
+def put(ndim: int) -> Callable:
+    def set_entry(array, *args):
+        array[args[:-1]] = args[-1]
+
+    return set_entry
+
+
 def caller(wanted: tuple, returned: str, name: str | None = None) -> Callable:
     def call(*args):
         if name is None:
@@ -115,6 +126,11 @@ def linked():
             "cut": cut,
             "array_in": array_in,
             "array_at": array_at,
+            "item": item,
+            "put": put,
+            "larger": max,
+            "smaller": min,
+            "room": np.empty,
             "caller": caller,
         }.items():
             patch.setattr(addresses, name, value)

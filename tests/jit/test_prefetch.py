@@ -8,7 +8,6 @@ from fwexp.blocks.block_loop import DRAWS_USED, NUM_COUNTS, STEPS_TAKEN, InOrder
 from fwexp.blocks.orders import ByGap
 from fwexp.jit import prefetch, texts
 from fwexp.jit.compilation import njit
-from fwexp.jit.linked_calls import array_function
 
 
 @njit
@@ -29,10 +28,11 @@ def test_any_range_of_any_array(dtype):
 
 def test_the_request_is_in_the_code(monkeypatch):
     monkeypatch.setattr(texts, "folder", lambda: None)  # code from there is not shown
-    ours = prefetch._ask_for_bytes.c_function
-    again = array_function(prefetch._ask_for_bytes.py_func, ours.wanted, ours.returned, False)
-    again.load()
-    assert "llvm.prefetch" in again._compiled.inspect_llvm()
+    again = njit(_ask_for.py_func)
+    again(np.zeros(3), 0, 3)
+    (linked,) = again._linked.values()
+    (code,) = linked._compiled.inspect_llvm().values()
+    assert "llvm.prefetch" in code
 
 
 class At:
