@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 from fwexp.data.data_files import LARGEST, NO_HOME
 from fwexp.data.dataset import DataFile
 from fwexp.errors import DataError, MissingPackage, needing
-from fwexp.files.atomic import clean, hidden, set_aside
+from fwexp.files.atomic import clean, hidden, put, set_aside
 from fwexp.files.folders import none_left_empty
 
 PATIENCE = 3600.0  # seconds for a file; the largest one has 15 MB
@@ -45,7 +45,7 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
             old = file.find(data_dir)
             for other in filter(None, (old, target)):
                 set_aside(other)
-            path.replace(target)
+            put(path, target, over=True)
     except (OSError, HTTPException) as error:
         if isinstance(error, HTTPError):
             error.close()  # it holds the answer
