@@ -12,6 +12,8 @@ NAMES = "give every feature name a column of its own, for instance with DictVect
 
 def as_list(name: str, value, of: str) -> list:
     """Return a sequence as a list; ``of`` describes its required elements."""
+    if type(value) is list:  # as most often, and predictions of single inputs are fast
+        return value.copy()
     frame = hasattr(value, "columns")  # of pandas and others, whose names it would be
     if value is None or frame or isinstance(value, str | bytes | Mapping | set | frozenset) or sp.issparse(value):
         raise ParameterError(f"{name} must be a list of {of}, got {_kind(value)}")

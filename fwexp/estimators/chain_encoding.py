@@ -8,7 +8,7 @@ import numpy as np
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
-from fwexp.estimators.decoding import padded_weights
+from fwexp.estimators.decoding import NamedDecoder, padded_weights
 from fwexp.estimators.encoding import (
     Encoding,
     Names,
@@ -200,7 +200,7 @@ class ChainEncoding(Encoding):
         return Names([*rows, (START,), (END,), *((FROM, name) for name in names)], names)
 
     def decoder(self, w):
-        """Return the features by name that have weights, and the weights as `decode` takes them, after a row for no feature."""
+        """Return features by name that have weights, the weights as `decode` takes them after a row for no feature, and labels."""
         vectorizer, weights = self.vectorizer_, w.reshape(-1, len(self.classes_))
         if vectorizer.names is not None:
             has = weights.any(axis=1)
@@ -209,7 +209,8 @@ class ChainEncoding(Encoding):
             names = [*compress(vectorizer.names, has.tolist())]
             weights, vectorizer = np.vstack((np.zeros(len(self.classes_)), weights[has])), Vectorizer()
             vectorizer.restore(names, len(names))
-        return vectorizer, padded_weights(weights, self.forbidden)
+        weights = padded_weights(weights, self.forbidden)
+        return vectorizer, weights, names_of(self.classes_), NamedDecoder(weights, len(self.classes_))
 
     def learned(self):
         columns = {"names": self.vectorizer_.names, "num_features": self.vectorizer_.num_features}

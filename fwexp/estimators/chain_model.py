@@ -20,6 +20,7 @@ from fwexp.estimators.estimator import CertifiedSVM, FitsFurther, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.estimators.json_values import names_of
 from fwexp.estimators.labels import is_mark, some, weighted
+from fwexp.estimators.named_features import NamedRows
 from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_inputs import Inputs, size_of
 from fwexp.options import check_flag, check_integer, check_number
@@ -80,11 +81,20 @@ class ChainModel(PartsScore, CertifiedSVM):
         list of lists
             Per sequence its labels, or with ``n_best`` its pairs.
         """
-        check_is_fitted(self)
-        if not (X := self.encoding_.features(X)):
+        if "_decoder" not in vars(self):  # The function takes longer than a short sentence.
+            check_is_fitted(self)
+        (vectorizer, _, names, decode_named), X = self._decoder, self.encoding_.features(X)
+        if not X:
             return []
-        query = self._query(X, partial)
-        ptr, K, names = query.chains.ptr, len(self.classes_), names_of(self.classes_)
+        rows = vectorizer.read(X)
+        if rows is not None and not any(rows[3:]) and X.edges is None and n_best is None and partial is None:
+            ptr, (numbers, missing) = rows[2], decode_named(rows)
+            if missing:
+                check_found(np.asarray(ptr), np.asarray(numbers) < 0)
+            labels = [*map(names.__getitem__, numbers)]
+            return [labels[start:end] for start, end in pairwise(ptr)]
+        query = self._query(X, partial, rows)
+        ptr, K = query.chains.ptr, len(names)
         if n_best is None:
             found = decode(query.chains, query.allowed)
             check_found(ptr, found < 0)
@@ -98,10 +108,10 @@ class ChainModel(PartsScore, CertifiedSVM):
             for i, of_one in enumerate(scores.tolist())
         ]
 
-    def _query(self, X: Inputs, partial=None) -> "Query":
+    def _query(self, X: Inputs, partial=None, rows: NamedRows | None = None) -> "Query":
         """Return sequences, and what is known of their labels, as kernels take them."""
-        (vectorizer, weights), encoding = self._decoder, self.encoding_
-        x, ptr = vectorizer.encode(X)
+        (vectorizer, weights, *_), encoding = self._decoder, self.encoding_
+        x, ptr = vectorizer.encode(X, rows)
         chains = Chains(x, transition_inputs.encode(self.edge_vectorizer_, X.edges, ptr), ptr, weights, len(self.classes_))
         if partial is None:
             return Query(chains, FREE, ptr, None)

@@ -1,11 +1,14 @@
 """Decoding of chains straight from rows of features, without a problem around them: a sentence in microseconds."""
 
+from array import array
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.jit.compilation import njit, register_jitable, specialise
+from fwexp.estimators.named_features import NamedRows
+from fwexp.jit import c_functions
+from fwexp.jit.compilation import ArrayKernel, array_kernel, njit, register_jitable, specialise
 from fwexp.oracles.forward_backward import scratch_size
 from fwexp.oracles.k_best_viterbi import k_best_viterbi
 from fwexp.oracles.viterbi import viterbi
@@ -14,7 +17,7 @@ from fwexp.problems.chain import FORBIDDEN, Pair, add_forbidden
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, padded_width
 from fwexp.problems.rows import row_scores
 from fwexp.problems.subsets import take_rows
-from fwexp.problems.transitions import Transitions
+from fwexp.problems.transitions import Shared, Transitions
 
 FREE = np.empty((0, 0), dtype=np.bool_)  # All positions may have all labels.
 EXCLUDED = 0.5 * FORBIDDEN  # Labelings of lower scores are not allowed.
@@ -58,6 +61,42 @@ def decode(chains: Chains, allowed: np.ndarray = FREE) -> np.ndarray:
     return labels
 
 
+ONE = array("i", [0])  # a label
+
+
+class NamedDecoder:
+    """Decoding of sequences whose features have names: what does not change between calls is looked up once."""
+
+    def __init__(self, weights: np.ndarray, num_states: int) -> None:
+        self._fixed = weights.ctypes.data, len(weights), num_states, padded_width(num_states)
+        self._weights, self._function = weights, None
+
+    def __call__(self, rows: NamedRows) -> tuple[array, int]:
+        """Return the labels of highest score of all positions, and how many sequences have none, whose labels are -1."""
+        columns, lengths, ptr = rows[:3]
+        labels = ONE * len(lengths)
+        if self._function is None:
+            if not isinstance(_decode_named, ArrayKernel):  # plain Python
+                given = map(np.asarray, (ptr, lengths, columns))
+                return labels, _decode_named(*given, self._weights, *self._fixed[2:], np.asarray(labels))
+            self._function = _decode_named.c_function.in_ctypes()(_decode_named.c_function.load())
+        spans = *ptr.buffer_info(), *lengths.buffer_info(), *columns.buffer_info(), *self._fixed, *labels.buffer_info()
+        return labels, c_functions.run(self._function, *spans)
+
+
+@array_kernel("i8(i8[::1], i8[::1], i4[::1], f8[::1], i8, i8, i4[::1])", fastmath=False)
+def _decode_named(ptr, lengths, columns, w, num_states, width, y):
+    """Write the labels of highest score of all positions to y; return how many sequences have none."""
+    ends, allowed = np.zeros(len(lengths) + 1, dtype=np.int64), np.empty((0, 0), dtype=np.bool_)
+    for t in range(len(lengths)):
+        ends[t + 1] = ends[t] + lengths[t]
+    _decode_rows(BinaryFeatures(ends, columns), Shared(), ptr, w, num_states, width, allowed, y)
+    missing = 0
+    for i in range(len(ptr) - 1):
+        missing += ptr[i + 1] > ptr[i] and y[ptr[i]] < 0
+    return missing
+
+
 def decode_several(chains: Chains, n_best: int, allowed: np.ndarray = FREE):
     """Return the ``n_best`` labelings (n_best, N) of highest score of every chain, and their scores (n, n_best), -inf of none."""
     x, z, ptr, weights, num_states = chains
@@ -88,6 +127,11 @@ def _kernel(function: Callable, x, z) -> Callable:
 @njit
 def _decode_chains(x, z, ptr, w, num_states, width, allowed, y):
     """Write the labels of highest score of all positions to y; w and width are as in ``fwexp.problems.chain``."""
+    _decode_rows(x, z, ptr, w, num_states, width, allowed, y)
+
+
+@register_jitable
+def _decode_rows(x, z, ptr, w, num_states, width, allowed, y):
     longest = _longest(ptr)
     unary, messages = np.empty(longest * width), np.empty(longest * width)
     for i in range(len(ptr) - 1):

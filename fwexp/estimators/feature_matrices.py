@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError
-from fwexp.estimators.named_features import FORMS, NONE, Known, Learning, encoded
+from fwexp.estimators.named_features import FORMS, NONE, Known, Learning, NamedRows, arrays_of, encoded, named_rows
 from fwexp.options import check_integer
 from fwexp.problems.chain import as_matrices
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, stack
@@ -82,17 +82,21 @@ class Vectorizer:
         _check_lengths(ptr)
         return rows, ptr
 
-    def encode(self, X) -> tuple[DenseFeatures | SparseFeatures | BinaryFeatures, np.ndarray]:
+    def encode(self, X, rows: NamedRows | None = None) -> tuple[DenseFeatures | SparseFeatures | BinaryFeatures, np.ndarray]:
         """Return the rows of further sequences, which may be empty, as kernels take them, and where sequences begin and end.
 
-        Columns of names are counted from 1; 0 is for names that are left out.
+        Those of names are ``rows`` if these were read before.
         """
         if self.names is not None:
-            ends, columns, values, ptr = encoded(as_list("X", X, FORMS), self._tables)
+            ends, columns, values, ptr = arrays_of(rows or named_rows(as_list("X", X, FORMS), self._tables))
             return BinaryFeatures(ends, columns) if values is None else SparseFeatures(ends, columns, values), ptr
         none = np.zeros((0, self.num_features))
         rows, ptr = self._rows_of_numbers([none if isinstance(x, list) and not x else x for x in as_list("X", X, FORMS)])
         return as_features(rows, copy=False), ptr
+
+    def read(self, X: list) -> NamedRows | None:
+        """Return the rows of further sequences if their features have names; columns are counted from 1, 0 is for unknown names."""
+        return None if self.names is None else named_rows(X, self._tables)
 
     def _rows_of_numbers(self, X):
         rows, ptr = _stacked(X)

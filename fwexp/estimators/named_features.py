@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain, count, cycle, islice, repeat
 from numbers import Real
 from operator import getitem
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,7 @@ FORMS = "sequences: arrays, sparse matrices, or lists of one dict, string or lis
 BY_NAME = "a dict, a string or a list of strings"
 VALUES = "a number, a string, a list of strings or a vector of numbers"
 MAPPINGS, NUMBERS = (dict, Mapping), (int, float, Real, np.bool_)  # common types, which are tested first
+SEVERAL, TEXT, TEXTS_AND_FLAGS = frozenset((list, tuple)), frozenset((str,)), frozenset((str, bool))
 NONE = 0  # the column of a name to be left out; others are counted from 1
 UNKNOWN: dict = {}  # the table of a key without known names
 MOST_TABLES = 1000  # of keys, which are few if they come from a template; names themselves as keys are many
@@ -135,25 +137,34 @@ def _of_length(key: str, size: int, columns: array) -> array:
 
 def _at_once(x: list, tables: "Learning | Known") -> Iterable[int] | None:
     """Return the columns of all features of a sequence, or None if it must be read feature by feature."""
-    if x and all(map(isinstance, x, repeat(dict))):
+    kinds = {*map(type, x)}
+    if kinds <= SEVERAL:
+        names = [*chain.from_iterable(x)]
+        return tables.named(names) if {*map(type, names)} <= TEXT else None
+    if all(map(issubclass, kinds, repeat(dict))):
         values = [*chain.from_iterable(map(dict.values, x))]
-        if {*map(type, values)} <= {str, bool} or all(
-            isinstance(value, str) or (isinstance(value, NUMBERS) and value in (0, 1)) for value in values
+        if {*map(type, values)} <= TEXTS_AND_FLAGS or all(
+            isinstance(value, NUMBERS) and value in (0, 1) for value in [value for value in values if type(value) is not str]
         ):
             return tables.at_once(x, values)
-    elif {*map(type, x)} <= {list, tuple} and {*map(type, names := [*chain.from_iterable(x)])} <= {str}:
-        return tables.named(names)
     return None
 
 
-def encoded(X: list, tables: Learning | Known) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
-    """Return where rows begin and end, their columns, values (None if all are 1), and where sequences begin and end."""
-    columns, lengths, ptr, others = array("i"), array("q"), array("q", [0]), {}
+NamedRows: TypeAlias = tuple[array, array, array, dict[int, float], list[tuple[int, np.ndarray]]]
+"""Rows of features: their columns one after the other, how many each row has, where sequences begin and end; values other than 1
+by place, and those of vectors with the place where they begin. It is a plain tuple, which is made faster than a named one."""
+
+
+def named_rows(X: list, tables: Learning | Known) -> NamedRows:
+    """Return the rows of sequences whose features have names."""
+    columns, lengths, ptr = array("i"), array("q"), array("q", [0])
+    others: dict[int, float] = {}
     vectors: list[tuple[int, np.ndarray]] = []
     for i, x in enumerate(X):
-        if isinstance(x, str | Mapping) or not isinstance(x, Iterable):
-            raise ParameterError(f"X[{i}] must be a list of positions, each {BY_NAME}, got {type(x).__name__} {shown(x)}")
-        x = x if isinstance(x, list) else list(x)
+        if not isinstance(x, list):
+            if isinstance(x, str | Mapping) or not isinstance(x, Iterable):
+                raise ParameterError(f"X[{i}] must be a list of positions, each {BY_NAME}, got {type(x).__name__} {shown(x)}")
+            x = list(x)
         if (found := _at_once(x, tables)) is not None:
             columns.fromlist([*found])  # faster than extend
             lengths.extend(map(len, x))
@@ -166,7 +177,18 @@ def encoded(X: list, tables: Learning | Known) -> tuple[np.ndarray, np.ndarray, 
                     columns.extend(map(tables.column_of, (position,) if isinstance(position, str) else _strings(position)))
                 lengths.append(len(columns) - before)
         ptr.append(len(lengths))
-    columns, ends = np.asarray(columns), np.zeros(len(lengths) + 1, dtype=np.int64)
+    return columns, lengths, ptr, others, vectors
+
+
+def encoded(X: list, tables: Learning | Known) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
+    """Return what `arrays_of` does, of sequences whose features have names."""
+    return arrays_of(named_rows(X, tables))
+
+
+def arrays_of(rows: NamedRows) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
+    """Return where rows begin and end, their columns, values (None if all are 1), and where sequences begin and end."""
+    found, lengths, ptr, others, vectors = rows
+    columns, ends = np.asarray(found), np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=ends[1:])
     if not others and not vectors:
         return ends, columns, None, np.asarray(ptr)

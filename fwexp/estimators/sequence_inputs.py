@@ -99,12 +99,12 @@ def inputs_of(X, features, transition_features) -> Inputs:
     given = as_list("X", X, FORMS)
     if callable(features):
         given = [list(x) if isinstance(x, Iterator) else x for x in given]
-        X = map(features, given)
+        X = [x if isinstance(x, list) else _sequence(x) for x in map(features, given)]
     elif isinstance(features, str) and features == "auto":
         X = given = [x if isinstance(x, list) else _sequence(x) for x in given]
     else:
         raise ParameterError(f'features must be "auto" or a function of a sequence, got {shown(features)}')
-    X = Inputs(x if isinstance(x, list) else _sequence(x) for x in X)
+    X = Inputs(X)
     X.given, X.places = given, range(len(X))
     if transition_features is None and isinstance(features, Template):
         transition_features = features.transitions
