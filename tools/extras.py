@@ -126,10 +126,10 @@ def _try(folder: Path, extras: tuple[str, ...], jobs: list[str], python: str, op
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "FWEXP_DATA")}
     environment["PATH"] = f"{venv / 'bin'}{os.pathsep}{environment['PATH']}"
     for job in jobs:
-        place = ROOT if job.startswith(CHECKOUT) else work
+        place, paths = (ROOT, {"PYTHONPATH": str(ROOT)}) if job.startswith(CHECKOUT) else (work, {})
         text = job.removeprefix(CHECKOUT)
         command = ["python", "-c", text] if "\n" in text else text.split()
-        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=place, env=environment | paths, capture_output=True, text=True, check=False)
         if done.returncode:
             print(done.stdout + done.stderr, flush=True)
             done.check_returncode()
