@@ -114,9 +114,14 @@ def permutations(n, seed):
         yield rng.permutation(n)
 
 
-@pytest.mark.parametrize("lam", [0.02, 0.2, 20.0])  # strengths of 10, 4 and 1
 @pytest.mark.parametrize("step", ["fw", "corrective"])
-@pytest.mark.parametrize(("accelerated", "spent"), [(True, orders.RESTART_BELOW), (True, 0.3), (False, 0.3)])
+@pytest.mark.parametrize(
+    ("lam", "accelerated", "spent"),
+    [
+        *((lam, True, spent) for lam in (0.02, 0.2, 20.0) for spent in (orders.RESTART_BELOW, 0.3)),  # strengths of 10, 4 and 1
+        (0.2, False, 0.3),
+    ],
+)
 def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, monkeypatch):
     monkeypatch.setattr(orders, "RESTART_BELOW", spent)
     compared, strengths = 0, set()
