@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from types import FrameType
 
 import numpy as np
@@ -40,10 +40,8 @@ def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *,
     goes to `fwexp.solve`.
     """
     problem = weighted(problem, sample_weight)
-    C, keeps_state = getattr(estimator, "C", None), getattr(estimator, "warm_start", False)
-    if lam is None:
-        size = total_weight(problem) * positions_per_example(problem)
-        lam = estimator.lam if C is None else 1.0 / (check_positive("C", C) * size)
+    keeps_state = getattr(estimator, "warm_start", False)
+    lam = lam_of(estimator, problem) if lam is None else lam
     is_warm = keeps_state and origin is None and "result_" in vars(estimator)
     reason = "the data or their weights are not those of the last one"
     if is_warm and estimator.encoding_.names() is not None:
@@ -55,7 +53,7 @@ def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *,
         if is_warm and "origin" in start:
             warn(f"warm_start: this fit starts from zero, because {reason}", UserWarning)
         try:
-            with on_interrupt("raise") if _keeps_signals() else nullcontext():
+            with interrupts():
                 result = solve(estimator, lam=lam, **start, **more)
             break
         except WarmStartError as error:
@@ -67,6 +65,13 @@ def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *,
     if not keeps_state:
         result.state = None  # which holds the training data
     return result
+
+
+def lam_of(estimator, problem) -> float | str:
+    """Return the lam that the parameters of an estimator mean on a problem."""
+    if (C := getattr(estimator, "C", None)) is None:
+        return estimator.lam
+    return 1.0 / (check_positive("C", C) * total_weight(problem) * positions_per_example(problem))
 
 
 def _warm_starts(estimator, encoding: Encoding, problem) -> Iterator[dict]:
@@ -135,6 +140,11 @@ def _not_converged(estimator, result: Result, largest: float) -> str:
         return f"{message}; raise max_passes or tol"
     example = f", for instance lam={result.lam * result.gap / tol:.1g}" if far else ""
     return f"{message}; raise max_passes, lam or tol{example}"
+
+
+def interrupts() -> AbstractContextManager:
+    """Return the context of training, in which Ctrl-C ends it with the weights reached, or as usual if it has to."""
+    return on_interrupt("raise") if _keeps_signals() else nullcontext()
 
 
 def _keeps_signals() -> bool:

@@ -20,7 +20,7 @@ from fwexp.driver.clock import interrupted_by, on_interrupt
 from fwexp.errors import ParameterError, shown, warn
 from fwexp.estimators import transition_inputs
 from fwexp.estimators.certified_fit import as_seed, certified_fit, positions_per_example, solve
-from fwexp.estimators.chain_encoding import ChainEncoding, classes_in
+from fwexp.estimators.chain_encoding import ChainEncoding, check_whole, classes_in
 from fwexp.estimators.chain_model import ChainModel
 from fwexp.estimators.chains_in_numpy import check_found
 from fwexp.estimators.decoding import Chains, decode, padded_weights
@@ -156,6 +156,7 @@ class ChainSVMCV(ChainModel):
         """
         encoding = self._Encoding(self)
         X, y, weights, full = encoding.examples(X, y, sample_weight)
+        check_whole(y, "ChainSVMCV")
         scorer, classes = self._scorer(weights), classes_in(X, y)  # Parameters may name labels that a fold lacks.
         lowest, place = self._lowest(), np.cumsum(full) - 1
         # Indices of the user count all sequences; a number of folds divides those whose weight is not 0.

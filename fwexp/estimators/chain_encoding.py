@@ -31,6 +31,7 @@ from fwexp.estimators.labels import (
     classes_of,
     costs_of,
     counted,
+    has_sets,
     is_among,
     labels_of,
     numbers_of,
@@ -41,8 +42,17 @@ from fwexp.estimators.labels import (
 )
 from fwexp.estimators.sequence_inputs import Inputs, inputs_of, size_of
 from fwexp.estimators.tag_schemes import converted, forbidden_pairs
+from fwexp.options import check_flag
 from fwexp.problems.arrays import check_costs
-from fwexp.problems.chain import Pair, chain_from_arrays, first_forbidden, with_costs, with_forbidden, with_position_weight
+from fwexp.problems.chain import (
+    Pair,
+    chain_from_arrays,
+    first_forbidden,
+    with_allowed,
+    with_costs,
+    with_forbidden,
+    with_position_weight,
+)
 from fwexp.problems.constraints import constrained
 
 VOID = (-100, -1)  # for positions without a label
@@ -66,7 +76,9 @@ class ChainEncoding(Encoding):
     }
 
     def learn(self, X, y, sample_weight=None, classes=None, former=None):
-        return self.learn_from(*self.examples(X, y, sample_weight)[:3], classes, former)
+        X, y, sample_weight, _ = self.examples(X, y, sample_weight)
+        check_whole(y, "partial_fit")
+        return self.learn_from(X, y, sample_weight, classes, former)
 
     def examples(self, X, y, sample_weight=None) -> tuple[Inputs, list, Any, np.ndarray]:
         """Return features, labels and weights of the sequences that have positions and no weight of 0, and their mask."""
@@ -102,18 +114,19 @@ class ChainEncoding(Encoding):
             edges = Vectorizer(params.min_count, "transition_features")
             z = transition_inputs.learn(edges, features.edges, ptr, counts, former and former.edge_vectorizer_)
         labels = labels_of(y, ptr, params.ignore_label)
-        is_known = [label is not None for label in labels]
+        is_known = [label is not None and not isinstance(label, set) for label in labels]
         known, counts = list(compress(labels, is_known)), None if counts is None else counts[is_known]
-        if not known:
+        found = known + sorted({label for labels in labels if isinstance(labels, set) for label in labels}, key=repr)
+        if not found:
             raise ParameterError(f"y must hold a label, got ignore_label={shown(params.ignore_label)} everywhere")
         if classes is not None:
-            check_among(known, classes)
+            check_among(found, classes)
         self.edge_vectorizer_ = edges
-        self.vectorizer_, self.classes_ = vectorizer, classes_of(known) if classes is None else classes
+        self.vectorizer_, self.classes_ = vectorizer, classes_of(found) if classes is None else classes
         check_counted(self.classes_, VOID)
         self.class_weight_ = weights_of(params.class_weight, self.classes_, known, counts)
         problem, weights = self._from_arrays(rows, labels, ptr, sample_weight, z)
-        if (found := first_forbidden(problem)) is not None:
+        if len(found) == len(known) and (found := first_forbidden(problem)) is not None:
             place = int(np.flatnonzero(is_known)[problem.label_ptr[found[0]] + found[1]])
             i = int(np.searchsorted(ptr, place, side="right")) - 1
             t = place - int(ptr[i])
@@ -123,6 +136,13 @@ class ChainEncoding(Encoding):
             raise ParameterError(f"y[{features.places[i]}][{t}] must {allowed}, got {y[i][t]!r} in {near}{advice}")
         return problem, weights
 
+    def allowed_in(self, y: list[list]) -> np.ndarray:
+        """Return the labels that the positions of a problem may have, bool (N, K), of checked labels of sequences."""
+        entries = list(chain.from_iterable(y))
+        if self.params.ignore_label is not None:
+            entries = [entry for entry in entries if entry is not None]
+        return allowed_labels(entries, self.classes_)
+
     def problem(self, X, y, sample_weight=None):
         return self.problem_from(self.features(X), y, sample_weight)
 
@@ -131,18 +151,26 @@ class ChainEncoding(Encoding):
         rows, ptr = self.vectorizer_.transform(features)
         z = None if self.edge_vectorizer_ is None else transition_inputs.rows(self.edge_vectorizer_, features.edges, ptr)
         weights = part_weights(sample_weight, np.diff(ptr))
-        labels = chain.from_iterable(self.sequences(as_list("y", y, "sequences of labels"), np.diff(ptr)))
-        return self._from_arrays(rows, list(labels), ptr, weights, z)
+        y = self.sequences(as_list("y", y, "sequences of labels"), np.diff(ptr))
+        check_whole(y, "to_problem")
+        return self._from_arrays(rows, list(chain.from_iterable(y)), ptr, weights, z)
 
     def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None, z=None) -> tuple:
         """Return the problem, and the weights of its examples: parts of sequences where labels are ignored."""
-        K, numbers, is_cut, params = len(self.classes_), numbers_of(labels, self.classes_), None, self.params
+        K, is_cut, params, allowed = len(self.classes_), None, self.params, None
+        if has_sets([labels]):
+            allowed = allowed_labels(labels, self.classes_)
+            numbers = allowed.argmax(axis=1)  # Training finds better ones.
+        else:
+            numbers = numbers_of(labels, self.classes_)
         of_positions = np.concatenate(sample_weight) if isinstance(sample_weight, list) else None
         weights = None if of_positions is not None else sample_weight
         if params.ignore_label is not None:
             kept = np.array([label is not None for label in labels])
-            ptr, is_cut, origin = joined_runs(kept, ptr) if params.skip_ignored else labelled_runs(kept, ptr)
-            rows, numbers, z = rows[kept], numbers[kept], some(z, kept)
+            ptr, is_cut, origin = (
+                joined_runs(kept, ptr) if check_flag("skip_ignored", params.skip_ignored) else labelled_runs(kept, ptr)
+            )
+            rows, numbers, z, allowed = rows[kept], numbers[kept], some(z, kept), some(allowed, kept)
             of_positions, weights = some(of_positions, kept), some(weights, origin)
         problem = chain_from_arrays(rows, numbers, ptr, K, params.loss, is_cut, z)
         costs = costs_of(params.costs, self.classes_)
@@ -150,6 +178,8 @@ class ChainEncoding(Encoding):
             costs = self.class_weight_[:, None] * check_costs(costs, K)
         problem = problem if costs is None else with_costs(problem, costs)
         problem = problem if of_positions is None else with_position_weight(problem, of_positions)
+        if allowed is not None and getattr(params, "objective", None) != "log":
+            problem = with_allowed(problem, allowed)
         pairs = self.forbidden
         return constrained(with_forbidden(problem, pairs) if pairs else problem, params.nonnegative), weights
 
@@ -234,6 +264,16 @@ class ChainEncoding(Encoding):
         check_factors(self.class_weight_, (K,))
         family = {"family": "ChainProblem"} if edges is None else {}
         return {**family, "d": K * (p + K * (0 if edges is None else edges.num_features) + 2 + K), "num_states": K}
+
+
+def check_whole(y: list[list], what: str) -> None:
+    """Reject sets of labels where training does not take them."""
+    for i, labels in enumerate(y):
+        for t, label in enumerate(labels):
+            if isinstance(label, set):
+                raise ParameterError(
+                    f"y[{i}][{t}] must be one label for {what}, got {shown(label)}; only fit of taggers takes sets"
+                )
 
 
 def classes_in(X: Inputs, y: list) -> np.ndarray | None:

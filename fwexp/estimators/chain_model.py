@@ -19,7 +19,8 @@ from fwexp.estimators.decoding import FREE, Chains, decode, decode_several, max_
 from fwexp.estimators.estimator import CertifiedSVM, FitsFurther, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.estimators.json_values import names_of
-from fwexp.estimators.labels import is_mark, some, weighted
+from fwexp.estimators.label_sets import fit_of_sets
+from fwexp.estimators.labels import has_sets, is_mark, some, weighted
 from fwexp.estimators.named_features import NamedRows
 from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_inputs import Inputs, size_of
@@ -246,7 +247,9 @@ class ChainTagger(FitsFurther, ChainModel):
         X : list of n sequences
             In a form that the notes of the class name.
         y : list of n lists of labels
-            One per position.
+            One per position. It may be a set of labels, one of which is right; then None is any label. The objective is not convex
+            if there are sets: training minimises one convex bound after the other, and ``dual_gap_`` is NaN. See
+            ``result_.reason``.
         sample_weight : array (n,) or list of arrays (T,), optional
             How much every sequence counts: 2 is the sequence twice, 0 its absence; or by how much more an error at every position
             costs.
@@ -258,6 +261,10 @@ class ChainTagger(FitsFurther, ChainModel):
         """
         encoding, more = self._Encoding(self), {}
         X, y, sample_weight, _ = encoding.examples(X, y, sample_weight)
+        if has_sets(y):
+            if check_flag("early_stopping", self.early_stopping):
+                raise ParameterError("early_stopping must be False if y holds sets of labels, got True")
+            return self._fitted(encoding, fit_of_sets(self, encoding, X, y, sample_weight))
         if check_flag("early_stopping", self.early_stopping):
             left_out = self._validation(len(X))
             kept = np.setdiff1d(np.arange(len(X)), left_out)

@@ -96,6 +96,11 @@ def known_or_none(labels: list, ignore_label, place: Callable[[int], str], examp
     return [None if missing else label for label, missing in zip(labels, ignored)]
 
 
+def has_sets(sequences: list[list]) -> bool:
+    """Return whether some position has a set of labels."""
+    return any(isinstance(label, set) for labels in sequences for label in labels)
+
+
 def is_mark(label, ignore_label) -> bool:
     """Return whether a label marks a position without one."""
     return label is None or label is ignore_label or label == ignore_label
@@ -104,6 +109,8 @@ def is_mark(label, ignore_label) -> bool:
 def _is_missing(label) -> bool:
     if isinstance(label, str):
         return not label
+    if isinstance(label, set):
+        return not label or any(map(_is_missing, label))
     return label is np.ma.masked or (pd.api.types.is_scalar(label) and pd.isna(label))
 
 
@@ -193,15 +200,18 @@ def check_same_length(X, y) -> None:
 def as_sequences(y, lengths: np.ndarray, ignore_label=None) -> list[list]:
     """Return the labels of sequences as lists, if they are known and have the lengths of their inputs.
 
-    Where ``ignore_label`` is not None, it and None mark positions without a label, which are None in the lists.
+    Where ``ignore_label`` is not None, it and None mark positions without a label, which are None in the lists. Where some
+    positions have sets of labels, None is any label.
     """
     sequences = []
     for i, labels in enumerate(y):
         if not isinstance(labels, Iterable):
             raise ParameterError(f"y[{i}] must be a sequence of labels, got {type(labels).__name__} {shown(labels)}")
         is_array = isinstance(labels, np.ndarray) and not np.ma.is_masked(labels)
-        of_one = names_of(labels) if is_array else list(labels)
-        sequences.append(known_or_none(of_one, ignore_label, f"y[{i}][{{}}]".format, "this sequence"))
+        sequences.append(names_of(labels) if is_array else list(labels))
+    if ignore_label is None and has_sets(sequences):
+        ignore_label = OPEN
+    sequences = [known_or_none(of_one, ignore_label, f"y[{i}][{{}}]".format, "this sequence") for i, of_one in enumerate(sequences)]
     check_same_length(lengths, sequences)
     for i, (labels, length) in enumerate(zip(sequences, lengths.tolist())):
         if len(labels) != length:
@@ -240,7 +250,8 @@ def part_weights(given: Any, lengths: np.ndarray) -> np.ndarray | list[np.ndarra
 
 def right_parts(wanted: list[list], predicted: list[list], weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return whether the labels of parts are predicted right, and the weights of the parts: 0 where a label is None."""
-    right = [a is not None and a == b for labels in zip(wanted, predicted) for a, b in zip(*labels)]
+    pairs = [pair for labels in zip(wanted, predicted) for pair in zip(*labels)]
+    right = [b in a if isinstance(a, set) else a is not None and a == b for a, b in pairs]
     known = np.array([label is not None for labels in wanted for label in labels], dtype=np.float64)
     return np.array(right, dtype=bool), known if weights is None else known * weights
 

@@ -83,6 +83,8 @@ class ChainArrays(NamedTuple):
     # float64 (2 + K, width): 0, or `FORBIDDEN` for a first label, for a last label, and for transitions [from, to]; or (0, 0)
     penalty: np.ndarray = np.zeros((0, 0))
     position_weight: np.ndarray = np.zeros(0)  # float64 (positions,), by how much more an error there costs; or (0,)
+    # float64 (positions, width): the cost of every label at a position, 0 for the true one, instead of the last two; or (0, 0)
+    position_costs: np.ndarray = np.zeros((0, 0))
     # bool (n, 2): whether the first and the last position are cuts through a longer sequence, without biases; or (0, 2)
     is_cut: np.ndarray = NO_CUTS
     transitions: Transitions = Shared()  # with features, no sequence has a Gram matrix
@@ -102,6 +104,7 @@ class ChainProblem(Sliceable, ChainArrays):
         "num_local": PER_EXAMPLE,
         "counts": PER_EXAMPLE,
         "position_weight": "label_ptr",
+        "position_costs": "label_ptr",
         "is_cut": PER_EXAMPLE,
         "transitions": "label_ptr",
         "local_transitions": "label_ptr",
@@ -353,6 +356,17 @@ def with_costs(problem: ChainProblem, costs) -> ChainProblem:
     excess = np.zeros((K, problem.width))
     excess[:, :K] = check_costs(costs, K) - (1.0 - np.eye(K))
     return problem._replace(excess=excess)
+
+
+def with_allowed(problem: ChainProblem, allowed: np.ndarray) -> ChainProblem:
+    """Return a problem whose positions may have several labels, ``allowed`` (positions, K), which cost nothing there."""
+    K, y = problem.num_states, problem.labels
+    costs, several = np.zeros((len(y), problem.width)), allowed.sum(axis=1) > 1
+    costs[:, :K] = 1.0 + (problem.excess[y, :K] if len(problem.excess) else 0.0)
+    costs[several, :K] = ~allowed[several]
+    if len(problem.position_weight):
+        costs *= problem.position_weight[:, None]
+    return problem._replace(position_costs=costs)
 
 
 def as_matrices(X) -> list:

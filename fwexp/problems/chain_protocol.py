@@ -184,6 +184,8 @@ def _(problem):
 def _cost(problem, i, t, k):
     """Return the cost of a wrong label k at position t, in the sum that is divided by `divisor`; the true label is left out."""
     cost = 1.0
+    if problem.position_costs.shape[0] > 0:
+        return problem.position_costs[problem.label_ptr[i] + t, k]
     if problem.excess.shape[0] > 0:
         cost += problem.excess[problem.labels[problem.label_ptr[i] + t], k]
     if problem.position_weight.shape[0] > 0:
@@ -194,7 +196,7 @@ def _cost(problem, i, t, k):
 @inlined
 def _has_equal_costs(problem):
     """Return whether every error costs the same."""
-    return problem.excess.shape[0] == 0 and problem.position_weight.shape[0] == 0
+    return problem.excess.shape[0] == 0 and problem.position_weight.shape[0] == 0 and problem.position_costs.shape[0] == 0
 
 
 def _room_for_transitions(problem) -> int:

@@ -5,9 +5,14 @@ from itertools import compress, pairwise, product
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV
+from fwexp.estimators.label_sets import Bounds
+from fwexp.problems.evaluation import evaluator
+from fwexp.problems.loss_terms import make_objective
+from fwexp.problems.protocol import from_public
 
 pytestmark = pytest.mark.usefixtures("plain_python")
 LABELS = ["a", "b", "c"]
@@ -106,3 +111,121 @@ def test_skipped_positions_do_not_cut_sequences():
     chosen = ChainSVMCV(lams=[0.1], cv=folds, ignore_label=-100, skip_ignored=True, tol=1e-3).fit(X, marked)
     parts = ChainSVM(lam=0.1, ignore_label=-100, skip_ignored=True, tol=1e-3).fit(X[6:], marked[6:])
     assert chosen.best_score_ == pytest.approx(parts.score(X[:6], marked[:6]))
+
+
+OBJECTIVES = [(ChainSVM, {"lam": 0.05}), (ChainCRF, {}), (ChainCRF, {"objective": "softmax_margin"})]
+
+
+def objective_of_sets(model, w, X, y, weights):
+    """Return lam/2 ||w||^2 and the mean of the loss terms, every labeling written out, of a model without constraints."""
+    K, p = len(LABELS), X[0].shape[1]
+    coef, start, end, transitions = np.split(w.reshape(-1, K), [p, p + 1, p + 2])
+    soft, total = isinstance(model, ChainCRF), 0.0
+    for x, entries, c in zip(X, y, weights):
+        sets = [{*LABELS} if entry is None else entry if isinstance(entry, set) else {entry} for entry in entries]
+        every = np.array([*product(range(K), repeat=len(x))])
+        values = (x @ coef)[np.arange(len(x)), every].sum(axis=1) + start[0, every[:, 0]] + end[0, every[:, -1]]
+        values += transitions[every[:, :-1], every[:, 1:]].sum(axis=1)
+        right = np.array([[LABELS[k] in allowed for k, allowed in zip(labels, sets)] for labels in every])
+        losses = 0.0 if soft and model.objective == "log" else (~right).sum(axis=1)
+        largest = np.logaddexp.reduce if soft else np.max
+        total += c * (largest(values + losses) - largest(values[right.all(axis=1)]))
+    return total / sum(c * len(x) for x, c in zip(X, weights))
+
+
+def of_sets(rng, n):
+    X = [rng.normal(size=(rng.integers(1, 4), 1)) for _ in range(n)]
+    return X, [drawn(rng, len(x))[0] for x in X[:-1]] + [[{*LABELS}] * len(X[-1])]
+
+
+def test_bounds_of_the_objective_of_sets_are_those_of_enumeration():
+    rng = np.random.default_rng(5)
+    for trial in range(PROBLEMS):
+        cls, parameters = OBJECTIVES[trial % 3]
+        model, (X, y) = cls(**parameters), of_sets(rng, 3)
+        weights = rng.random(3) + 0.5 if trial % 2 else np.ones(3)
+        encoding = model._Encoding(model)
+        X, y, sample_weight, _ = encoding.examples(X, y, weights if trial % 2 else None)
+        problem, c = encoding.learn_from(X, y, sample_weight)
+        objective = make_objective(model._objective, 1.0)
+        bounds = Bounds(problem, c, encoding.allowed_in(y), model.lam, objective)
+        w, v = rng.normal(size=(2, problem.d)) * rng.choice([0.3, 3.0])
+        bound = bounds.at(w, cls is ChainCRF)
+        values = [objective_of_sets(model, at, X, y, weights) + bounds.lam / 2 * at @ at for at in (w, v)]
+        assert bound.value == pytest.approx(values[0], abs=1e-10)
+        distance = v - bound.delta / bounds.lam
+        hinge = evaluator(bound.problem, objective)(from_public(problem, v), error=False).hinge * problem.n / bounds.scale
+        above = 0.5 * bounds.lam * distance @ distance + hinge - bound.shift - values[1]
+        assert above >= -1e-10
+
+
+@pytest.mark.parametrize(("cls", "parameters"), OBJECTIVES)
+def test_training_on_sets_ends_where_no_step_helps(cls, parameters):
+    X, y = of_sets(np.random.default_rng(6), 5)
+    model = cls(**parameters, tol=1e-3, max_passes=2000).fit(X, y)
+    result, w = model.result_, model.result_.w.copy()
+
+    def value(w):
+        return objective_of_sets(model, w, X, y, np.ones(5)) + result.lam / 2 * w @ w
+
+    assert result.primal == pytest.approx(value(w), abs=1e-10)
+    assert model.status_ == "converged"
+    assert np.isnan([result.dual, model.dual_gap_, *model.trace_["dual"], *model.trace_["gap"]]).all()
+    assert result.primal <= value(np.zeros(len(w)))
+    assert (np.diff(model.trace_["passes"]) >= 0).all()
+    assert "nothing is certified" in result.reason
+    if cls is ChainCRF:  # smooth: ||gradient||^2 <= 2 L (M(w) - min M)
+        steps = 1e-5 * np.eye(len(w))
+        gradient = [(value(w + step) - value(w - step)) / 2e-5 for step in steps]
+        assert np.linalg.norm(gradient) < 0.1
+    few = cls(**parameters, tol=1e-9, max_passes=4)
+    with pytest.warns(
+        ConvergenceWarning, match="training stopped after .* passes, .* above the least of a convex bound that is equal"
+    ):
+        few.fit(X, y)
+    assert few.status_ == "max_passes"
+    assert few.result_.primal == pytest.approx(value(few.result_.w), abs=1e-10)
+
+
+@pytest.mark.parametrize("cls", [ChainSVM, ChainCRF])
+def test_sets_are_resolved_by_what_other_sequences_show(cls):
+    rng = np.random.default_rng(7)
+    X = [[f"w{k}" for k in rng.integers(6, size=5)] for _ in range(12)]
+    truth = [[LABELS[int(word[1]) % 3] for word in x] for x in X]
+    y = [[{label, rng.choice(LABELS)} if rng.random() < 0.6 else label for label in labels] for labels in truth]
+    model = cls(lam=0.01).fit(X, y)
+    assert model.predict(X) == truth
+    assert model.score(X, truth) == model.score(X, y) == 1.0
+    assert cls(lam=0.01, warm_start=True).fit(X, y).fit(X, y).predict(X) == truth
+
+
+def test_sets_obey_constraints_and_cuts():
+    X, y = [["u", "v", "w"], ["u", "w"]], [[{"a", "b"}, None, {"a", "c"}], ["a", {"b", "a"}]]
+    model = ChainCRF(constraints=[("a", "a"), ("b", "c")]).fit(X, y)
+    assert all(("a", "a") not in pairwise(labels) for labels in model.predict(X))
+    assert model.classes_.tolist() == LABELS
+    cut = ChainCRF(ignore_label="?").fit([["u", "v", "w"]] * 2, [[{"a", "b"}, "?", "c"], ["c", "a", {"b", "c"}]])
+    alone = ChainCRF().fit([["u"], ["w"], ["u", "v", "w"]], [[{"a", "b"}], ["c"], ["c", "a", {"b", "c"}]])
+    assert cut.result_.primal < alone.result_.primal + 0.01  # At cuts there are no scores of ends.
+    with pytest.raises(ParameterError, match=r"y\[1\] must have labels that constraints allow, got none in the sets"):
+        ChainCRF(constraints=[("a", "b"), ("a", "a")]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X, y: ChainSVMCV(cv=2).fit(X, y), r"y\[0\]\[0\] must be one label for ChainSVMCV, got \{'a'\}; only fit"),
+        (lambda X, y: ChainSVM().partial_fit(X, y, classes=LABELS), "must be one label for partial_fit"),
+        (lambda X, y: ChainSVM().fit(X, [["a"], ["b"]]).to_problem(X, y), "must be one label for to_problem"),
+        (lambda X, y: ChainSVM(early_stopping=True).fit(X, y), "early_stopping must be False if y holds sets of labels, got True"),
+        (lambda X, y: ChainSVM().fit(X, [[set()], ["a"]]), r"y\[0\]\[0\] must be a label, got set\(\)"),
+        (lambda X, y: ChainSVM().fit(X, [[{"a", None}], ["a"]]), r"y\[0\]\[0\] must be a label, got \{"),
+        (
+            lambda X, y: ChainSVM(ignore_label="a", skip_ignored=3).fit(X, [["b"], ["a"]]),
+            "skip_ignored must be true or false",
+        ),
+    ],
+)
+def test_other_training_takes_no_sets(call, message):
+    with pytest.raises(ParameterError, match=message):
+        call([["u"], ["v"]], [[{"a"}], ["b"]])

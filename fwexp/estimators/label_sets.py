@@ -1,0 +1,174 @@
+r"""Training of taggers on sets of labels, one of which is right at a position: one convex bound after the other.
+
+With A_i the labelings that agree with the sets of sequence i, the objective is
+
+    F(w) = lam/2 ||w||^2 + 1/N sum_i [max_y (L_i(y) + <w, phi(y)>) - max_{y in A_i} <w, phi(y)>]
+
+for the hinge (Yu and Joachims 2009; Lou and Hamprecht 2012), where L_i counts the positions with labels outside of their sets, and
+with log sum exp instead of both maxima for objectives with an entropy (Tsuboi et al. 2008). The last term is concave. At w_t, its
+tangent instead of it gives a convex bound M_t >= F with M_t(w_t) = F(w_t), which is the objective of labels that are known: those
+of highest score in A_i, or for an entropy their expectations at w_t. Differences of these to one labeling of A_i are a linear term
+-<w, delta>, by which lam/2 ||w||^2 becomes lam/2 ||w - delta/lam||^2. So every step trains on such labels, as usual, and w_{t+1} is
+the result.
+
+Given the dual objective D of the step, M_t(w_t) - min M_t is at most F(w_t) - D. Training ends once that is at most tol; before,
+every step lowers F by tol/2 or more. It begins with the expectations at w = 0, where all labelings of A_i are equal.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+
+from fwexp.driver.progress import print_line
+from fwexp.driver.settings import check_gap_tol, check_lam
+from fwexp.errors import ParameterError, WarmStartError, warn
+from fwexp.estimators.certified_fit import interrupts, is_verbose, lam_of, positions_per_example, solve
+from fwexp.estimators.encoding import carried
+from fwexp.estimators.labels import weighted
+from fwexp.jit.compilation import njit, specialise
+from fwexp.problems import walk
+from fwexp.problems.chain import FORBIDDEN, first_forbidden
+from fwexp.problems.evaluation import evaluator
+from fwexp.problems.loss_terms import HINGE, make_objective, soft_workspace
+from fwexp.problems.protocol import (
+    decode,
+    expectation_oracle,
+    from_public,
+    new_weights,
+    scatter,
+    scores,
+    set_dense,
+    to_public,
+)
+from fwexp.problems.weighted import total_weight
+from fwexp.tasks.result import Result
+
+FORCING = 0.1  # gap of a step by the largest possible gain of the last one
+UNCERTIFIED = "labels of y are sets, so that the objective is not convex and nothing is certified"
+
+
+@njit
+def _explain(problem, w, allowed, c, work, soft, y, total):
+    """Find the labels y of highest score in the sets, or add c_i times the expected psi to ``total``; return the entropies' sum."""
+    first, width, entropy = walk.num_shared(problem), problem.width, 0.0
+    for i in range(problem.n):
+        scores(problem, i, w, work.theta)
+        start, end, size = problem.label_ptr[i], problem.label_ptr[i + 1], problem.part_ptr[i + 1] - problem.part_ptr[i]
+        for t in range(end - start):
+            for k in range(problem.num_states):
+                if not allowed[start + t, k]:
+                    work.theta[first + t * width + k] = FORBIDDEN
+        if soft:
+            entropy += c[i] * expectation_oracle(problem, i, work.theta[:size], work.mean[:size], work.expectation)[2]
+            set_dense(problem, i, work.mean, work.direction)
+            scatter(problem, i, work.direction, c[i], total)
+        else:
+            decode(problem, i, work.theta, work.y, work.scratch)
+            for t in range(end - start):
+                y[start + t] = work.y[t]
+    return entropy
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The convex bound of F that touches it at w."""
+
+    problem: Any  # with labels
+    delta: np.ndarray  # of the linear term
+    shift: float  # by which the objective of a step on these labels is larger
+    w: np.ndarray
+    value: float  # F(w)
+
+
+class Bounds:
+    """The convex bounds of an objective, made from a problem with any labels and the labels that are allowed."""
+
+    def __init__(self, problem, weights, allowed: np.ndarray, lam: float | str, objective) -> None:
+        whole = weighted(problem, weights)
+        self.problem, self.weights, self.allowed, self.objective = problem, weights, allowed, objective
+        self.c = np.ones(problem.n) if weights is None else whole.c
+        self.scale = problem.n * positions_per_example(whole)
+        self.lam = check_lam("lam", lam, total_weight(whole) * positions_per_example(whole))
+        self._work, self._kernel = soft_workspace(problem), specialise(_explain, problem)
+        self._explain(new_weights(problem), soft=False)
+        wrong = ~allowed[np.arange(len(allowed)), self.problem.labels]
+        self.impossible = (first_forbidden(self.problem) or (None,))[0]  # a sequence without a labeling that is allowed
+        if wrong.any():
+            self.impossible = int(np.searchsorted(problem.label_ptr, wrong.argmax(), side="right")) - 1
+
+    def _explain(self, w: np.ndarray, soft: bool) -> tuple[np.ndarray, float]:
+        """Return delta and the constant of a bound at internal weights, and set the labels of the problem."""
+        labels, total = self.problem.labels.copy(), new_weights(self.problem)
+        entropy = self._kernel(self.problem, w, self.allowed, self.c, self._work, soft, labels, total)
+        self.problem = self.problem._replace(labels=labels)
+        return -to_public(self.problem, total) / self.scale, entropy / self.scale
+
+    def at(self, w: np.ndarray, soft: bool) -> Bound:
+        """Return the bound at public weights: with expectations, or if it is not ``soft``, with labels of highest score."""
+        inner = from_public(self.problem, w)
+        delta, entropy = self._explain(inner, soft)
+        problem = weighted(self.problem, self.weights)
+        hinge = evaluator(problem, self.objective)(inner, error=False).hinge * problem.n / self.scale
+        shift = 0.5 * float(delta @ delta) / self.lam + (entropy if self.objective != HINGE else 0.0)
+        value = 0.5 * self.lam * float((w - delta / self.lam) @ (w - delta / self.lam)) + hinge - shift
+        return Bound(problem, delta, shift, w, value)
+
+
+def fit_of_sets(estimator, encoding, X, y: list[list], sample_weight) -> Result:
+    """Return the result of training on checked sequences, of which some positions have sets of labels."""
+    problem, weights = encoding.learn_from(X, y, sample_weight)
+    objective, tol = make_objective(estimator._objective, 1.0), check_gap_tol("tol", estimator.tol)
+    bounds = Bounds(problem, weights, encoding.allowed_in(y), lam_of(estimator, weighted(problem, weights)), objective)
+    if bounds.impossible is not None:
+        raise ParameterError(f"y[{X.places[bounds.impossible]}] must have labels that constraints allow, got none in the sets")
+    w = np.zeros(problem.d)
+    if estimator.warm_start and "encoding_" in vars(estimator):
+        w = carried(estimator.result_.w, estimator.encoding_.names(), encoding.names())
+    soft, passes, missing, traces, result = objective != HINGE or not w.any(), 0.0, math.inf, [], None
+    best = bound = bounds.at(w, soft)
+    while passes < estimator.max_passes and not (result and result.status == "interrupted"):
+        rest = {"max_passes": estimator.max_passes - passes, "tol": max(0.5 * tol, FORCING * min(missing, bound.value))}
+        result = _step(estimator, rest, bound, bounds.lam)
+        traces.append(_continued(result.trace, bound, traces))
+        passes = float(traces[-1]["passes"].iloc[-1])
+        missing = bound.value - (result.dual - bound.shift) if soft == (objective != HINGE) else math.inf
+        if is_verbose(estimator.verbose):
+            print_line(f"{passes:.4g} passes: objective {bound.value:.6g}, at most {missing:.2g} above the least of a convex bound")
+        if missing <= tol:
+            best = bound
+            break
+        soft = objective != HINGE
+        bound = bounds.at(result.w, soft)
+        best = min(best, bound, key=lambda one: one.value)
+    status = "converged" if missing <= tol else result.status if result.status == "interrupted" else "max_passes"
+    reason = f"after {passes:.4g} passes, {missing:.2g} above the least of a convex bound that is equal at w; {UNCERTIFIED}"
+    if status == "max_passes":
+        warn(f"training stopped {reason}; raise max_passes, lam or tol", ConvergenceWarning)
+    values = {"w": best.w, "primal": best.value, "dual": math.nan, "gap": math.nan, "status": status, "reason": reason}
+    return replace(result, trace=pd.concat(traces, ignore_index=True), state=None, **values)
+
+
+def _step(estimator, changes: dict, bound: Bound, lam: float) -> Result:
+    """Return the minimum of a bound, to a gap of ``tol`` in the changes of parameters."""
+    inner = type(estimator)(**estimator.get_params(deep=False) | changes | {"verbose": 0})
+    origin = bound.delta / lam if bound.delta.any() else None
+    starts = [{"near": bound.w}] * bool(bound.w.any()) + [{}]
+    for start in starts:
+        try:
+            with interrupts():
+                return solve(inner, bound.problem, lam, origin=origin, **start)
+        except WarmStartError:
+            continue
+    raise AssertionError  # The last start is always possible.
+
+
+def _continued(trace: pd.DataFrame, bound: Bound, before: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return the trace of a step as the continuation of others: its objective is an upper bound, and nothing is certified."""
+    trace = trace.assign(primal=trace["primal"] - bound.shift, dual=math.nan, gap=math.nan)
+    for name in ("step", "oracle_calls", "passes", "evaluation_calls", "time"):
+        trace[name] += before[-1][name].iloc[-1] if before else 0
+    return trace
