@@ -1,23 +1,33 @@
 import inspect
+import re
 import subprocess
 import sys
+
+import pytest
 
 from fwexp import estimators
 
 
-def test_without_scikit_learn_all_else_works_and_one_line_says_what_is_missing():
-    code = """
+@pytest.mark.parametrize(
+    ("hidden", "statement", "missing", "extra"),
+    [
+        ("sklearn", "from fwexp.estimators import ChainSVM", "scikit-learn", "estimators"),
+        ("distributed", "import fwexp.distributed", "distributed", "dask"),
+    ],
+)
+def test_without_an_extra_all_else_works_and_one_line_says_what_is_missing(hidden, statement, missing, extra):
+    code = f"""
 import sys
-sys.modules["sklearn"] = None
+sys.modules["{hidden}"] = None
 import fwexp
 fwexp.solve, fwexp.load_run
 try:
-    from fwexp.estimators import ChainSVM
-except ImportError as error:
+    {statement}
+except fwexp.errors.MissingPackage as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("fwexp.estimators needs scikit-learn, which is not installed: `pip install '.[estimators]'`")
+    assert re.match(rf"\S.* needs {missing}, which is not installed: `pip install '\.\[{extra}\]'", done.stdout)
 
 
 def test_signatures_show_public_names():
