@@ -19,6 +19,7 @@ API = {
     "fwexp.estimators": "Train on your own data by scikit-learn's conventions.",
     "fwexp.predictor": "Predict with numpy alone.",
     "fwexp.data": "Load data sets, read files of other tools, and declare a data set.",
+    "fwexp.data.metrics": "Score predictions as each field does: chunks, entities, alignments, segmentations, poses.",
     "fwexp.data.readers.file_problems": "Read a file as a problem.",
     "fwexp.convex": "Minimise over any convex set with linear minimisation.",
     "fwexp.distributed": "Spread one training over the workers of a Dask cluster.",
@@ -31,6 +32,10 @@ API = {
     "fwexp.plots": "Draw curves.",
 }
 EXTENDED = {
+    "fwexp.data.metrics": [
+        *["alignment_error_rate", "alignment_scores", "chunk_f1", "chunk_scores", "class_iou", "entity_report", "label_confusion"],
+        *["least_sure", "pose_scores", "segmentation_scores", "token_accuracy"],
+    ],
     "fwexp.data.readers.file_problems": ["from_columns", "from_npz", "from_svmlight"],
     "fwexp.solvers": [
         *["Solver", "get_solver", "base.Budget", "base.NO_BUDGET", "base.Point", "base.Reason", "base.Stop", "base.Terms"],

@@ -33,7 +33,8 @@ usage: fwexp tag TRAIN [--test FILE] [--template FILE] [--save MODEL] [KEY=VALUE
 Train a tagger on labelled sentences, and label new ones. The first form trains a tagger to a certified gap and evaluates it on
 the test file. The second form reads sentences without labels from standard input and writes them with the predicted labels.
 
-  --test FILE      evaluate on these labelled sentences: token accuracy, and F1 of chunks if labels are of BIO or BIOES
+  --test FILE      evaluate on these labelled sentences: token accuracy, and precision, recall and F1 of chunks by kind if labels
+                   are of IOB1, BIO or BIOES, or of the scheme of constraints=BILOU or BMES
   --template FILE  features in the language of CRF++ (default: the first column at and around the token, pairs of neighbours,
                    and for each other column pairs and triples as well)
   --objective NAME hinge trains a ChainSVM (default); log and softmax_margin train a ChainCRF, with probabilities
@@ -272,16 +273,22 @@ def _load(path: Path) -> tuple:
 
 def _evaluate(model, X, y) -> None:
     """Print the quality of predictions."""
-    from fwexp.data.metrics import chunk_f1
+    from fwexp.data.metrics import entity_report
+    from fwexp.estimators.tag_schemes import converted
 
-    predicted = model.predict(X)
+    predicted, y = model.predict(X), converted(model.constraints, y)
     right = sum(a == b for a, b in zip(chain.from_iterable(y), chain.from_iterable(predicted)))
     print(f"test            {_sizes(X, y)}")
     print(f"token accuracy  {right / sum(map(len, y)):.4f}")
     try:
-        print(f"chunk F1        {chunk_f1(y, predicted):.4f}")
+        scheme = model.constraints if model.constraints in ("BILOU", "BMES") else None
+        report = entity_report(y, predicted, scheme)
     except ParameterError:  # The labels do not mark chunks.
         return
+    print(f"chunk F1        {report.loc['micro avg', 'f1']:.4f}")
+    print(f"{'chunks':15} precision  recall  f1      support")
+    for kind, precision, recall, f1, support in report.itertuples():
+        print(f"{kind:15} {precision:<9.4f}  {recall:.4f}  {f1:.4f}  {support}")
 
 
 def _form(flags: dict, name: object, before: dict):

@@ -1,12 +1,24 @@
 """Metrics that each field reports of predictions, in addition to the training loss."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from fwexp.errors import ParameterError
+from fwexp.errors import ParameterError, shown
+
+# The letters of tags in every scheme, and the places in a chunk that they mean. None is any of those that conlleval knows.
+LETTERS = {
+    None: {"B": "B", "I": "I", "E": "E", "S": "S"},
+    "BIO": {"B": "B", "I": "I"},
+    "IOB1": {"B": "B", "I": "I"},
+    "BIOES": {"B": "B", "I": "I", "E": "E", "S": "S"},
+    "BILOU": {"B": "B", "I": "I", "L": "E", "U": "S"},
+    "BMES": {"B": "B", "M": "I", "E": "E", "S": "S"},
+}
+ALIASES = {"IOB2": "BIO", "IOBES": "BIOES"}
 
 
 class ChunkScores(NamedTuple):
@@ -92,22 +104,10 @@ def chunk_scores(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
     true, predicted : sequences of sequences of str
         One tag per token of every sentence: ``O``, ``B-TYPE``, ``I-TYPE``, ``E-TYPE`` or ``S-TYPE``.
     """
-    lengths = [len(tags) for tags in true]
-    _check_lengths("predicted", [len(tags) for tags in predicted], lengths)
-    if not sum(lengths):
-        raise ParameterError("true must hold at least one tag, got none")
-    first = np.zeros(sum(lengths), dtype=bool)
-    first[np.cumsum([0, *lengths])[:-1][np.array(lengths) > 0]] = True
-    tags = {"true": list(chain.from_iterable(true)), "predicted": list(chain.from_iterable(predicted))}
-    known = {tag: number for number, tag in enumerate(dict.fromkeys(chain.from_iterable(tags.values())))}
-    numbers, chunks = [], []
-    for name, flat in tags.items():
-        numbers.append(np.array([known[tag] for tag in flat]))
-        chunks.append(_chunks(numbers[-1], first, *_kinds_and_types(name, flat, known)))
-    right = int(np.count_nonzero(numbers[0] == numbers[1]))
-    correct, of_true, of_predicted = len(np.intersect1d(*chunks)), *map(len, chunks)
+    (own, found), (chunks, guesses), _ = _chunks_of("true", true, "predicted", predicted, None)
+    correct, of_true, of_predicted = len(np.intersect1d(chunks, guesses)), len(chunks), len(guesses)
     return ChunkScores(
-        accuracy=right / sum(lengths),
+        accuracy=int(np.count_nonzero(own == found)) / len(own),
         precision=correct / of_predicted if of_predicted else 0.0,
         recall=correct / of_true if of_true else 0.0,
         f1=2 * correct / (of_true + of_predicted) if of_true + of_predicted else 0.0,
@@ -115,6 +115,176 @@ def chunk_scores(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
         predicted=of_predicted,
         true=of_true,
     )
+
+
+def entity_report(y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str]], scheme: str | None = None) -> pd.DataFrame:
+    """Return precision, recall and F1 of entities by kind, as seqeval's ``classification_report`` has them.
+
+    An entity is right if both its ends and its kind are.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequences of sequences of str
+        One tag per token of every sentence: ``O``, ``B-KIND``, ``I-KIND``, ...
+    scheme : {"BIO", "IOB1", "BIOES", "BILOU", "BMES"}, optional
+        By default, entities begin and end as in conlleval (see `chunk_scores`), in IOB1, BIO and BIOES alike, even where tags
+        break the scheme. With a name, only entities that keep to the scheme count (the strict mode of seqeval). IOB2 is BIO, and
+        IOBES is BIOES. Tags without a kind, as of words in BMES, have the kind ``_``.
+
+    Returns
+    -------
+    DataFrame
+        A row for every kind, then ``micro avg``, ``macro avg`` and ``weighted avg``; columns ``precision``, ``recall``, ``f1``,
+        between 0 and 1, and ``support``, the number of true entities. Ratios are 0 if the denominator is 0.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, there are no tags, or a tag is not one of the scheme.
+
+    Examples
+    --------
+    >>> from fwexp.data.metrics import entity_report
+    >>> y_true = [["B-PER", "I-PER", "O", "B-LOC"]]
+    >>> y_pred = [["B-PER", "I-PER", "O", "B-PER"]]
+    >>> entity_report(y_true, y_pred)
+                  precision  recall        f1  support
+    LOC                0.00     0.0  0.000000        1
+    PER                0.50     1.0  0.666667        1
+    micro avg          0.50     0.5  0.500000        2
+    macro avg          0.25     0.5  0.333333        2
+    weighted avg       0.25     0.5  0.333333        2
+    """
+    scheme = ALIASES.get(scheme, scheme) if isinstance(scheme, str) else scheme
+    if scheme is not None and scheme not in LETTERS:
+        raise ParameterError(f"scheme must be None, {', '.join(filter(None, LETTERS))}, got {shown(scheme)}")
+    _, (chunks, guesses), kinds = _chunks_of("y_true", y_true, "y_pred", y_pred, scheme)
+    counts = [
+        np.bincount(of_one % (len(kinds) or 1), minlength=len(kinds))
+        for of_one in (np.intersect1d(chunks, guesses), guesses, chunks)
+    ]
+    rows = {kind: _ratios(*(of_one[k] for of_one in counts)) for k, kind in enumerate(kinds)}
+    rows = {kind: rows[kind] for kind in sorted(rows) if rows[kind][3] or counts[1][kinds.index(kind)]}
+    table = np.array([*rows.values()], dtype=np.float64).reshape(-1, 4)
+    support = table[:, 3].sum()
+    rows["micro avg"] = _ratios(*(of_one.sum() for of_one in counts))
+    rows["macro avg"] = (*(table[:, :3].mean(axis=0) if len(table) else np.zeros(3)), support)
+    rows["weighted avg"] = (*(table[:, 3] @ table[:, :3] / (support or 1.0)), support)
+    report = pd.DataFrame.from_dict(rows, orient="index", columns=["precision", "recall", "f1", "support"])
+    return report.astype({"support": np.int64})
+
+
+def label_confusion(y_true: Sequence[Any], y_pred: Sequence[Any]) -> pd.DataFrame:
+    """Return how often every label is predicted where another one is true.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequences of sequences or arrays of labels
+        The labels of every sentence or image.
+
+    Returns
+    -------
+    DataFrame
+        Counts; the rows are true labels, the columns are predicted ones.
+
+    Examples
+    --------
+    >>> from fwexp.data.metrics import label_confusion
+    >>> label_confusion([["D", "N", "V"]], [["D", "N", "N"]])
+    predicted  D  N  V
+    true
+    D          1  0  0
+    N          0  1  0
+    V          0  1  0
+    """
+    flat = [[list(np.ravel(labels)) if isinstance(labels, np.ndarray) else list(labels) for labels in y] for y in (y_true, y_pred)]
+    _check_lengths("y_pred", [len(labels) for labels in flat[1]], [len(labels) for labels in flat[0]])
+    true, predicted = (list(chain.from_iterable(y)) for y in flat)
+    labels = {*true, *predicted}
+    labels = sorted(labels, key=None if all(isinstance(label, str) for label in labels) else repr)
+    numbers, counts = {label: k for k, label in enumerate(labels)}, np.zeros((len(labels), len(labels)), dtype=np.int64)
+    np.add.at(counts, ([numbers[label] for label in true], [numbers[label] for label in predicted]), 1)
+    return pd.DataFrame(counts, index=pd.Index(labels, name="true"), columns=pd.Index(labels, name="predicted"))
+
+
+def class_iou(y_true: Sequence[Any], y_pred: Sequence[Any], ignore_label: Any = None) -> pd.DataFrame:
+    """Return the intersection over union of every class of a segmentation, over all images together.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequences of arrays of labels
+        The labels of every image, as `fwexp.estimators.GraphSVM` takes and returns them.
+    ignore_label : object, optional
+        Pixels with this true label are left out.
+
+    Returns
+    -------
+    DataFrame
+        A row for every class, then ``mean``; columns ``iou``, between 0 and 1, and ``support``, the number of true pixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fwexp.data.metrics import class_iou
+    >>> true, predicted = np.array([[0, 0], [1, 255]]), np.array([[0, 1], [1, 1]])
+    >>> class_iou([true], [predicted], ignore_label=255)
+          iou  support
+    0     0.5        2
+    1     0.5        1
+    mean  0.5        3
+    """
+    counts = label_confusion(y_true, y_pred)
+    if ignore_label is not None:
+        counts = counts.drop(index=ignore_label, errors="ignore")
+        counts = counts.loc[:, counts.any() | counts.columns.isin(counts.index)]
+    table = counts.reindex(index=counts.columns, fill_value=0).to_numpy()
+    both, support = np.diag(table), table.sum(axis=1)
+    iou = both / np.maximum(support + table.sum(axis=0) - both, 1)
+    report = pd.DataFrame({"iou": iou, "support": support}, index=[*counts.columns])
+    report.loc["mean"] = [iou.mean(), support.sum()]
+    return report.astype({"support": np.int64})
+
+
+def least_sure(scores: Sequence[Any], labels: Sequence[Any], n: int = 20) -> pd.DataFrame:
+    """Return the positions whose best two labels are closest to each other.
+
+    Use it to find errors in labels, or sentences that are worth labelling.
+
+    Parameters
+    ----------
+    scores : sequence of arrays (T, K)
+        Scores of the labels at all positions: ``predict_proba`` of a `fwexp.estimators.ChainCRF`, or ``decision_function`` of any
+        tagger.
+    labels : sequence of K labels
+        ``classes_`` of the tagger.
+    n : int, default 20
+        Number of positions.
+
+    Returns
+    -------
+    DataFrame
+        The least sure position first; columns ``sequence`` and ``position``, the ``label`` of highest score and the
+        ``runner_up``, and the ``margin`` between their scores.
+
+    Examples
+    --------
+    >>> from fwexp.data.metrics import least_sure
+    >>> least_sure([[[0.9, 0.1], [0.4, 0.6]], [[0.2, 0.8]]], ["N", "V"], n=2).round(1)
+       sequence  position label runner_up  margin
+    0         0         1     V         N     0.2
+    1         1         0     V         N     0.6
+    """
+    arrays = [np.reshape(np.asarray(of_one, dtype=np.float64), (-1, len(labels))) for of_one in scores]
+    lengths = [len(of_one) for of_one in arrays]
+    table = np.concatenate([np.zeros((0, len(labels))), *arrays])
+    order = np.argsort(table, axis=1)
+    rows, names = np.arange(len(table)), np.array([*labels, None], dtype=object)
+    best, second = order[:, -1], order[:, -2] if len(labels) > 1 else np.full(len(table), -1)
+    margins = table[rows, best] - (table[rows, second] if len(labels) > 1 else 0.0)
+    positions = [t for length in lengths for t in range(length)]
+    found = pd.DataFrame({"sequence": np.repeat(np.arange(len(lengths)), lengths), "position": positions})
+    found = found.assign(label=names[best], runner_up=names[second], margin=margins)
+    return found.sort_values("margin", kind="stable").head(n).reset_index(drop=True)
 
 
 def alignment_error_rate(sure: Sequence, possible: Sequence, predicted: Sequence) -> float:
@@ -185,28 +355,56 @@ def segmentation_scores(sizes: Sequence, inside: Sequence, predicted: Sequence) 
     return SegmentationScores(right / int(sum(np.sum(size) for size in sizes)), float(np.mean(overlaps)))
 
 
-def _kinds_and_types(name: str, tags: Iterable[str], known: dict[str, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return by number of the tag whether it continues and whether it ends a chunk, and the number of its type, -1 for ``O``."""
-    inside, last = np.zeros((2, len(known)), dtype=bool)
-    types = np.full(len(known), -1)
+def _ratios(correct: int, predicted: int, true: int) -> tuple[float, float, float, int]:
+    """Return precision, recall, F1 and support."""
+    precision, recall = correct / max(predicted, 1), correct / max(true, 1)
+    return precision, recall, 2 * precision * recall / (precision + recall) if correct else 0.0, true
+
+
+def _chunks_of(name: str, true, other: str, predicted, scheme: str | None) -> tuple[list, list, list[str]]:
+    """Return the tags of both as numbers; their chunks, integers whose remainder is the number of the kind; and the kinds."""
+    lengths = [len(tags) for tags in true]
+    _check_lengths(other, [len(tags) for tags in predicted], lengths)
+    if not sum(lengths):
+        raise ParameterError(f"{name} must hold at least one tag, got none")
+    first = np.zeros(sum(lengths) + 1, dtype=bool)
+    first[np.cumsum([0, *lengths])] = True
+    flat = [list(chain.from_iterable(tags)) for tags in (true, predicted)]
+    known = {tag: number for number, tag in enumerate(dict.fromkeys(chain(*flat)))}
+    places, kinds = np.full(len(known), "O"), np.full(len(known), -1)
     numbers: dict[str, int] = {}
     for tag, number in known.items():
-        kind, _, of_type = str(tag).partition("-")
-        if kind in ("B", "I", "E", "S") and of_type:
-            inside[number], last[number] = kind in "IE", kind in "ES"
-            types[number] = numbers.setdefault(of_type, len(numbers))
-        elif tag != "O" and tag in tags:
-            raise ParameterError(f"{name} tags must be O, B-TYPE, I-TYPE, E-TYPE or S-TYPE, got {tag!r}")
-    return inside, last, types
+        letter, hyphen, kind = str(tag).partition("-")
+        if letter in LETTERS[scheme] and (kind or (scheme and not hyphen)):
+            places[number], kinds[number] = LETTERS[scheme][letter], numbers.setdefault(kind or "_", len(numbers))
+        elif tag != "O":
+            forms = ", ".join(f"{letter}-TYPE" for letter in [*LETTERS[scheme]][:-1])
+            which = name if tag in flat[0] else other
+            advice = f" with scheme={scheme!r}" if scheme else ""
+            raise ParameterError(f"{which} tags must be O, {forms} or {[*LETTERS[scheme]][-1]}-TYPE{advice}, got {tag!r}")
+    tags = [np.array([known[tag] for tag in of_one]) for of_one in flat]
+    return tags, [_chunks(places[of_one], kinds[of_one], first, scheme, len(numbers)) for of_one in tags], [*numbers]
 
 
-def _chunks(numbers: np.ndarray, first: np.ndarray, inside: np.ndarray, last: np.ndarray, types: np.ndarray) -> np.ndarray:
-    """Return one integer per chunk, for its start, end and type; ``first`` marks starts of sentences."""
-    of_type = types[numbers]
-    goes_on = inside[numbers] & ~first & ~np.roll(last[numbers], 1) & (of_type == np.roll(of_type, 1)) & (of_type >= 0)
-    start = np.flatnonzero((of_type >= 0) & ~goes_on)
-    end = np.flatnonzero((of_type >= 0) & ~np.roll(goes_on, -1))
-    return (start * len(numbers) + end) * len(types) + of_type[start]
+def _chunks(places: np.ndarray, kinds: np.ndarray, first: np.ndarray, scheme: str | None, num_kinds: int) -> np.ndarray:
+    """Return one integer per chunk, for its start, end and kind; ``first`` marks starts of sentences."""
+    same = np.append(False, (kinds[1:] == kinds[:-1]) & (kinds[1:] >= 0)) & ~first[:-1]  # as the tag before
+    before = np.append("O", places[:-1])
+    goes_on = same & np.isin(places, ["I", "E"]) & np.isin(before, ["B", "I"])
+    start, end = np.flatnonzero((kinds >= 0) & ~goes_on), np.flatnonzero((kinds >= 0) & ~np.append(goes_on[1:], False))
+    kept = np.ones(len(start), dtype=bool)
+    if scheme == "IOB1":  # as seqeval has it: B begins a chunk after one of its kind only, and must not precede B of another kind
+        begins = (places[start] == "I") | same[start]
+        follows = np.append((places[1:] == "B") & ~same[1:] & ~first[1:-1], False)
+        kept = ~(begins & (places[start] == "B") & (start == end) & follows[end])
+        start = start + ~begins
+        kept &= start <= end
+    elif scheme == "BIO":
+        kept = places[start] == "B"
+    elif scheme is not None:
+        kept = np.isin(places[start], ["B", "S"]) & np.isin(places[end], ["E", "S"])
+    start, end = start[kept], end[kept]
+    return (start * len(places) + end) * num_kinds + kinds[start]
 
 
 def _check_lengths(name: str, lengths: list[int], expected: list[int]) -> None:

@@ -68,9 +68,10 @@ def test_train_and_label_columns(tag):
     assert lines["certified gap"] == f"{model.dual_gap_:.2g}"
     assert (lines["test"], lines["token accuracy"]) == ("3 sentences, 7 tokens", "1.0000")
     assert (lines["chunk F1"], lines["model"]) == ("1.0000", "m.npz")
-    assert tag("--model", "m.npz", "--test", "train.txt")[1] == "".join(
-        f"{name:16}{lines[name]}\n" for name in ("test", "token accuracy", "chunk F1")
-    )
+    table = out[out.index("chunks ") : out.index("model ")].splitlines()
+    assert [line.split()[-1] for line in table] == ["support", "3", "1", "4", "4", "4"]
+    assert table[1] == "NP              1.0000     1.0000  1.0000  3"
+    assert tag("--model", "m.npz", "--test", "train.txt")[1] == out[out.index("test  ") : out.index("model ")]
     # Lines without tokens and separators are as they were; further columns are kept.
     given = "\ufeffthe D\r\ndog\tN\t \n\n \t\n# #\n-DOCSTART- X\na D gold\n"
     assert labelled(tag, given=given.rpartition("a D")[0]) == "the D B-NP\ndog\tN\tI-NP\n\n \t\n# # O\n-DOCSTART- X\n"
