@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import yaml
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -193,6 +194,21 @@ def test_make_has_every_target_that_is_named():
 def test_make_draws_every_figure():
     lines = [line.split()[1:] for line in dry_run(*map(figure_target, FIGURES)).stdout.splitlines()]
     assert lines[-len(FIGURES) :] == [["figure", name] for name in FIGURES]
+
+
+def test_workflows_name_what_is_there():
+    """Only GitHub runs them, so a wrong name would show late: targets, folders of tests, promised Pythons."""
+    files = (ROOT / ".github" / "workflows").glob("*.yml")
+    jobs = [job for path in files for job in yaml.safe_load(path.read_text())["jobs"].values()]
+    words = [step["run"].split() for job in jobs for step in job["steps"] if "run" in step]
+    targets = {word for command in words if command[0] == "make" for word in command[1:] if "=" not in word}
+    assert targets
+    assert (run := dry_run(*targets)).returncode == 0, run.stderr
+    paths = {word for command in words for word in command if word.startswith(("tests/", "requirements"))}
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    classifiers = {line.rpartition(" :: ")[2] for line in PYPROJECT["project"]["classifiers"]}
+    pythons = {python for job in jobs for python in job.get("strategy", {"matrix": {}})["matrix"].get("python", ())}
+    assert {"3.11", "3.14"} <= pythons <= classifiers
 
 
 def copy_sources(source: Path) -> Path:
