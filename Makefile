@@ -145,6 +145,7 @@ lint: $(INSTALLED_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
+	$(BIN)/pyright --project tests/typed --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest --quiet -p no:cacheprovider tests/texts
 
 format: $(INSTALLED_DEV)

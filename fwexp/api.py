@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import is_integer
@@ -18,7 +16,7 @@ from fwexp.tasks import prediction
 from fwexp.tasks.result import Result
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
-from fwexp.types import ArrayLike, Callback, Iterate, Lam, Metrics, ObjectiveName, Problem, Schedule
+from fwexp.types import ArrayLike, Callback, FloatArray, Iterate, Lam, Metrics, ObjectiveName, Problem, Schedule
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -26,29 +24,29 @@ if TYPE_CHECKING:
 
 def solve(
     problem: Problem,
-    solver: str = Settings.solver,
+    solver: str = "auto",
     *,
-    lam: Lam | None = Settings.lam,
-    max_passes: float = Settings.max_passes,
-    gap_tol: float = Settings.gap_tol,
-    time_limit: float | None = Settings.time_limit,
-    seed: int = Settings.seed,
-    test: Problem | None = Settings.test,
-    validation: Problem | None = Settings.validation,
-    metrics: Metrics | None = Settings.metrics,
-    iterates: Sequence[Iterate] | None = Settings.iterates,
-    iterate: Iterate | Literal["best"] = Settings.iterate,
-    schedule: Schedule = Settings.schedule,
-    train_error: bool = Settings.train_error,
-    check: bool = Settings.check,
-    objective: ObjectiveName = Settings.objective,
-    temperature: float = Settings.temperature,
-    order: Sequence[int] | None = Settings.order,
-    warm_start: Result | None = Settings.warm_start,
-    callback: Callback | None = Settings.callback,
-    verbose: bool = Settings.verbose,
-    checkpoint: Checkpoint | None = Settings.checkpoint,
-    n_jobs: int | None = Settings.n_jobs,
+    lam: Lam | None = None,
+    max_passes: float = 50,
+    gap_tol: float = 1e-3,
+    time_limit: float | None = None,
+    seed: int = 0,
+    test: Problem | None = None,
+    validation: Problem | None = None,
+    metrics: Metrics | None = None,
+    iterates: Sequence[Iterate] | None = None,
+    iterate: Iterate | Literal["best"] = "best",
+    schedule: Schedule = "default",
+    train_error: bool = False,
+    check: bool = False,
+    objective: ObjectiveName = "hinge",
+    temperature: float = 1.0,
+    order: Sequence[int] | None = None,
+    warm_start: Result | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+    checkpoint: Checkpoint | None = None,
+    n_jobs: int | None = None,
     **options: Any,
 ) -> Result:
     r"""Train a structural SVM or a conditional random field, with a certificate.
@@ -178,7 +176,7 @@ def solve(
     return train(Settings(**locals()), OracleCheck)
 
 
-def with_weights(problem, w) -> tuple[Any, np.ndarray]:
+def with_weights(problem, w) -> tuple[Any, FloatArray]:
     """Return the problem in the form that the weights fit, and the internal weights, of a vector w or of a `Result`."""
     if isinstance(w, Result):
         return prediction.with_weights(w, problem)

@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Collection, Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 from fwexp.errors import OptionError, ParameterError, shown, unknown
 
@@ -19,10 +19,12 @@ OBJECTIVES = ("hinge", "log", "softmax_margin")  # that a run can minimise
 STRUCTURED, CONVEX, SADDLE = "structured", "convex", "saddle"  # kinds of problem: a data set gives one, solvers and tasks take some
 KINDS = {STRUCTURED: "structured SVMs", CONVEX: "convex problems", SADDLE: "saddle points"}
 
+T = TypeVar("T")
+
 PLAIN = frozenset((bool, int, float, str, type(None)))
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """Return the Python scalar of one of numpy's, and anything else as it is."""
     if type(value) in PLAIN:  # as nearly all are
         return value
@@ -30,12 +32,12 @@ def plain(value):
     return value.item() if numpy is not None and isinstance(value, numpy.generic) else value
 
 
-def is_integer(value) -> bool:
+def is_integer(value: object) -> bool:
     """Return whether ``value`` is an integer."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def as_real(value) -> float:
+def as_real(value: object) -> float:
     """Return a real number as a float; NaN, which passes no comparison, for anything else."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return math.nan
@@ -47,7 +49,7 @@ def as_real(value) -> float:
 
 def check_number(
     name: str,
-    value,
+    value: object,
     accepted: str,
     *,
     above: float = -math.inf,
@@ -62,7 +64,7 @@ def check_number(
     return number
 
 
-def check_positive(name: str, value) -> float:
+def check_positive(name: str, value: object) -> float:
     """Return a positive finite number."""
     return check_number(name, value, "a positive finite number", above=0.0)
 
@@ -80,19 +82,19 @@ def check_scale(name: str, size: float) -> float:
     return size
 
 
-def check_positive_scale(name: str, value) -> float:
+def check_positive_scale(name: str, value: object) -> float:
     """Return a positive number whose squares, products and quotients are floats."""
     return check_scale(name, check_positive(name, value))
 
 
-def check_integer(name: str, value, least: int) -> int:
+def check_integer(name: str, value: Any, least: int) -> int:
     """Return an integer >= ``least``."""
     if not is_integer(value) or value < least:
         raise ParameterError(f"{name} must be an integer >= {least}, got {shown(value)}")
     return int(value)
 
 
-def check_flag(name: str, value) -> bool:
+def check_flag(name: str, value: object) -> bool:
     """Return a bool."""
     flag = plain(value)
     if not isinstance(flag, bool):
@@ -100,19 +102,19 @@ def check_flag(name: str, value) -> bool:
     return flag
 
 
-def check_choice(kind: str, value, accepted: Collection[str]) -> str:
+def check_choice(kind: str, value: object, accepted: Collection[str]) -> str:
     """Return one of the accepted names."""
     if not isinstance(value, str) or value not in accepted:
         raise ParameterError(unknown(kind, value, accepted))
     return str(value)
 
 
-def check_fraction(name: str, value) -> float:
+def check_fraction(name: str, value: object) -> float:
     """Return a part of something, or a tolerance relative to it."""
     return check_number(name, value, "a number >= 0 and < 1", least=0.0, below=1.0)
 
 
-def check_switch(name: str, value, options: type) -> bool | dict:
+def check_switch(name: str, value: object, options: type) -> bool | dict[str, Any]:
     """Return false, true, or a complete mapping of fields of ``options``, without those that `without_later_defaults` drops."""
     if isinstance(value, bool):
         return value
@@ -122,14 +124,14 @@ def check_switch(name: str, value, options: type) -> bool | dict:
     return without_later_defaults(vars(make_options(name, options, value, joint=".")), options)
 
 
-def check_function(name: str, value, *, optional: bool = False):
+def check_function(name: str, value: T, *, optional: bool = False) -> T:
     """Return something that can be called."""
     if not callable(value) and not (optional and value is None):
         raise ParameterError(f"{name} must be a function{' or None' if optional else ''}, got {shown(value)}")
     return value
 
 
-def check_jobs(name: str, value) -> int | None:
+def check_jobs(name: str, value: Any) -> int | None:
     """Return a number of threads or processes as scikit-learn counts them, -1 for one per processor, or None."""
     if value is not None and (not is_integer(value) or value == 0):
         raise ParameterError(f"{name} must be an integer other than 0, or None, got {shown(value)}")
@@ -168,7 +170,7 @@ class NoOptions:
     """The options of a solver, a task or a data set that has none."""
 
 
-def check_names(owner: str, given: Mapping, accepted: Collection[str], others: Collection[str] = ()) -> None:
+def check_names(owner: str, given: Mapping[str, Any], accepted: Collection[str], others: Collection[str] = ()) -> None:
     """Refuse options that ``owner`` does not have; suggest one of its own, or one of the ``others`` of the same call."""
     for key in given:
         if key not in accepted:
@@ -184,8 +186,14 @@ def name_here(key: str, accepted: Collection[str]) -> str:
 
 
 def option(
-    default, check: Callable, *accepted, optional: bool = False, added_later: bool = False, needs: Mapping | None = None, **bounds
-):
+    default: T,
+    check: Callable[..., object],
+    *accepted: Any,
+    optional: bool = False,
+    added_later: bool = False,
+    needs: Mapping[str, Any] | None = None,
+    **bounds: Any,
+) -> T:
     """Return the field of an options dataclass whose values are checked.
 
     Parameters
@@ -201,13 +209,13 @@ def option(
         Values of other fields, by their names: with others the field has no effect, and only its default is accepted.
     """
 
-    def checked(name: str, value):
+    def checked(name: str, value: object) -> object:
         return None if optional and value is None else check(name, value, *accepted, **bounds)
 
     return dataclasses.field(default=default, metadata={"check": checked, "added_later": added_later, "needs": needs or {}})
 
 
-def choice(*values, function: bool = False):
+def choice(*values: T, function: bool = False) -> T:
     """Return the field of an options dataclass that is one of the values, all texts or all flags; the first is its default.
 
     With ``function`` it may be a function as well, in Python.
@@ -215,12 +223,12 @@ def choice(*values, function: bool = False):
     return dataclasses.field(default=values[0], metadata={"choices": values, "function": function})
 
 
-def left_open(field: dataclasses.Field) -> Any:
+def left_open(field: Any) -> Any:
     """Return the field of an option that, unless it is given, is None: chosen later. It is `option`'s ``added_later``."""
     return dataclasses.field(default=None, metadata={**field.metadata, "left_open": True, "added_later": True})
 
 
-def check_field(name: str, value, field: dataclasses.Field):
+def check_field(name: str, value: Any, field: dataclasses.Field[Any]) -> Any:
     """Return the checked value of a field, by the check or the choices in its ``metadata``, which `option` and `choice` set."""
     value = plain(value)
     if value is None and "left_open" in field.metadata:
@@ -230,7 +238,7 @@ def check_field(name: str, value, field: dataclasses.Field):
     return field.metadata["check"](name, value) if "check" in field.metadata else value
 
 
-def make_options(owner: str, options: type, given: Mapping, others: Collection[str] = (), joint: str = ": "):
+def make_options(owner: str, options: type, given: Mapping[str, Any], others: Collection[str] = (), joint: str = ": ") -> Any:
     """Return an options dataclass with the given values, each of them checked; numpy's scalars become Python's.
 
     Errors name the option after ``owner`` and ``joint``, and suggest ``others``, further names that the same call takes.
@@ -246,13 +254,13 @@ def make_options(owner: str, options: type, given: Mapping, others: Collection[s
     return made
 
 
-def without_later_defaults(values: dict, options: type) -> dict:
+def without_later_defaults(values: dict[str, Any], options: type) -> dict[str, Any]:
     """Return the values of an options dataclass without fields that were added later and have their default."""
     later = {field.name: field.default for field in dataclasses.fields(options) if field.metadata.get("added_later")}
     return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
 
-def _check_listed(name: str, value, choices: tuple) -> None:
+def _check_listed(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Refuse values other than ``choices``, which are all texts or all flags."""
     if type(value) is type(choices[0]) and value in choices:
         return

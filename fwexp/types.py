@@ -8,12 +8,19 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike as ArrayLike
+    from numpy.typing import NDArray
+
+    AnyArray: TypeAlias = NDArray[Any]
+    FloatArray: TypeAlias = NDArray[np.float64]
+    IntArray: TypeAlias = NDArray[np.int64]
 else:
 
     class ArrayLike:
         """A stand-in for numpy's union, whose members are private, so that signatures show its name."""
 
         __module__ = "numpy.typing"
+
+    AnyArray = FloatArray = IntArray = np.ndarray  # as signatures and pages show them
 
 
 AnyPath: TypeAlias = str | PathLike[str]
@@ -23,7 +30,7 @@ Iterate: TypeAlias = Literal["last", "wavg", "tavg", "avg"]
 ObjectiveName: TypeAlias = Literal["hinge", "log", "softmax_margin"]
 Loss: TypeAlias = Literal["share", "errors"]
 Rescaling: TypeAlias = Literal["margin", "slack"]
-Weights: TypeAlias = slice | Sequence[int] | np.ndarray
+Weights: TypeAlias = slice | Sequence[int] | AnyArray
 """Some of the weights: a slice, indices or a mask."""
 Row: TypeAlias = dict[str, Any]
 """A row of the trace, by column."""
@@ -47,6 +54,19 @@ class Problem(Protocol):
 
     @property
     def d(self) -> int: ...
+
+
+class SolverProblem(Problem, Protocol):
+    """A problem as solvers have it; families add arrays of their own.
+
+    Attributes
+    ----------
+    num_weights : int
+        Length of the internal w.
+    """
+
+    @property
+    def num_weights(self) -> int: ...
 
 
 class SetOfExamples(Problem, Protocol):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fwexp.errors import OptionError, unknown
 from fwexp.methods import of_results, variant_of
 from fwexp.plots import drawing, frames, style
-from fwexp.plots.frames import Panel
+from fwexp.plots.frames import Panel as Panel  # plugins import it from here, too
 
 if TYPE_CHECKING:
     import pandas as pd

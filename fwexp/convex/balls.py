@@ -11,6 +11,7 @@ from fwexp.convex.feasible_sets import ROUNDING, ConvexSet, vector
 from fwexp.convex.simple_sets import Sized, onto_l1_ball
 from fwexp.errors import ParameterError, shown
 from fwexp.options import as_real, check_integer, check_positive
+from fwexp.types import FloatArray
 
 
 class LpBall(Sized):
@@ -33,7 +34,7 @@ class LpBall(Sized):
             raise ParameterError(f"p must be a number >= 1 or inf, got {shown(p)}")
         self.diameter = 2.0 * self.radius * self.dim ** max(0.5 - 1.0 / self.p, 0.0)
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         size = np.abs(g)
         j = int(np.argmax(size))
         if self.p == 1.0:
@@ -46,7 +47,7 @@ class LpBall(Sized):
             s = size ** (q - 1.0) * (self.radius / (size**q).sum() ** (1.0 / self.p))
         return Atom(None, np.where(g > 0.0, -s, s))
 
-    def _norm(self, x: np.ndarray) -> float:
+    def _norm(self, x: FloatArray) -> float:
         largest = np.abs(x).max()
         with np.errstate(under="ignore"):
             return float(largest * np.linalg.norm(x / (largest or 1.0), self.p))
@@ -54,7 +55,7 @@ class LpBall(Sized):
     def contains(self, x: Any) -> bool:
         return self._norm(self._in(x)) <= self.radius * (1.0 + ROUNDING)
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         direction = rng.standard_normal(self.dim)
         return direction * (self.radius * rng.random() ** (1.0 / self.dim) / self._norm(direction))
 
@@ -81,10 +82,10 @@ class GroupBall(ConvexSet):
         for k, group in enumerate(self.groups):
             self._group[group] = k
 
-    def _norms(self, x: np.ndarray) -> np.ndarray:
+    def _norms(self, x: FloatArray) -> FloatArray:
         return np.sqrt(np.bincount(self._group, x * x))
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         g = g / (np.abs(g).max() or 1.0)
         norms, s = self._norms(g), np.zeros(self.dim)
         k = int(np.argmax(norms))
@@ -98,11 +99,11 @@ class GroupBall(ConvexSet):
     def contains(self, x: Any) -> bool:
         return bool(self._norms(self._in(x)).sum() <= self.radius * (1.0 + ROUNDING))
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         x, shares = rng.standard_normal(self.dim), rng.dirichlet(np.ones(len(self.groups) + 1))[:-1]
         return x * (self.radius * shares / self._norms(x))[self._group]
 
-    def project(self, x: np.ndarray) -> np.ndarray:
+    def project(self, x: FloatArray) -> FloatArray:
         norms = self._norms(x)
         return x * (onto_l1_ball(norms, self.radius) / np.where(norms > 0.0, norms, 1.0))[self._group]
 
@@ -110,7 +111,7 @@ class GroupBall(ConvexSet):
 class Sorted(ConvexSet):
     """The convex hull of all orders of some numbers, the largest first in ``ordered``; a linear minimisation sorts."""
 
-    ordered: np.ndarray
+    ordered: FloatArray
 
     @property
     def diameter(self) -> float:  # type: ignore[override]
@@ -130,7 +131,7 @@ class Permutahedron(Sorted):
         self.ordered = np.sort(vector("values", values))[::-1].copy()
         self.dim = check_integer("the number of values", len(self.ordered), 1)
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         s = np.empty(self.dim)
         s[np.argsort(g, kind="stable")] = self.ordered
         return Atom(None, s)
@@ -140,7 +141,7 @@ class Permutahedron(Sorted):
         slack = ROUNDING * self.dim * np.abs(self.ordered).max()
         return bool(excess.max() <= slack and abs(excess[-1]) <= slack)
 
-    def project(self, x: np.ndarray) -> np.ndarray:
+    def project(self, x: FloatArray) -> FloatArray:
         from scipy.optimize import isotonic_regression  # Blondel, Teboul, Berthet & Djolonga 2020, proposition 3
 
         order, p = np.argsort(-x, kind="stable"), np.empty(self.dim)
@@ -172,7 +173,7 @@ class CappedSimplex(Sorted):
         self.ordered[: self._support] = self.cap
         self.ordered[self._support - 1] = min(max(self.k - self.cap * (self._support - 1), 0.0), self.cap)
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         chosen = np.argsort(g, kind="stable")[: self._support]
         order = np.argsort(chosen)
         return Atom(chosen[order], self.ordered[: self._support][order])
@@ -182,7 +183,7 @@ class CappedSimplex(Sorted):
         slack = ROUNDING * self.cap
         return bool(x.min() >= -slack and x.max() <= self.cap + slack and abs(x.sum() - self.k) <= ROUNDING * self.dim * self.cap)
 
-    def project(self, x: np.ndarray) -> np.ndarray:
+    def project(self, x: FloatArray) -> FloatArray:
         x, d = x - x.max(), self.dim  # as for the simplex
         ends = np.concatenate((x - self.cap, x))  # where a coordinate of clip(x - tau, 0, cap) begins to move, and where it ends
         order = np.argsort(ends)

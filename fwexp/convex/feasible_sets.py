@@ -22,7 +22,7 @@ from fwexp.conversion import as_array
 from fwexp.convex.atoms import Atom
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.options import check_integer
-from fwexp.types import ArrayLike
+from fwexp.types import AnyArray, ArrayLike, FloatArray, IntArray
 
 REAL = "fiub"  # kinds of numpy's numbers
 EPSILON = float(np.finfo(np.float64).eps)
@@ -31,7 +31,7 @@ PROJECTED = "Simplex, L1Ball, L2Ball, Box, LInfBall, GroupBall, Permutahedron, C
 NUMBERED, SOFTENED = "Simplex, L1Ball, Hull", "Simplex, ChainPolytope, MatchingPolytope, Product"
 
 
-def vector(name: str, value, dim: int | None = None, shape: tuple[int, ...] = ()) -> np.ndarray:
+def vector(name: str, value, dim: int | None = None, shape: tuple[int, ...] = ()) -> FloatArray:
     """Return finite numbers as a float64 vector of length ``dim``; of an array of ``shape`` the entries, row after row."""
     x = as_array(name, value, REAL, "be a vector of real numbers").astype(np.float64, copy=False)
     if x.shape == shape:
@@ -70,14 +70,14 @@ class ConvexSet(ABC):
     num_atoms: int | None = None
 
     @abstractmethod
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         """Return a minimiser of <g, s> over the set."""
 
     @abstractmethod
     def contains(self, x: Any) -> bool:
         """Return whether x lies in the set, up to rounding."""
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         """Return a point of the set: a mixture of five atoms."""
         x = np.zeros(self.dim)
         for weight in rng.dirichlet(np.ones(5)):
@@ -113,15 +113,15 @@ class ConvexSet(ABC):
         new._shape = lengths
         return new
 
-    def lmo(self, g: ArrayLike) -> np.ndarray:
+    def lmo(self, g: ArrayLike) -> FloatArray:
         """Return a minimiser of <g, s> over the set."""
         return self.atom(vector("g", g, self.dim, self.shape)).dense(self.dim).reshape(self.shape)
 
-    def lmo_error(self, g: np.ndarray) -> float:
+    def lmo_error(self, g: FloatArray) -> float:
         """Return by how much the minimum of <g, s> may be wrong, relative to the length of s."""
         return ROUNDING * float(np.linalg.norm(g))
 
-    def project(self, x: np.ndarray) -> np.ndarray:
+    def project(self, x: FloatArray) -> FloatArray:
         """Return the nearest point of the set."""
         raise OptionError(f"{type(self).__name__} has no projection here; sets that have one: {PROJECTED}")
 
@@ -129,11 +129,11 @@ class ConvexSet(ABC):
     softens: bool = False  # whether it has ``soften``
     mass: float = math.inf  # of such sets: ||x - x'||_1^2 <= 2 mass D(x, x'), D the distance of the entropy
 
-    def soften(self, theta: np.ndarray) -> np.ndarray:
+    def soften(self, theta: FloatArray) -> FloatArray:
         """Return argmax <theta, x> + entropy(x), the entropic projection."""
         raise OptionError(f"{type(self).__name__} has no entropic projection; sets that have one: {SOFTENED}")
 
-    def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    def atoms(self, numbers: IntArray) -> tuple[AnyArray | None, FloatArray]:
         """Return the indices and the values, one row each, of numbered atoms."""
         raise OptionError(f"the atoms of {type(self).__name__} are not numbered; those of {NUMBERED} are")
 
@@ -145,7 +145,7 @@ class ConvexSet(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(dim={self.dim})"
 
-    def _in(self, x) -> np.ndarray:
+    def _in(self, x) -> FloatArray:
         """Return x as a vector; NaN, which fails every comparison, if it cannot be in the set."""
         x = np.asarray(x)
         fits = x.dtype.kind in REAL and x.shape in ((self.dim,), self.shape) and np.isfinite(x).all()
@@ -172,7 +172,7 @@ class Product(ConvexSet):
         self.blocks = [slice(int(a), int(b)) for a, b in pairwise(ends)]
         self.dim = int(ends[-1])
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         return self.join([factor.atom(g[block]) for factor, block in zip(self.factors, self.blocks, strict=True)])
 
     def join(self, pieces: Sequence[Atom]) -> Atom:
@@ -184,7 +184,7 @@ class Product(ConvexSet):
             return Atom(None, np.concatenate([piece.dense(factor.dim) for piece, factor in pairs]))
         return Atom(np.concatenate(indices), np.concatenate([piece.values for piece in pieces]))
 
-    def lmo_error(self, g: np.ndarray) -> float:
+    def lmo_error(self, g: FloatArray) -> float:
         return max(factor.lmo_error(g) for factor in self.factors)
 
     def _pieces(self, x):
@@ -193,7 +193,7 @@ class Product(ConvexSet):
     def contains(self, x: Any) -> bool:
         return all(factor.contains(piece) for factor, piece in self._pieces(self._in(x)))
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         return np.concatenate([factor.random(rng) for factor in self.factors])
 
     @property
@@ -207,7 +207,7 @@ class Product(ConvexSet):
         """That of the factors together."""
         return math.hypot(*(factor.diameter for factor in self.factors))
 
-    def project(self, x: np.ndarray) -> np.ndarray:
+    def project(self, x: FloatArray) -> FloatArray:
         return np.concatenate([factor.project(piece) for factor, piece in self._pieces(x)])
 
     @property
@@ -220,5 +220,5 @@ class Product(ConvexSet):
         """The sum over the factors."""
         return sum(factor.mass for factor in self.factors)
 
-    def soften(self, theta: np.ndarray) -> np.ndarray:
+    def soften(self, theta: FloatArray) -> FloatArray:
         return np.concatenate([factor.soften(piece) for factor, piece in self._pieces(theta)])

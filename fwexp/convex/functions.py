@@ -16,11 +16,11 @@ from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import EPSILON
 from fwexp.errors import OptionError
 from fwexp.options import plain
-from fwexp.types import Weights
+from fwexp.types import FloatArray, IntArray, Weights
 
 EVERYWHERE = slice(None)
 SUMS = "LeastSquares, Logistic, LinearSum"  # that have a row for each term
-Rows: TypeAlias = "np.ndarray | slice"
+Rows: TypeAlias = IntArray | slice
 
 
 class Function(ABC):
@@ -44,62 +44,62 @@ class Function(ABC):
     gradient_is_free: bool = False  # whether a value comes with its gradient
     epsilon: float = EPSILON  # the precision of values and gradients
     precision: tuple = ()  # the observations behind ``epsilon``, if a run collects them
-    domain: Callable[[np.ndarray], bool] | None = None  # whether f is defined at x; None if it is on the whole set
+    domain: Callable[[FloatArray], bool] | None = None  # whether f is defined at x; None if it is on the whole set
     _domain_shape: tuple[int, ...] = ()
 
-    def on_domain(self, domain: Callable[[np.ndarray], bool], shape: tuple[int, ...]) -> "Function":
+    def on_domain(self, domain: Callable[[FloatArray], bool], shape: tuple[int, ...]) -> "Function":
         """Return this function with a domain outside of which it is infinite; ``domain`` gets points of a shape."""
         new = copy.copy(self)
         new.domain, new._domain_shape = domain, shape
         return new
 
-    def is_defined(self, x: np.ndarray) -> bool:
+    def is_defined(self, x: FloatArray) -> bool:
         """Return whether x lies in the domain."""
         return self.domain is None or bool(plain(self.domain(x.reshape(self._domain_shape).copy())))
 
     @abstractmethod
-    def image(self, x: np.ndarray) -> np.ndarray:
+    def image(self, x: FloatArray) -> FloatArray:
         """Return the state that methods keep in addition to x."""
 
     @abstractmethod
-    def image_of(self, atom: Atom) -> np.ndarray:
+    def image_of(self, atom: Atom) -> FloatArray:
         """Return the image of an atom."""
 
     @abstractmethod
-    def value(self, x: np.ndarray, z: np.ndarray) -> float:
+    def value(self, x: FloatArray, z: FloatArray) -> float:
         """Return f(x), given the image z of x."""
 
     @abstractmethod
-    def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+    def gradient(self, x: FloatArray, z: FloatArray) -> FloatArray:
         """Return the gradient at x."""
 
-    def partial(self, x: np.ndarray, z: np.ndarray, where: Weights) -> np.ndarray:
+    def partial(self, x: FloatArray, z: FloatArray, where: Weights) -> FloatArray:
         """Return some coordinates of the gradient, by a slice or an array of indices."""
         return self.gradient(x, z)[where]
 
-    def sampled(self, x: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    def sampled(self, x: FloatArray, terms: IntArray) -> FloatArray:
         """Return the estimate of the gradient at x by some of the terms."""
         raise OptionError(f"{type(self).__name__} is no sum of terms; accepted: {SUMS}, FiniteSum")
 
-    def rows(self, terms: np.ndarray) -> Any:
+    def rows(self, terms: IntArray) -> Any:
         """Return the matrix of the rows a_i of some terms, a factor of ``@``; of linear sums only."""
         raise OptionError(f"{type(self).__name__} is no sum of functions of <a_i, x>; accepted: {SUMS}")
 
-    def term_slopes(self, z: np.ndarray, terms: Rows) -> np.ndarray:
+    def term_slopes(self, z: FloatArray, terms: Rows) -> FloatArray:
         """Return the derivatives of some terms at z_i = <a_i, x>, so that the gradient is A' times all; of linear sums only."""
         raise OptionError(f"{type(self).__name__} is no sum of functions of <a_i, x>; accepted: {SUMS}")
 
-    def image_at(self, d: np.ndarray, block: slice) -> np.ndarray:
+    def image_at(self, d: FloatArray, block: slice) -> FloatArray:
         """Return the image of a direction that has nonzeros in a block only."""
         x = np.zeros(self.dim)
         x[block] = d
         return self.image(x)
 
-    def curvature(self, d: np.ndarray | None, dz: np.ndarray, block: slice = EVERYWHERE) -> float:
+    def curvature(self, d: FloatArray | None, dz: FloatArray, block: slice = EVERYWHERE) -> float:
         """Return the second derivative along d in a block, whose image is dz; d may be None unless ``needs_direction``."""
         raise OptionError(f"{type(self).__name__} is not quadratic: there is no best step in closed form")
 
-    def hessian_times(self, dz: np.ndarray) -> np.ndarray:
+    def hessian_times(self, dz: FloatArray) -> FloatArray:
         """Return f'' d for the direction with the image dz; of quadratics only."""
         raise NotImplementedError
 
@@ -107,7 +107,7 @@ class Function(ABC):
         """Return a Lipschitz constant of the gradient in a block."""
         raise OptionError(f"{type(self).__name__} knows no Lipschitz constants; accepted: LeastSquares, Logistic, Quadratic")
 
-    def _columns(self, block: slice) -> np.ndarray:
+    def _columns(self, block: slice) -> FloatArray:
         """Return the images of the unit vectors of a block, as columns."""
         width = len(range(self.dim)[block])
         return np.column_stack([self.image_at(e, block) for e in np.eye(width)])

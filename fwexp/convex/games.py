@@ -15,7 +15,7 @@ from fwexp.convex.feasible_sets import ConvexSet, vector
 from fwexp.convex.matrix import Matrix
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_number
-from fwexp.types import ArrayLike
+from fwexp.types import ArrayLike, FloatArray
 
 
 class Bilinear:
@@ -52,11 +52,11 @@ class Bilinear:
         self.constant = check_number("constant", constant, "a finite number")
         self.q = np.zeros(Y.dim) if q is None else vector("q", q, Y.dim)
 
-    def gradient_x(self, y: np.ndarray) -> np.ndarray:
+    def gradient_x(self, y: FloatArray) -> FloatArray:
         """Return M y + p."""
         return self.matrix.times(y) + self.p
 
-    def gradient_y(self, x: np.ndarray) -> np.ndarray:
+    def gradient_y(self, x: FloatArray) -> FloatArray:
         """Return M'x - q."""
         return self.matrix.transposed_times(x) - self.q
 

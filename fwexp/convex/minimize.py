@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from fwexp.convex.feasible_sets import ConvexSet
 from fwexp.convex.functions import Function
 from fwexp.convex.games import Bilinear
@@ -24,7 +22,7 @@ from fwexp.methods import ALIASES
 from fwexp.options import CONVEX, SADDLE, check_choice, check_function, check_positive, make_options
 from fwexp.plugins import takes_options
 from fwexp.solvers import of_kind
-from fwexp.types import ArrayLike, Callback, Schedule
+from fwexp.types import ArrayLike, Callback, FloatArray, Schedule
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,8 +45,8 @@ class Atoms(NamedTuple):
         The atoms, one row each, and their positive weights: ``x = weights @ points``.
     """
 
-    points: "np.ndarray | scipy.sparse.csr_array"
-    weights: np.ndarray
+    points: "FloatArray | scipy.sparse.csr_array"
+    weights: FloatArray
 
 
 @dataclass
@@ -72,7 +70,7 @@ class Minimum:
         What the last iterate is a mixture of, for methods that keep it.
     """
 
-    x: np.ndarray
+    x: FloatArray
     value: float
     gap: float
     status: str
@@ -84,12 +82,12 @@ class Minimum:
 
 @takes_options(CONVEX)
 def minimize(
-    f: Function | Callable[[np.ndarray], tuple[float, ArrayLike]],
+    f: Function | Callable[[FloatArray], tuple[float, ArrayLike]],
     set: ConvexSet,
     *,
     method: str = "pairwise",
     x0: ArrayLike | None = None,
-    domain: Callable[[np.ndarray], bool] | None = None,
+    domain: Callable[[FloatArray], bool] | None = None,
     gap_tol: float = 1e-6,
     max_iter: float = 1000,
     time_limit: float | None = None,
@@ -231,8 +229,8 @@ class SaddlePoint:
     method : str
     """
 
-    x: np.ndarray
-    y: np.ndarray | None
+    x: FloatArray
+    y: FloatArray | None
     value: float
     gap: float
     status: str

@@ -13,7 +13,7 @@ from fwexp.convex.matrix import Matrix
 from fwexp.convex.user_functions import Observed
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_function
-from fwexp.types import ArrayLike, Weights
+from fwexp.types import ArrayLike, FloatArray, IntArray, Weights
 
 
 class OfMatrix(Function):
@@ -21,13 +21,13 @@ class OfMatrix(Function):
 
     matrix: Matrix
 
-    def image(self, x: np.ndarray) -> np.ndarray:
+    def image(self, x: FloatArray) -> FloatArray:
         return self.matrix.times(x)
 
-    def image_of(self, atom: Atom) -> np.ndarray:
+    def image_of(self, atom: Atom) -> FloatArray:
         return self.matrix.times_atom(atom)
 
-    def image_at(self, d: np.ndarray, block: slice) -> np.ndarray:
+    def image_at(self, d: FloatArray, block: slice) -> FloatArray:
         columns = self.matrix.columns(block)
         return super().image_at(d, block) if columns is None else columns @ d
 
@@ -38,10 +38,10 @@ class Linear(OfMatrix):
     reads_point = False
     linear = True
 
-    def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+    def gradient(self, x: FloatArray, z: FloatArray) -> FloatArray:
         return self.matrix.transposed_times(self.term_slopes(z, EVERYWHERE))
 
-    def partial(self, x: np.ndarray, z: np.ndarray, where: Weights) -> np.ndarray:
+    def partial(self, x: FloatArray, z: FloatArray, where: Weights) -> FloatArray:
         columns = self.matrix.columns(where)
         return self.gradient(x, z)[where] if columns is None else columns.T @ self.term_slopes(z, EVERYWHERE)
 
@@ -50,15 +50,15 @@ class Linear(OfMatrix):
         """One for each row."""
         return self.matrix.shape[0]
 
-    def sampled(self, x: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    def sampled(self, x: FloatArray, terms: IntArray) -> FloatArray:
         rows = self.rows(terms)
         return rows.T @ (self.term_slopes(rows @ x, terms) * (self.terms / len(terms)))
 
-    def rows(self, terms: np.ndarray) -> Any:
+    def rows(self, terms: IntArray) -> Any:
         return self.matrix.rows(terms)
 
     @abstractmethod
-    def term_slopes(self, z: np.ndarray, terms: Rows) -> np.ndarray: ...
+    def term_slopes(self, z: FloatArray, terms: Rows) -> FloatArray: ...
 
 
 class LeastSquares(Linear):
@@ -79,17 +79,17 @@ class LeastSquares(Linear):
         self.b = vector("b", b, self.matrix.shape[0])
         self.dim = self.matrix.shape[1]
 
-    def value(self, x: np.ndarray, z: np.ndarray) -> float:
+    def value(self, x: FloatArray, z: FloatArray) -> float:
         r = z - self.b
         return 0.5 * float(r @ r)
 
-    def term_slopes(self, z: np.ndarray, terms: Rows) -> np.ndarray:
+    def term_slopes(self, z: FloatArray, terms: Rows) -> FloatArray:
         return z - self.b[terms]
 
-    def curvature(self, d: np.ndarray | None, dz: np.ndarray, block: slice = EVERYWHERE) -> float:
+    def curvature(self, d: FloatArray | None, dz: FloatArray, block: slice = EVERYWHERE) -> float:
         return float(dz @ dz)
 
-    def hessian_times(self, dz: np.ndarray) -> np.ndarray:
+    def hessian_times(self, dz: FloatArray) -> FloatArray:
         return self.matrix.transposed_times(dz)
 
     def lipschitz(self, block: slice) -> float:
@@ -114,10 +114,10 @@ class Logistic(Linear):
             raise ParameterError(f"y must hold the labels -1 and 1, got {wrong[0]:g}")
         self.dim = self.matrix.shape[1]
 
-    def value(self, x: np.ndarray, z: np.ndarray) -> float:
+    def value(self, x: FloatArray, z: FloatArray) -> float:
         return float(np.logaddexp(0.0, -self.y * z).mean())
 
-    def term_slopes(self, z: np.ndarray, terms: Rows) -> np.ndarray:
+    def term_slopes(self, z: FloatArray, terms: Rows) -> FloatArray:
         from scipy.special import expit
 
         y = self.y[terms]
@@ -167,22 +167,22 @@ class Quadratic(OfMatrix):
         if curvature < -1e-10 * scale:
             raise ParameterError(f"Q must be positive semidefinite, got curvature {curvature:.3g} in some direction")
 
-    def value(self, x: np.ndarray, z: np.ndarray) -> float:
+    def value(self, x: FloatArray, z: FloatArray) -> float:
         return float(x @ (0.5 * z + self.c))
 
-    def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+    def gradient(self, x: FloatArray, z: FloatArray) -> FloatArray:
         return z + self.c
 
-    def partial(self, x: np.ndarray, z: np.ndarray, where: Weights) -> np.ndarray:
+    def partial(self, x: FloatArray, z: FloatArray, where: Weights) -> FloatArray:
         return z[where] + self.c[where]
 
-    def curvature(self, d: np.ndarray | None, dz: np.ndarray, block: slice = EVERYWHERE) -> float:
+    def curvature(self, d: FloatArray | None, dz: FloatArray, block: slice = EVERYWHERE) -> float:
         assert d is not None  # guaranteed by needs_direction
         curvature = float(d @ dz[block])
         self._check_curvature(curvature, float(np.linalg.norm(d) * np.linalg.norm(dz[block])))
         return curvature
 
-    def hessian_times(self, dz: np.ndarray) -> np.ndarray:
+    def hessian_times(self, dz: FloatArray) -> FloatArray:
         return dz
 
     def lipschitz(self, block: slice) -> float:
@@ -224,13 +224,13 @@ class LinearSum(Observed, Linear):
         self.dim = self.matrix.shape[1]
         self._all = np.arange(self.terms)
 
-    def value(self, x: np.ndarray, z: np.ndarray) -> float:
+    def value(self, x: FloatArray, z: FloatArray) -> float:
         return float(self._asked(z, self._all)[0].mean())
 
-    def term_slopes(self, z: np.ndarray, terms: Rows) -> np.ndarray:
+    def term_slopes(self, z: FloatArray, terms: Rows) -> FloatArray:
         return self._asked(z, self._all[terms])[1] / self.terms
 
-    def _asked(self, z: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _asked(self, z: FloatArray, terms: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the checked answer of ``fun``."""
         answer = self._fun(z.copy(), terms.copy())
         if not isinstance(answer, tuple) or len(answer) != 2:

@@ -13,6 +13,7 @@ from fwexp.convex.feasible_sets import REAL, ROUNDING, ConvexSet, epsilon, vecto
 from fwexp.convex.simple_sets import Sized
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_function, check_integer
+from fwexp.types import AnyArray, FloatArray, IntArray
 
 
 class KSparse(Sized):
@@ -32,7 +33,7 @@ class KSparse(Sized):
             raise ParameterError(f"k must be an integer <= dim = {dim}, got {k}")
         self.diameter = 2.0 * self.radius * math.sqrt(self.k)
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         size = np.abs(g)
         # Of equal entries argpartition takes any; entries above the k-th largest size are in for sure.
         border = np.partition(size, self.dim - self.k)[self.dim - self.k]
@@ -59,7 +60,7 @@ class Birkhoff(ConvexSet):
         self.dim = self.n**2
         self.diameter = math.sqrt(2.0 * self.n) if self.n > 1 else 0.0
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         from scipy.optimize import linear_sum_assignment
 
         rows, columns = linear_sum_assignment(g.reshape(self.n, self.n))
@@ -88,7 +89,7 @@ class Hull(ConvexSet):
             raise ParameterError("points must hold finite numbers, got one that is not")
         self.num_atoms, self.dim = self.points.shape
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         return Atom(None, self.points[int(np.argmin(self.points @ g))])
 
     def contains(self, x: Any) -> bool:
@@ -102,14 +103,14 @@ class Hull(ConvexSet):
         rows = np.vstack((self.points.T / scale, np.ones(len(self.points))))
         return bool(nnls(rows, np.append(x / scale, 1.0))[1] <= 10 * ROUNDING)
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         return rng.dirichlet(np.ones(self.num_atoms)) @ self.points
 
     @property
     def diameter(self) -> float:  # type: ignore[override]
         return float(max(np.linalg.norm(self.points - point, axis=1).max() for point in self.points))
 
-    def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    def atoms(self, numbers: IntArray) -> tuple[AnyArray | None, FloatArray]:
         return None, self.points[numbers]
 
 
@@ -148,7 +149,7 @@ class UnitFlow(ConvexSet):
         if self._distances(np.ones(self.dim))[0][self._sink] == np.inf:
             raise ParameterError(f"sink must be reached from the source {shown(source)}, got {shown(sink)}")
 
-    def _distances(self, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _distances(self, g: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the distances of the nodes from the source, and the last edge of a shortest path to each."""
         distance, last = np.full(self._nodes, np.inf), np.full(self._nodes, -1)
         distance[self._source] = 0.0
@@ -162,7 +163,7 @@ class UnitFlow(ConvexSet):
             distance = best
         raise ParameterError("g must have no cycle of negative cost, got one: negative costs need edges without cycles")
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         last, node, s = self._distances(g)[1], self._sink, np.zeros(self.dim)
         while node != self._source:
             s[last[node]] = 1.0
@@ -179,7 +180,7 @@ class UnitFlow(ConvexSet):
         net[self._sink] += 1.0
         return bool(np.abs(net).max() <= slack)
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         return sum(weight * self.atom(rng.random(self.dim)).values for weight in rng.dirichlet(np.ones(5)))
 
 
@@ -196,7 +197,7 @@ class Oracle(ConvexSet):
         ``contains(x)`` returns whether x lies in the set; with it, all results of ``lmo`` are tested.
     """
 
-    def __init__(self, lmo: Callable[[np.ndarray], Any], dim: int, contains: Callable[[np.ndarray], bool] | None = None) -> None:
+    def __init__(self, lmo: Callable[[FloatArray], Any], dim: int, contains: Callable[[FloatArray], bool] | None = None) -> None:
         self._lmo = check_function("lmo", lmo)
         self.dim = check_integer("dim", dim, 1)
         self._contains = check_function("contains", contains, optional=True)
@@ -204,7 +205,7 @@ class Oracle(ConvexSet):
     calls_users_lmo = True
     epsilon = 0.0  # the precision of the least precise answer so far
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         answer = self._lmo(g.reshape(self.shape).copy())
         if scipy.sparse.issparse(answer):
             atom, numbers = self._sparse(answer), answer.dtype.type(0)
@@ -235,7 +236,7 @@ class Oracle(ConvexSet):
         x = self._in(x)
         return not np.isnan(x[0]) and (self._contains is None or bool(self._contains(x.reshape(self.shape))))
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         atoms = [self.atom(rng.standard_normal(self.dim)).dense(self.dim) for _ in range(5)]
         return rng.dirichlet(np.ones(5)) @ np.array(atoms)
 

@@ -9,7 +9,7 @@ from fwexp.convex.atoms import Atom, single
 from fwexp.convex.feasible_sets import ROUNDING, ConvexSet, vector
 from fwexp.errors import ParameterError
 from fwexp.options import check_integer, check_positive
-from fwexp.types import ArrayLike
+from fwexp.types import AnyArray, ArrayLike, FloatArray, IntArray
 
 
 class Sized(ConvexSet):
@@ -39,7 +39,7 @@ class Simplex(Sized):
         self.num_atoms, self.mass = self.dim, self.radius  # the mass by Pinsker
         self.diameter = math.sqrt(2.0) * self.radius if self.dim > 1 else 0.0
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         return single(int(np.argmin(g)), self.radius)
 
     def contains(self, x: Any) -> bool:
@@ -47,17 +47,17 @@ class Simplex(Sized):
         slack = ROUNDING * self.radius
         return bool(x.min() >= -slack and abs(x.sum() - self.radius) <= slack)
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         return self.radius * rng.dirichlet(np.ones(self.dim))
 
-    def project(self, x: np.ndarray) -> np.ndarray:
+    def project(self, x: FloatArray) -> FloatArray:
         return onto_simplex(x, self.radius)
 
-    def soften(self, theta: np.ndarray) -> np.ndarray:
+    def soften(self, theta: FloatArray) -> FloatArray:
         weights = np.exp(theta - theta.max())
         return weights * (self.radius / weights.sum())
 
-    def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    def atoms(self, numbers: IntArray) -> tuple[AnyArray | None, FloatArray]:
         return numbers[:, None], np.full((len(numbers), 1), self.radius)
 
 
@@ -74,7 +74,7 @@ class L1Ball(Sized):
         super().__init__(dim, radius)
         self.num_atoms = 2 * self.dim
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         high, low = int(np.argmax(g)), int(np.argmin(g))  # without |g|, a vector of its own
         j = high if (g[high], low) > (-g[low], high) else low
         return single(j, -self.radius if g[j] > 0.0 else self.radius)
@@ -82,14 +82,14 @@ class L1Ball(Sized):
     def contains(self, x: Any) -> bool:
         return bool(np.abs(self._in(x)).sum() <= self.radius * (1.0 + ROUNDING))
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         size = rng.dirichlet(np.ones(self.dim + 1))[:-1]  # the last one is the rest of the radius
         return self.radius * size * rng.choice([-1.0, 1.0], self.dim)
 
-    def project(self, x: np.ndarray) -> np.ndarray:
+    def project(self, x: FloatArray) -> FloatArray:
         return onto_l1_ball(x, self.radius)
 
-    def atoms(self, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+    def atoms(self, numbers: IntArray) -> tuple[AnyArray | None, FloatArray]:
         return (numbers % self.dim)[:, None], np.where(numbers < self.dim, self.radius, -self.radius)[:, None]
 
 
@@ -102,18 +102,18 @@ class L2Ball(Sized):
     radius : float, default 1
     """
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         norm = np.linalg.norm(g)
         return Atom(None, g * (-self.radius / norm)) if norm > 0.0 else Atom(None, single(0, self.radius).dense(self.dim))
 
     def contains(self, x: Any) -> bool:
         return bool(np.linalg.norm(self._in(x)) <= self.radius * (1.0 + ROUNDING))
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         direction = rng.standard_normal(self.dim)
         return direction * (self.radius * rng.random() ** (1.0 / self.dim) / np.linalg.norm(direction))
 
-    def project(self, x: np.ndarray) -> np.ndarray:
+    def project(self, x: FloatArray) -> FloatArray:
         return onto_l2_ball(x, self.radius)
 
 
@@ -135,7 +135,7 @@ class Box(ConvexSet):
             raise ParameterError(f"lower must be <= upper, got {self.lower[j]:g} > {self.upper[j]:g} at index {j}")
         self.diameter = float(np.linalg.norm(self.upper - self.lower))
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         return Atom(None, np.where(g > 0.0, self.lower, self.upper))
 
     def contains(self, x: Any) -> bool:
@@ -143,10 +143,10 @@ class Box(ConvexSet):
         slack = ROUNDING * max(np.abs(self.lower).max(), np.abs(self.upper).max())
         return bool((x >= self.lower - slack).all() and (x <= self.upper + slack).all())
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         return rng.uniform(self.lower, self.upper)
 
-    def project(self, x: np.ndarray) -> np.ndarray:
+    def project(self, x: FloatArray) -> FloatArray:
         return np.clip(x, self.lower, self.upper)
 
 
@@ -164,7 +164,7 @@ class LInfBall(Box):
         super().__init__(-ones, ones)
 
 
-def onto_simplex(x: np.ndarray, radius: float = 1.0) -> np.ndarray:
+def onto_simplex(x: FloatArray, radius: float = 1.0) -> FloatArray:
     """Return the point with nonnegative coordinates that sum to ``radius`` which is nearest to x."""
     x = x - x.max()  # the sum stays exact where the radius is small compared with x
     u = np.sort(x)[::-1]
@@ -172,13 +172,13 @@ def onto_simplex(x: np.ndarray, radius: float = 1.0) -> np.ndarray:
     return np.maximum(x - excess[np.flatnonzero(u > excess)[-1]], 0.0)
 
 
-def onto_l1_ball(x: np.ndarray, radius: float = 1.0) -> np.ndarray:
+def onto_l1_ball(x: FloatArray, radius: float = 1.0) -> FloatArray:
     """Return the point with ``sum |x_j| <= radius`` which is nearest to x."""
     size = np.abs(x)
     return x.copy() if size.sum() <= radius else np.sign(x) * onto_simplex(size, radius)
 
 
-def onto_l2_ball(x: np.ndarray, radius: float = 1.0) -> np.ndarray:
+def onto_l2_ball(x: FloatArray, radius: float = 1.0) -> FloatArray:
     """Return the point with ||x|| <= ``radius`` which is nearest to x."""
     norm = np.linalg.norm(x)
     return x.copy() if norm <= radius else x * (radius / norm)

@@ -9,11 +9,12 @@ from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import ROUNDING, ConvexSet
 from fwexp.convex.simple_sets import onto_l1_ball, onto_simplex
 from fwexp.options import check_integer, check_positive
+from fwexp.types import FloatArray
 
 DENSE = 32  # up to this size a full decomposition is faster, and exact
 
 
-def _start(n: int) -> np.ndarray:
+def _start(n: int) -> FloatArray:
     """Return where Lanczos starts: always there, and in no direction that a structured matrix singles out."""
     return np.random.default_rng(0).standard_normal(n)
 
@@ -32,7 +33,7 @@ class Spectrahedron(ConvexSet):
         self.dim = n * n
         self.diameter = math.sqrt(2.0) * self.radius if n > 1 else 0.0
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         G = g.reshape(self.n, self.n)
         G = 0.5 * (G + G.T)
         if self.n <= DENSE or not G.any():
@@ -49,12 +50,12 @@ class Spectrahedron(ConvexSet):
         fits = np.abs(X - X.T).max() <= slack and abs(np.trace(X) - self.radius) <= slack
         return bool(fits and np.linalg.eigvalsh(0.5 * (X + X.T))[0] >= -slack)
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         factor = rng.standard_normal((self.n, self.n))
         X = factor @ factor.T
         return (X * (self.radius / np.trace(X))).ravel()
 
-    def project(self, x: np.ndarray) -> np.ndarray:
+    def project(self, x: FloatArray) -> FloatArray:
         X = x.reshape(self.n, self.n)
         values, vectors = np.linalg.eigh(0.5 * (X + X.T))
         return ((vectors * onto_simplex(values, self.radius)) @ vectors.T).ravel()
@@ -75,7 +76,7 @@ class NuclearBall(ConvexSet):
         self.dim = m * n
         self.diameter = 2.0 * self.radius
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         G = g.reshape(self.m, self.n)
         if min(G.shape) <= DENSE or not G.any():
             U, _, V = np.linalg.svd(G, full_matrices=False)
@@ -92,10 +93,10 @@ class NuclearBall(ConvexSet):
     def _singular(self, x):
         return np.linalg.svd(x.reshape(self.m, self.n), compute_uv=False)
 
-    def random(self, rng: "np.random.Generator") -> np.ndarray:
+    def random(self, rng: "np.random.Generator") -> FloatArray:
         x = rng.standard_normal(self.dim)
         return x * (self.radius * rng.random() / self._singular(x).sum())
 
-    def project(self, x: np.ndarray) -> np.ndarray:
+    def project(self, x: FloatArray) -> FloatArray:
         U, values, V = np.linalg.svd(x.reshape(self.m, self.n), full_matrices=False)
         return ((U * onto_l1_ball(values, self.radius)) @ V).ravel()

@@ -13,10 +13,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from fwexp.errors import ParameterError, shown
 from fwexp.options import as_real, plain
+from fwexp.types import FloatArray
 
 TAU, ETA = 2.0, 0.9
 ROUNDINGS = 4.0  # rounding errors of a sum, relative to its terms, by which it may be wrong
@@ -57,8 +56,8 @@ class Line:
     """
 
     t: int
-    x: np.ndarray
-    d: np.ndarray
+    x: FloatArray
+    d: FloatArray
     slope: float
     most: float
     curvature: float | None

@@ -26,7 +26,7 @@ from fwexp.problems.features import row_entries
 from fwexp.problems.matching import MatchingProblem
 from fwexp.problems.signature import check_labels
 from fwexp.problems.transitions import ByPosition
-from fwexp.types import Problem
+from fwexp.types import FloatArray, Problem
 
 
 class ChainPolytope(ConvexSet):
@@ -48,7 +48,7 @@ class ChainPolytope(ConvexSet):
         # Unary parts differ by sqrt(2 T), sums of transitions by at most sqrt(2) (T - 1).
         self.diameter = float(np.sqrt(2.0 * self.length + 2.0 * (self.length - 1) ** 2))
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         y = np.zeros(self.length, dtype=np.int32)
         scores = -g
         K = self.num_states
@@ -65,7 +65,7 @@ class ChainPolytope(ConvexSet):
         values[self.length : self.length + len(transitions)] = counts
         return Atom(indices, values)
 
-    def soften(self, theta: np.ndarray) -> np.ndarray:
+    def soften(self, theta: FloatArray) -> FloatArray:
         K = self.num_states
         unary, pairs = np.zeros(self.length * K), np.zeros(K * K)
         scratch = np.zeros(scratch_size(self.length, K, K))
@@ -113,7 +113,7 @@ class MatchingPolytope(ConvexSet):
         self.mass = float(min(self.rows, self.columns))  # the most edges of a matching
         self.diameter = float(np.sqrt(2.0 * self.mass))
 
-    def atom(self, g: np.ndarray) -> Atom:
+    def atom(self, g: FloatArray) -> Atom:
         match = np.zeros(self.rows, dtype=np.int32)
         max_matching(-g, self.columns, match, np.zeros(matching_scratch(self.rows, self.columns)))
         x = np.zeros(self.dim)
@@ -121,7 +121,7 @@ class MatchingPolytope(ConvexSet):
         x[linked * self.columns + match[linked] - 1] = 1.0
         return Atom(None, x)
 
-    def soften(self, theta: np.ndarray) -> np.ndarray:
+    def soften(self, theta: FloatArray) -> FloatArray:
         z = np.zeros(self.dim + self.rows + self.columns)
         scale_to_matching(np.ascontiguousarray(theta), self.rows, self.columns, z, self.SWEEPS, self.TOLERANCE)
         return z[: self.dim]

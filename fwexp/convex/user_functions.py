@@ -10,6 +10,7 @@ from fwexp.convex.feasible_sets import EPSILON, epsilon, vector
 from fwexp.convex.functions import Function
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_function, check_integer, plain
+from fwexp.types import FloatArray, IntArray
 
 EPSILON_BY_BITS = {
     11: float(np.finfo(np.float16).eps),
@@ -60,28 +61,28 @@ class UserFunction(Observed):
         self._fun, self.dim = check_function("fun", fun), check_integer("dim", dim, 1)
         super().__init__()
         self._shape = shape or (dim,)
-        self._at: np.ndarray | None = None
+        self._at: FloatArray | None = None
 
-    def image(self, x: np.ndarray) -> np.ndarray:
+    def image(self, x: FloatArray) -> FloatArray:
         return x.copy()
 
-    def image_of(self, atom: Atom) -> np.ndarray:
+    def image_of(self, atom: Atom) -> FloatArray:
         return atom.dense(self.dim)
 
-    def value(self, x: np.ndarray, z: np.ndarray) -> float:
+    def value(self, x: FloatArray, z: FloatArray) -> float:
         return self._both(z)[0]
 
-    def gradient(self, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+    def gradient(self, x: FloatArray, z: FloatArray) -> FloatArray:
         return self._both(z)[1]
 
-    def _both(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def _both(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return value and gradient, asked for once per point."""
         if self._at is None or not np.array_equal(self._at, x):
             self._known = self._asked(x)
             self._at = x.copy()
         return self._known
 
-    def _asked(self, x: np.ndarray, *more) -> tuple[float, np.ndarray]:
+    def _asked(self, x: FloatArray, *more) -> tuple[float, FloatArray]:
         """Return the checked answer of ``fun``."""
         answer = self._fun(x.reshape(self._shape).copy(), *more)
         if not isinstance(answer, tuple) or len(answer) != 2:
@@ -132,7 +133,7 @@ class FiniteSum(UserFunction):
     def _asked(self, x, *more):
         return super()._asked(x, *(more or (self._all,)))
 
-    def sampled(self, x: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    def sampled(self, x: FloatArray, terms: IntArray) -> FloatArray:
         return self._asked(x, terms)[1]
 
 

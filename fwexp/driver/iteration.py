@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-import numpy as np
+from fwexp.types import FloatArray
 
 NO_TARGET = -1.0  # a gap that no estimate reaches
 
@@ -29,7 +29,7 @@ class Point(NamedTuple):
         ||w||^2, if the iteration knows it.
     """
 
-    w: np.ndarray
+    w: FloatArray
     dual: float
     norm_sq: float | None = None
 
@@ -187,7 +187,7 @@ class Iteration(ABC):
         """Return the ``state`` to save, including copies of the state of other processes."""
         return self.state
 
-    def restore(self, state) -> None:
+    def restore(self, state: Any) -> None:
         """Continue from a ``state`` of an equal iteration, a record that is not copied (`fwexp.record.copy` does)."""
         self.state = state
 

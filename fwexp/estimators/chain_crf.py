@@ -16,7 +16,7 @@ from fwexp.estimators.decoding import EXCLUDED, marginals
 from fwexp.estimators.json_values import names_of
 from fwexp.estimators.labels import OPEN, allowed_labels, check_same_length
 from fwexp.options import check_choice
-from fwexp.types import Lam
+from fwexp.types import FloatArray, Lam
 
 OBJECTIVES = ("log", "softmax_margin")
 
@@ -105,7 +105,7 @@ class ChainCRF(ChainTagger):
     averages = False
     _Encoding = CRFEncoding
 
-    def predict_proba(self, X: Any, *, partial: Any = None) -> list[np.ndarray]:
+    def predict_proba(self, X: Any, *, partial: Any = None) -> list[FloatArray]:
         """Return the probabilities of all labels at every position.
 
         Parameters
@@ -148,7 +148,7 @@ class ChainCRF(ChainTagger):
         names = names_of(self.classes_)
         return [[dict(zip(names, row)) for row in of_one.tolist()] for of_one in self.predict_proba(X, partial=partial)]
 
-    def log_proba(self, X: Any, y: Any) -> np.ndarray:
+    def log_proba(self, X: Any, y: Any) -> FloatArray:
         """Return log p(y_i | x_i), the logarithm of the probability of a labeling, whole or in part.
 
         Parameters

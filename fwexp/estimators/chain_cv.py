@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from inspect import signature
 from itertools import compress
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -30,7 +30,7 @@ from fwexp.estimators.labels import at_positions, labels_of, numbers_of, some, w
 from fwexp.options import check_integer, check_positive_scale, is_integer
 from fwexp.problems.features import as_features
 from fwexp.tasks.path import largest_lam
-from fwexp.types import ArrayLike, Loss
+from fwexp.types import ArrayLike, FloatArray, Loss
 
 ROUNDING = 1e-12  # of mean scores, relative to the largest score
 START_GAP = 0.02  # of the weights 0 at the largest lam
@@ -139,6 +139,20 @@ class ChainSVMCV(ChainModel):
     scoring: Any = None
 
     _Encoding = SearchEncoding
+
+    if TYPE_CHECKING:  # `fit` sets these, which are no fields
+
+        @property
+        def lam_(self) -> float:
+            """The chosen lam, with the highest mean score."""
+
+        @property
+        def best_score_(self) -> float:
+            """The highest mean score."""
+
+        @property
+        def cv_results_(self) -> dict[str, FloatArray]:
+            """Scores and gaps of every lam, by the names of their columns."""
 
     @on_interrupt("raise")
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:

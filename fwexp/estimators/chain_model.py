@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -26,7 +26,7 @@ from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_inputs import Inputs, size_of
 from fwexp.options import check_flag, check_integer, check_number
 from fwexp.problems.chain import add_forbidden
-from fwexp.types import ArrayLike, Weights
+from fwexp.types import AnyArray, ArrayLike, FloatArray, IntArray, Weights
 
 ROUNDING = 1e-12  # of sums of weights, relative
 PATIENCE = 5  # passes without fewer errors of validation, after which training stops early
@@ -55,10 +55,21 @@ class ChainModel(PartsScore, CertifiedSVM):
     skip_ignored: bool = False
     nonnegative: Weights | None = None
 
-    if TYPE_CHECKING:  # no fields: `dataclasses.asdict` returns the parameters
-        classes_: np.ndarray = field(init=False)
-        vectorizer_: Vectorizer = field(init=False)
-        edge_vectorizer_: Vectorizer | None = field(init=False)
+    if TYPE_CHECKING:  # `fit` sets these, which are no fields
+
+        @property
+        def classes_(self) -> AnyArray:
+            """The labels, (K,)."""
+
+        @property
+        def class_weight_(self) -> FloatArray | None:
+            """Factors of the loss, in the order of ``classes_``."""
+
+        @property
+        def vectorizer_(self) -> Vectorizer: ...
+
+        @property
+        def edge_vectorizer_(self) -> Vectorizer | None: ...
 
     averages = True
     _Encoding = ChainEncoding
@@ -129,7 +140,7 @@ class ChainModel(PartsScore, CertifiedSVM):
             labels = [next(rest) if is_kept else mark for is_kept in query.kept.tolist()]
         return [labels[start:end] for start, end in pairwise(query.ptr.tolist())]
 
-    def decision_function(self, X: Any) -> list[np.ndarray]:
+    def decision_function(self, X: Any) -> list[FloatArray]:
         """Return the score of the best labels of the sequence that have a given label at a given position.
 
         Parameters
@@ -170,22 +181,22 @@ class ChainModel(PartsScore, CertifiedSVM):
         return self.encoding_.right(self.predict(X, partial=partial), y, sample_weight)
 
     @property
-    def coef_(self) -> np.ndarray:
+    def coef_(self) -> FloatArray:
         """Weights of features, (K, p)."""
         return self._blocks()[0].T
 
     @property
-    def start_(self) -> np.ndarray:
+    def start_(self) -> FloatArray:
         """Scores of the first label, (K,)."""
         return self._blocks()[2][0]
 
     @property
-    def end_(self) -> np.ndarray:
+    def end_(self) -> FloatArray:
         """Scores of the last label, (K,)."""
         return self._blocks()[2][1]
 
     @property
-    def transitions_(self) -> np.ndarray:
+    def transitions_(self) -> FloatArray:
         """Scores of a label (column) after another (row), (K, K)."""
         return self._blocks()[3]
 
@@ -195,7 +206,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         return self.vectorizer_.num_features
 
     @property
-    def feature_names_in_(self) -> np.ndarray:
+    def feature_names_in_(self) -> AnyArray:
         """Names of the features, (p,), where X has names."""
         if self.vectorizer_.names is None:
             raise AttributeError("X had no names of features")
@@ -223,7 +234,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         columns = range(edges.num_features) if edges.names is None else edges.names
         return NamedWeights(weights, ("feature", columns), ("from", names), ("to", names))
 
-    def _blocks(self) -> list[np.ndarray]:
+    def _blocks(self) -> list[FloatArray]:
         """Return the weights of features, of features of transitions, of both ends and of transitions."""
         K, p = len(self.classes_), self.vectorizer_.num_features
         first = p + (0 if self.edge_vectorizer_ is None else K * self.edge_vectorizer_.num_features)
@@ -281,7 +292,7 @@ class ChainTagger(FitsFurther, ChainModel):
             problem, weights = encoding.learn_from(X, y, sample_weight)
         return self._fitted(encoding, certified_fit(self, encoding, problem, weights, **more))
 
-    def _validation(self, n: int) -> np.ndarray:
+    def _validation(self, n: int) -> IntArray:
         """Return the sequences that are set aside."""
         part = check_number("validation_fraction", self.validation_fraction, "a number > 0 and < 1", above=0.0, below=1.0)
         size = max(1, round(part * n))

@@ -13,7 +13,7 @@ from fwexp.estimators.json_values import names_of
 from fwexp.estimators.labels import check_among, example_labels, numbers_of, weights_of
 from fwexp.estimators.row_encoding import ExampleModel, RowEncoding
 from fwexp.problems.multiclass import multiclass_problem
-from fwexp.types import ArrayLike, Lam, Rescaling, Weights
+from fwexp.types import AnyArray, ArrayLike, FloatArray, Lam, Rescaling, Weights
 
 CONSTANT = "constant"  # in names of weights, in a tuple, which features by name are not
 
@@ -69,7 +69,7 @@ class MulticlassModel(FitsFurther, ClassifierMixin, ExampleModel):
 
     _Encoding = ClassEncoding
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any) -> FloatArray:
         """Return the scores of the classes.
 
         Parameters
@@ -85,7 +85,7 @@ class MulticlassModel(FitsFurther, ClassifierMixin, ExampleModel):
         scores = self._rows(X) @ self.coef_.T + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> AnyArray:
         """Return the class of highest score of every example.
 
         Parameters
@@ -102,7 +102,7 @@ class MulticlassModel(FitsFurther, ClassifierMixin, ExampleModel):
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     @property
-    def _rows_of_weights(self) -> np.ndarray:
+    def _rows_of_weights(self) -> FloatArray:
         weights = super()._rows_of_weights
         return weights[1:] - weights[:1] if len(weights) == 2 else weights
 
@@ -260,7 +260,7 @@ class MulticlassLogistic(MulticlassModel):
 
     _objective = "log"
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of the probabilities of the classes.
 
         Parameters
@@ -279,7 +279,7 @@ class MulticlassLogistic(MulticlassModel):
         scores = scores - scores.max(axis=1, keepdims=True)
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the classes.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     class BaseEstimator:  # with types, which scikit-learn does not declare
+        encoding_: Any  # set by `fit`; no field, as `dataclasses.asdict` returns the parameters
+
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
+        def __getstate__(self) -> dict[str, Any]: ...
+        def __setstate__(self, state: dict[str, Any]) -> None: ...
 
     class ClassifierMixin:
         def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float: ...
@@ -54,8 +58,6 @@ class CertifiedSVM(BaseEstimator):
     averages = False  # whether the average of the iterates has the weights by default
 
     _Encoding: ClassVar[type[Encoding]]
-    if TYPE_CHECKING:  # no field: `dataclasses.asdict` returns the parameters
-        encoding_: Any = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled examples.
@@ -101,10 +103,10 @@ class CertifiedSVM(BaseEstimator):
         result.w.flags.writeable = False
         self._decoder = self.encoding_.decoder(result.w)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_decoder"}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "result_" in vars(self):
             self.result_ = self.result_  # Pickles and copies hold neither flags of arrays nor the decoder.

@@ -1,7 +1,7 @@
 """Labels of the nodes of graphs, such as the pixels of images: trained to a certified gap where there are two of them."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -25,7 +25,7 @@ from fwexp.estimators.labels import (
 from fwexp.options import check_choice, check_flag
 from fwexp.problems import full_pairs
 from fwexp.problems.segmentation import segmentation_problem
-from fwexp.types import Lam
+from fwexp.types import AnyArray, FloatArray, Lam
 
 VOID = (-100, -1, 255)  # of images and graphs, for nodes without a label
 PAIRWISE = ("potts", "full")
@@ -36,8 +36,8 @@ FORMS = "images (H, W, p), or graphs (features, edges) or (features, edges, edge
 class GraphEncoding(Encoding):
     """Features of nodes and edges, and labels of nodes."""
 
-    classes_: np.ndarray
-    class_weight_: np.ndarray | None
+    classes_: AnyArray
+    class_weight_: FloatArray | None
     n_features_in_: int
     num_edge_features: int
     pairwise: str
@@ -253,7 +253,21 @@ class GraphSVM(PartsScore, CertifiedSVM):
     averages = True
     _Encoding = GraphEncoding
 
-    def predict(self, X: Any) -> list[Any]:
+    if TYPE_CHECKING:  # `fit` sets these, which are no fields
+
+        @property
+        def classes_(self) -> AnyArray:
+            """The labels, (K,)."""
+
+        @property
+        def class_weight_(self) -> FloatArray | None:
+            """Factors of the loss, in the order of ``classes_``."""
+
+        @property
+        def n_features_in_(self) -> int:
+            """The number of features of a node."""
+
+    def predict(self, X: Any) -> list[AnyArray]:
         """Return the labels of all nodes of every graph.
 
         Parameters
@@ -290,13 +304,13 @@ class GraphSVM(PartsScore, CertifiedSVM):
         return right_parts(wanted, predicted, at_positions(weights, sizes))
 
     @property
-    def coef_(self) -> np.ndarray:
+    def coef_(self) -> FloatArray:
         """Weights of the features of nodes, (K, p)."""
         K = len(self.classes_)
         return self.result_.w[: K * self.n_features_in_].reshape(-1, K).T
 
     @property
-    def edge_weights_(self) -> np.ndarray:
+    def edge_weights_(self) -> FloatArray:
         """Weights of the features of edges, (q,) or (q, K, K)."""
         K = len(self.classes_)
         weights = self.result_.w[K * self.n_features_in_ :]

@@ -1,7 +1,7 @@
 """Matchings: which rows and columns belong together, trained to a certified gap."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +13,7 @@ from fwexp.estimators.encoding import Encoding, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.labels import check_weights, counted
 from fwexp.problems.matching import matching_problem
-from fwexp.types import Lam, Weights
+from fwexp.types import FloatArray, IntArray, Lam, Weights
 
 LINKS = "arrays (R, C, p), one per example"
 
@@ -113,7 +113,13 @@ class MatchingSVM(PartsScore, CertifiedSVM):
 
     _Encoding = LinkEncoding
 
-    def predict(self, X: Any) -> list[Any]:
+    if TYPE_CHECKING:  # `fit` sets it, and it is no field
+
+        @property
+        def n_features_in_(self) -> int:
+            """The number of features of a link."""
+
+    def predict(self, X: Any) -> list[IntArray]:
         """Return the best matchings.
 
         Parameters
@@ -131,7 +137,7 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         return self.result_.predict(X) if X else []
 
     @property
-    def coef_(self) -> np.ndarray:
+    def coef_(self) -> FloatArray:
         """Weights of the features of links, (p,)."""
         return self.result_.w
 

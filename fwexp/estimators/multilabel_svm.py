@@ -1,7 +1,7 @@
 """Several labels at once: those that go together pull each other, and the best set of them is a minimum cut."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,7 @@ from fwexp.problems.features import as_features
 from fwexp.problems.graphs import check_edges
 from fwexp.problems.python_labelings import read_only
 from fwexp.problems.segmentation import segmentation_from_arrays
-from fwexp.types import ArrayLike, Lam
+from fwexp.types import ArrayLike, FloatArray, IntArray, Lam
 
 PAIRWISE = ("potts", "full")
 
@@ -29,8 +29,8 @@ PAIRWISE = ("potts", "full")
 class LabelSetEncoding(RowEncoding):
     """Columns of features, labels, and pairs of labels that may influence each other."""
 
-    edges_: np.ndarray
-    class_weight_: np.ndarray | None
+    edges_: IntArray
+    class_weight_: FloatArray | None
     pairwise: str
     schema: ClassVar = RowEncoding.schema | {
         "edges": lambda value: isinstance(value, np.ndarray) and value.dtype.kind in "iu",
@@ -49,14 +49,14 @@ class LabelSetEncoding(RowEncoding):
     def problem(self, X, y, sample_weight=None):
         return self._from_rows(self.rows(X), self.indicators(y)), sample_weight
 
-    def indicators(self, y) -> np.ndarray:
+    def indicators(self, y) -> IntArray:
         """Return which labels examples have, (n, L), after a check of the columns."""
         names = _names(y)
         if names is not None and self.classes_.dtype == object and names != self.classes_.tolist():
             raise ParameterError(f"y must have the columns {shown(self.classes_.tolist())}, as in fit, got {shown(names)}")
         return _indicators(y)
 
-    def _edges(self, L: int) -> np.ndarray:
+    def _edges(self, L: int) -> IntArray:
         if self.params.edges is None:
             return np.zeros((0, 2), dtype=np.int64)
         if isinstance(self.params.edges, str):
@@ -92,7 +92,7 @@ class LabelSetEncoding(RowEncoding):
         )
         return problem if costs is None else problem._replace(node_loss=problem.node_loss * costs.ravel())
 
-    def _class_weights(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+    def _class_weights(self, y: IntArray, weights: FloatArray | None) -> FloatArray | None:
         """Return by how much more errors cost at the absence and at the presence of every label, (2, L)."""
         if isinstance(self.params.class_weight, str) and self.params.class_weight == "balanced":
             weights = np.ones(len(y)) if weights is None else weights
@@ -202,7 +202,17 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     _Encoding = LabelSetEncoding
     averages = True
 
-    def predict(self, X: Any) -> np.ndarray:
+    if TYPE_CHECKING:  # `fit` sets these, which are no fields
+
+        @property
+        def edges_(self) -> IntArray:
+            """The pairs of labels that may influence each other, (E, 2)."""
+
+        @property
+        def class_weight_(self) -> FloatArray | None:
+            """Costs of errors at absent labels and at present labels, (2, L)."""
+
+    def predict(self, X: Any) -> IntArray:
         """Return the best set of labels of every example.
 
         Parameters
@@ -218,7 +228,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         best = np.array([self._best(scores) for scores in self._scores(X)], dtype=np.int64)
         return best.reshape(-1, len(self.classes_))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any) -> FloatArray:
         """Return the margins of labels: the score of the best set with a label minus the best score without it.
 
         Parameters
@@ -243,14 +253,14 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         return margins
 
     @property
-    def edge_weights_(self) -> np.ndarray:
+    def edge_weights_(self) -> FloatArray:
         """Weights of edges: attraction of their labels, (E,), or the scores of the four cases, (E, 2, 2)."""
         if self.encoding_.pairwise == "full":
             return self.result_.w[2 * self.encoding_.size :][: 4 * len(self.edges_)].reshape(-1, 2, 2)
         return self.result_.w[self.encoding_.size :][: len(self.edges_)]
 
     @property
-    def _rows_of_weights(self) -> np.ndarray:
+    def _rows_of_weights(self) -> FloatArray:
         """Weights of features for presence, against those for absence."""
         if self.encoding_.pairwise == "full":
             weights = read_only(np.diff(self.result_.w[: 2 * self.encoding_.size].reshape(-1, 2))[:, 0])
@@ -258,12 +268,12 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
             weights = self.result_.w[: self.encoding_.size]
         return weights.reshape(len(self.classes_), -1)
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X) -> FloatArray:
         """Return the scores of labels of their own, (n, L)."""
         rows = self._rows(X)
         return np.asarray(self.encoding_.with_constant(rows) @ self._rows_of_weights.T)
 
-    def _best(self, scores: np.ndarray) -> np.ndarray:
+    def _best(self, scores: FloatArray) -> IntArray:
         """Return the best set of labels, (L,)."""
         if self.encoding_.pairwise == "full":
             return full_pairs.label(np.column_stack([np.zeros(len(scores)), scores]), self.edge_weights_, self.edges_)
@@ -272,7 +282,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         min_cut(np.array(scores), *graph, np.empty(scratch_size(len(y), len(ends))))
         return y
 
-    def _value(self, scores: np.ndarray, y: np.ndarray) -> float:
+    def _value(self, scores: FloatArray, y: IntArray) -> float:
         """Return the score of a set of labels."""
         a, b = y[self.edges_].T
         of_edges = self.edge_weights_
@@ -306,7 +316,7 @@ def _names(y) -> list | None:
     return list(y.columns) if hasattr(y, "columns") else None
 
 
-def _indicators(y) -> np.ndarray:
+def _indicators(y) -> IntArray:
     """Return which labels examples have, (n, L)."""
     if np.ma.is_masked(y):
         raise ParameterError("y must have no masked entries; leave examples out whose labels are not all known")

@@ -1,6 +1,6 @@
 """Rows of features of single examples, by scikit-learn's checks or by the vocabulary of `Vectorizer`; and the constant feature."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,12 +13,13 @@ from fwexp.estimators.estimator import CertifiedSVM
 from fwexp.estimators.feature_matrices import Vectorizer, by_name, check_named
 from fwexp.estimators.labels import counted
 from fwexp.problems.python_labelings import read_only
+from fwexp.types import AnyArray, FloatArray
 
 
 class RowEncoding(Encoding):
     """Columns of features, and classes or labels."""
 
-    classes_: np.ndarray
+    classes_: AnyArray
     vectorizer_: Vectorizer | None
     n_features_in_: int
     schema: ClassVar = {
@@ -107,9 +108,19 @@ class ExampleModel(CertifiedSVM):
     class_weight: Any = None
     warm_start: bool = False
 
-    if TYPE_CHECKING:  # no fields: `dataclasses.asdict` returns the parameters
-        classes_: np.ndarray = field(init=False)
-        n_features_in_: int = field(init=False)
+    if TYPE_CHECKING:  # `fit` sets these, which are no fields
+
+        @property
+        def classes_(self) -> AnyArray:
+            """The classes or labels, (K,)."""
+
+        @property
+        def n_features_in_(self) -> int:
+            """The number of features."""
+
+        @property
+        def feature_names_in_(self) -> AnyArray:
+            """Names of the features, (p,), if X has names."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -132,18 +143,18 @@ class ExampleModel(CertifiedSVM):
         return self.predict(x.reshape(1, -1) if sp.issparse(x) else [x])[0]
 
     @property
-    def coef_(self) -> np.ndarray:
+    def coef_(self) -> FloatArray:
         """Weights of features, a row per class or label."""
         return read_only(self._rows_of_weights[:, : self.n_features_in_])
 
     @property
-    def intercept_(self) -> np.ndarray:
+    def intercept_(self) -> FloatArray:
         """Weights of the constant feature."""
         weights = self._rows_of_weights
         return read_only(weights[:, -1] if self.encoding_.has_constant else np.zeros(len(weights)))
 
     @property
-    def _rows_of_weights(self) -> np.ndarray:
+    def _rows_of_weights(self) -> FloatArray:
         """Weights of features, the constant feature's last, of every class."""
         return self.result_.w.reshape(-1, len(self.classes_)).T
 
@@ -153,7 +164,7 @@ class ExampleModel(CertifiedSVM):
         return self.encoding_.rows(X)
 
 
-def _weights(sample_weight, X) -> np.ndarray | None:
+def _weights(sample_weight, X) -> FloatArray | None:
     """Return weights of examples, checked as scikit-learn does."""
     return None if sample_weight is None else _check_sample_weight(sample_weight, X)
 

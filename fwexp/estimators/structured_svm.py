@@ -17,7 +17,7 @@ from fwexp.problems.arrays import as_sparse
 from fwexp.problems.callback import CallbackProblem
 from fwexp.problems.python_labelings import equal_labelings, key_of, read_only, short, snapshot
 from fwexp.problems.sparse_vector import SparseVector
-from fwexp.types import Lam, Weights
+from fwexp.types import FloatArray, Lam, Weights
 
 # Methods that a model must have, each by one of these names; without a loss it has a separation oracle.
 METHODS = {
@@ -293,7 +293,7 @@ class StructuredSVM(CertifiedSVM):
         return 1.0 - float(np.sum(losses) / np.sum([self.encoding_.params.model.max_loss(labeling) for labeling in y]))
 
     @property
-    def w(self) -> np.ndarray:
+    def w(self) -> FloatArray:
         """The weights, (d,)."""
         return self.result_.w
 

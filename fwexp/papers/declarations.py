@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Self
+from typing import Any, Self
 
 from fwexp import plugin_files, plugins
 from fwexp.errors import ParameterError
@@ -103,7 +103,7 @@ class Preset:
 
     name: str
 
-    def runs(self, *methods: str, split_by: tuple[str, ...] = (), **where) -> Need:
+    def runs(self, *methods: str, split_by: tuple[str, ...] = (), **where: Any) -> Need:
         """Return the need for the runs of some methods, or all, that have some values, as in `Need`."""
         return Need(self.name, methods, split_by, where)
 

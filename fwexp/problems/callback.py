@@ -35,7 +35,7 @@ from fwexp.problems.python_labelings import (
     snapshot,
 )
 from fwexp.problems.sparse_vector import SparseVector, difference, fits_single, values_of
-from fwexp.types import Weights
+from fwexp.types import FloatArray, IntArray, Weights
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
 # single precision.
@@ -150,9 +150,9 @@ class CallbackProblem(PythonProblem):
         *,
         features: Callable[[int, Any], Any],
         loss: Callable[[int, Any], float],
-        max_oracle: Callable[[int, np.ndarray], Any],
-        decode: Callable[[int, np.ndarray], Any] | None = None,
-        inference: Callable[[Any, np.ndarray], Any] | None = None,
+        max_oracle: Callable[[int, FloatArray], Any],
+        decode: Callable[[int, FloatArray], Any] | None = None,
+        inference: Callable[[Any, FloatArray], Any] | None = None,
         n_jobs: int | None = None,
         nonnegative: Weights | None = None,
         key: Callable[[Any], Hashable] = key_of,
@@ -184,7 +184,7 @@ class CallbackProblem(PythonProblem):
         self._compared = np.full(self.n, not protocol.exact_oracle(self))  # those whose answer at w = 0 has been
         self._others = np.random.default_rng(0).choice(self.n, min(self.n, SEEN), replace=False).tolist()
 
-    def _subset(self, indices: np.ndarray) -> "CallbackProblem":
+    def _subset(self, indices: IntArray) -> "CallbackProblem":
         given = {name: getattr(self, name) for name in ("features", "loss", "max_oracle", "decode")}
         renumbered = {name: None if function is None else Renumbered(function, indices) for name, function in given.items()}
         problem = copy.copy(self)  # of the same class, which may override methods, such as `exact_oracle`
@@ -259,7 +259,7 @@ class CallbackProblem(PythonProblem):
             raise ParameterError(f"{self.call('loss', i)} must be a finite number >= 0, got {short(value)}")
         return number if SMALLEST <= number <= LARGEST else check_scale(self.call("loss", i), number)
 
-    def augmented(self, i: int, w: np.ndarray) -> tuple[Any, float]:
+    def augmented(self, i: int, w: FloatArray) -> tuple[Any, float]:
         """Return the labeling of the max-oracle and H_i(w), checked, in units of the loss."""
         if not self._truth_checked[i]:
             self._check_truth(i)
@@ -275,13 +275,13 @@ class CallbackProblem(PythonProblem):
             self._compared[i] = True
         return y, value
 
-    def predicted(self, i: int, w: np.ndarray) -> Any:
+    def predicted(self, i: int, w: FloatArray) -> Any:
         """Return the labeling of ``decode``, checked."""
         if self.decode is None:
             raise ParameterError("predictions need a decode function, but CallbackProblem was built with decode=None")
         return snapshot(self._answer("decode", i, w))
 
-    def ask_ahead(self, name: str, start: int, end: int, w: np.ndarray) -> None:
+    def ask_ahead(self, name: str, start: int, end: int, w: FloatArray) -> None:
         """Ask the function called ``name`` of the examples start .. end at w at once, if that was wanted; the answers wait."""
         function, w = getattr(self, name), read_only(w)
         if self.n_jobs in (None, 1) or function is None:
@@ -291,7 +291,7 @@ class CallbackProblem(PythonProblem):
         answers = [y for part in parts for y in part]
         self._ahead.update({(get_ident(), name, i): y for i, y in zip(range(start, end), answers, strict=True)})
 
-    def _answer(self, name: str, i: int, w: np.ndarray) -> Any:
+    def _answer(self, name: str, i: int, w: FloatArray) -> Any:
         """Return the answer of the function called ``name`` at w, which may change afterwards."""
         y = self._ahead.pop((get_ident(), name, i), NOT_ASKED) if self._ahead else NOT_ASKED
         if y is NOT_ASKED:
@@ -342,7 +342,7 @@ class CallbackProblem(PythonProblem):
 class Renumbered:
     """A function of one example of a problem whose examples had other numbers."""
 
-    def __init__(self, function: Callable, indices: np.ndarray) -> None:
+    def __init__(self, function: Callable, indices: IntArray) -> None:
         self.function, self.indices = function, indices
 
     def __call__(self, i, argument):
@@ -350,7 +350,7 @@ class Renumbered:
         return self.function(int(self.indices[i]), argument)
 
 
-def _answers(function: Callable, examples: Sequence[int], w: np.ndarray) -> list:
+def _answers(function: Callable, examples: Sequence[int], w: FloatArray) -> list:
     """Return the answers of a function for several examples; it may reuse its answers, so they are copied."""
     return [snapshot(function(i, w)) for i in examples]
 

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -14,8 +14,9 @@ from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Point, Reason, 
 from fwexp.errors import ParameterError, WarmStartError
 from fwexp.options import STRUCTURED, NoOptions, choice
 from fwexp.problems import tiers
-from fwexp.problems.loss_terms import HINGE, ROUNDING
+from fwexp.problems.loss_terms import HINGE, ROUNDING, Hinge, Softmax
 from fwexp.problems.protocol import costly_oracle, exact_oracle, forget, original, radii_sq
+from fwexp.types import FloatArray, IntArray, Problem, SolverProblem
 
 __all__ = ["NO_BUDGET", "Budget", "Point", "Reason", "Solver", "Stop", "Terms"]
 
@@ -82,7 +83,23 @@ class Solver(Iteration):
     refers_to_inputs: ClassVar[bool] = False  # whether weights are of training inputs, not of features
     lost: Mapping[str, int] = MappingProxyType({})  # work lost with workers, which changed the result: amounts by kind
 
-    def __init__(self, problem, lam, options, seed=0, iterates=("last",), order=None, warm_start=None, objective=HINGE) -> None:
+    problem: SolverProblem
+    user_problem: Problem
+    lam: float
+    options: Any
+    objective: Hinge | Softmax
+
+    def __init__(
+        self,
+        problem: Any,
+        lam: float,
+        options: Any,
+        seed: int = 0,
+        iterates: tuple[str, ...] = ("last",),
+        order: IntArray | None = None,
+        warm_start: "Solver | None" = None,
+        objective: Hinge | Softmax = HINGE,
+    ) -> None:
         if warm_start is not None and not self.takes_warm_start:
             raise WarmStartError(f"solver {self.name} takes no warm_start")
         forget(problem)
@@ -101,12 +118,20 @@ class Solver(Iteration):
     def prepare(self) -> None:
         """Set up buffers and everything that follows from problem and options, but is no state."""
 
-    def view(self, problem):
+    def view(self, problem: Any) -> Any:
         """Return a training or test problem of the caller in the form that the solver's weights fit."""
         return problem
 
     @classmethod
-    def choose(cls, options, problem, lam, iterates=None, order=None, objective=HINGE) -> tuple[type["Solver"], Any]:
+    def choose(
+        cls,
+        options: Any,
+        problem: Any,
+        lam: float,
+        iterates: Sequence[str] | None = None,
+        order: IntArray | None = None,
+        objective: Hinge | Softmax = HINGE,
+    ) -> tuple[type["Solver"], Any]:
         """Return the class and the options of a run on a problem, which a solver such as ``auto`` chooses at the start.
 
         ``iterates`` is None if the caller names none.
@@ -114,29 +139,29 @@ class Solver(Iteration):
         return cls, options
 
     @classmethod
-    def needs(cls, options) -> tuple[str, ...]:
+    def needs(cls, options: Any) -> tuple[str, ...]:
         """Return the tiers (`fwexp.problems.tiers.TIERS`), beyond the required one, that runs with these options need."""
         return ()
 
     @classmethod
-    def available_iterates(cls, options) -> tuple[str, ...]:
+    def available_iterates(cls, options: Any) -> tuple[str, ...]:
         """Return the iterates that exist with these options: of ``last``, ``wavg``, ``tavg`` and ``avg``."""
         return cls.iterates
 
     @classmethod
-    def steps_within(cls, options, n: int, calls: int) -> int:
+    def steps_within(cls, options: Any, n: int, calls: int) -> int:
         """Return how many steps ``calls`` of the oracle suffice for with n examples, without a cache."""
         return calls
 
     @classmethod
-    def memory(cls, problem, options, iterates) -> int:
+    def memory(cls, problem: Any, options: Any, iterates: tuple[str, ...]) -> int:
         """Return how many bytes a run takes at least, in addition to its problem and to memory in use."""
         labels = int(problem.label_ptr[-1]) if hasattr(problem, "label_ptr") else problem.n
         # Weights of the solver and of the log; of every example a loss, a value and the labeling that the oracle found.
         return 8 * (3 * problem.num_weights + 3 * problem.n) + 4 * labels
 
     @abstractmethod
-    def start(self, seed, iterates, order, warm_start) -> None:
+    def start(self, seed: int, iterates: tuple[str, ...], order: IntArray | None, warm_start: Any) -> None:
         """Set ``state`` to the state at step 0; ``order`` is None or int64 indices from 0, one per step."""
 
     @property
@@ -181,7 +206,7 @@ class Solver(Iteration):
         lengths = np.diff(getattr(original(problem), "label_ptr", np.arange(problem.n + 1)))
         return float(np.sqrt(lengths * radii_sq(problem)).mean())
 
-    def start_near(self, w) -> None:
+    def start_near(self, w: FloatArray) -> None:
         """Start from dual variables that belong to given internal weights ``w``, as far as they can; called before the first step.
 
         Raises `WarmStartError` if the solver cannot do that.
@@ -189,12 +214,12 @@ class Solver(Iteration):
         raise WarmStartError(f"solver {self.name} cannot start from weights")
 
     @property
-    def origin(self):
+    def origin(self) -> FloatArray | None:
         """The internal weights w_0 if the objective has lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2, otherwise None."""
         return None
 
     @origin.setter
-    def origin(self, w) -> None:
+    def origin(self, w: FloatArray) -> None:
         raise ParameterError(f"solver {self.name} cannot regularise the distance to weights; accepted: auto, bcfw, block_entropic")
 
     @property

@@ -13,6 +13,7 @@ Where some weights must not be negative, all of this is for v = A a, and oracles
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from fwexp.options import choice
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import new_weights, product, scatter_psi, stored_labeling
 from fwexp.solvers.base import Point, Solver, Stop
+from fwexp.types import FloatArray, SolverProblem
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,16 @@ class BatchOracle:
     The calls run in parallel; the sum is taken in a fixed order, so the result does not depend on the threads.
     """
 
-    def __init__(self, problem, lam: float) -> None:
+    def __init__(self, problem: SolverProblem, lam: float) -> None:
         self.problem, self.lam = problem, lam
         self._evaluator = Evaluator(problem)
 
     @property
-    def labelings(self):
+    def labelings(self) -> Any:
         """The labelings of the latest calls, one per example."""
         return self._evaluator.labelings
 
-    def __call__(self, w: np.ndarray) -> tuple[np.ndarray, float]:
+    def __call__(self, w: FloatArray) -> tuple[FloatArray, float]:
         """Return the corner (w_s, ell_s) that maximises ell_s - lam <w_s, w>."""
         problem = self.problem
         losses = self._evaluator.oracles(w)[1]

@@ -34,7 +34,7 @@ from fwexp.tasks.lam_sequence import (
     run_sequence,
     sequence_settings,
 )
-from fwexp.types import ObjectiveName, Problem
+from fwexp.types import FloatArray, ObjectiveName, Problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,9 +68,9 @@ class RegularizationPath:
         seconds), ``primal``, ``dual``, ``gap``, ``certified``.
     """
 
-    lam: np.ndarray
-    weights: np.ndarray
-    gap: np.ndarray
+    lam: FloatArray
+    weights: FloatArray
+    gap: FloatArray
     lam_end: float
     eps: float
     certified: bool
@@ -78,7 +78,7 @@ class RegularizationPath:
     reason: str
     frame: "pd.DataFrame"
 
-    def w_at(self, lam: float) -> np.ndarray:
+    def w_at(self, lam: float) -> FloatArray:
         """Return weights whose objective at ``lam`` is at most eps above the optimum."""
         j = self._piece(lam)
         return self.weights[j] * (1.0 if lam <= self.lam[j] else self.lam[j] / lam)

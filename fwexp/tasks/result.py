@@ -3,16 +3,15 @@
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal
 
 from fwexp.driver.trace import TRACE_COLUMNS, ending
 from fwexp.tasks import result_files
-from fwexp.types import AnyPath
+from fwexp.types import AnyPath, FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass
@@ -65,7 +64,7 @@ class Result:
     kernel solvers need the result itself.
     """
 
-    w: np.ndarray
+    w: FloatArray
     primal: float
     dual: float
     gap: float
@@ -88,9 +87,9 @@ class Result:
     def __post_init__(self) -> None:
         """Delay the data frame of a trace that is given as rows, because it takes as long as training on a small problem."""
         if isinstance(self.trace, list):
-            self._rows = self.__dict__.pop("trace")
+            vars(self)["_rows"] = vars(self).pop("trace")
 
-    if not TYPE_CHECKING:  # for type checkers, there are no attributes but the above
+    if not TYPE_CHECKING:  # for type checkers and editors, there are no attributes but the others
 
         def __getattr__(self, name: str):
             """Return the trace, made of its rows the first time."""
@@ -104,8 +103,15 @@ class Result:
             del self._rows
             return self.trace
 
+        def _repr_html_(self) -> str:
+            """Return the view of notebooks: a table with the certificate and the ending, and the curve of the gap."""
+            from fwexp.tasks.result_views import as_html
+
+            return as_html(self)
+
     @property
     def seconds(self) -> float:
+        """Solver seconds that the run took."""
         return float(self.trace["time"].iloc[-1]) if len(self.trace) else math.nan
 
     def predict(self, problem: Any, **inputs: Any) -> list[Any]:
@@ -129,7 +135,7 @@ class Result:
         """
         return result_files.save(self, path)
 
-    def plot(self, ax: Any = None, *, x: str = "passes") -> Any:
+    def plot(self, ax: "Axes | None" = None, *, x: Literal["passes", "time"] = "passes") -> "Axes":
         """Draw primal and dual of the trace, with the certified gap between them shaded.
 
         Parameters
@@ -152,13 +158,7 @@ class Result:
 
         return draw(self, ax, x)
 
-    def _repr_html_(self) -> str:
-        """Return the view of notebooks: a table with the certificate and the ending, and the curve of the gap."""
-        from fwexp.tasks.result_views import as_html
-
-        return as_html(self)
-
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         """Leave out the solver, which holds the training data."""
         return self.__dict__ | {"state": None}
 

@@ -1,7 +1,7 @@
 """Views of a result for people: the curves of its trace, as a matplotlib axes or as HTML for notebooks."""
 
 import html
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from fwexp.errors import OptionError, needing
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 WIDTH, HEIGHT = 320, 90  # pixels of the curve in a notebook
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time in seconds"}
@@ -20,7 +21,7 @@ def rows_of(result) -> "pd.DataFrame":
     return trace[trace["iterate"] == result.iterate] if len(trace) else trace
 
 
-def draw(result, ax: Any = None, x: str = "passes") -> Any:
+def draw(result, ax: "Axes | None" = None, x: str = "passes") -> "Axes":
     """Draw primal and dual against `x`, with the certified gap between them shaded; see `Result.plot`."""
     with needing("plot needs"):
         import matplotlib.pyplot as plt

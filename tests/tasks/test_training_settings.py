@@ -1,6 +1,7 @@
 """Settings of training runs: one object that checks every argument, and the scale of the objective."""
 
 import inspect
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -41,5 +42,8 @@ def test_solve_is_where_its_arguments_are_documented():
     assert fwexp.solve.__module__ == "fwexp.api"
     parameters = inspect.signature(fwexp.solve).parameters
     assert set(parameters) == ARGUMENTS | {"problem", "options"}
+    defaults = {field.name: field.default for field in fields(Settings)}
+    for name in ARGUMENTS:
+        assert parameters[name].default == defaults[name]
     for name, default in Train.reads.items():
         assert parameters[name].default == default

@@ -35,18 +35,18 @@ from fwexp.errors import DataError, ParameterError, shown
 from fwexp.files.user_paths import check_path
 from fwexp.options import check_function, check_integer
 from fwexp.templates import default_template
-from fwexp.types import AnyPath
+from fwexp.types import AnyPath, SetOfExamples
 
 
 class Problems(NamedTuple):
     """Two problems from files, and the labels of the files."""
 
-    train: Any
+    train: SetOfExamples
     test: Any  # None without a test file; labels that the training file does not have are -1: never predicted, counted wrong
-    labels: tuple  # label k of the problems is labels[k] of the files
+    labels: tuple[Any, ...]  # label k of the problems is labels[k] of the files
 
     @property
-    def problems(self) -> tuple:
+    def problems(self) -> tuple[SetOfExamples, Any]:
         """The training and the test problem."""
         return self.train, self.test
 
@@ -56,7 +56,7 @@ def from_columns(
     test: AnyPath | None = None,
     *,
     label: int = -1,
-    features: Callable[[Sequence], Iterable] | None = None,
+    features: Callable[[Sequence[Any]], Iterable[Any]] | None = None,
     min_count: int = 1,
 ) -> Problems:
     r"""Return problems of sequences from sentences in columns.

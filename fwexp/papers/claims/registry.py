@@ -14,11 +14,14 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 from fwexp import plugins
 from fwexp.errors import ParameterError, unknown
 from fwexp.papers.claims.verdict import Finding
 from fwexp.papers.declarations import FIGURES, PAPERS, Figure, Need, import_experiments, papers_by_id
+
+F = TypeVar("F", bound=Callable[..., Finding])
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,10 @@ def claim(
     statement: str,
     *needs: Need,
     place: str,
-    vary: Mapping = MappingProxyType({}),
+    vary: Mapping[str, Any] = MappingProxyType({}),
     shown_by: Figure | None = None,
     changed: str = "",
-) -> Callable:
+) -> Callable[[F], F]:
     """Register the function below as the criterion of a claim, whose id is a paper of the same package and a number.
 
     Parameters
@@ -101,7 +104,7 @@ def claim(
         What of the criterion was changed after its result was seen, and why.
     """
 
-    def register(decide: Callable) -> Callable:
+    def register(decide: F) -> F:
         package = _package(decide.__module__)
         given = _REGISTERED.get((package, id))
         if given and _name(given.decide) != _name(decide):  # a module may be imported twice

@@ -3,6 +3,7 @@
 import numpy as np
 
 from fwexp.problems.protocol.degrees import degree
+from fwexp.types import FloatArray
 
 # --- required: oracles, loss and features, which every family registers and with which most solvers run
 
@@ -134,7 +135,7 @@ def inner(problem, u, v):
     return product(u, v)
 
 
-def product(u: np.ndarray, v: np.ndarray) -> float:
+def product(u: FloatArray, v: FloatArray) -> float:
     """Return the plain product of two vectors: not by BLAS, where the last digits depend on the number of threads."""
     return float(np.einsum("i,i", u, v))
 

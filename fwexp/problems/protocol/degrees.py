@@ -6,8 +6,19 @@ part scores theta and labelings are those of the problem itself, and functions o
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fwexp.jit.compilation import dispatched
+
+if TYPE_CHECKING:
+    F = TypeVar("F", bound=Callable[..., Any])
+
+    class Declared(Protocol):
+        """A function of the protocol, with which a family registers its implementation."""
+
+        def __call__(self, problem: Any, *args: Any) -> Any: ...
+
+        def register(self, family: type, /) -> Callable[[F], F]: ...
 
 
 class WithWeights:
@@ -17,8 +28,8 @@ class WithWeights:
 
 
 def degree(
-    power: int | str | None = None, *, by: Callable | None = None, tier: str | None = None, **options
-) -> Callable[[Callable], Callable]:
+    power: int | str | None = None, *, by: Callable[..., Any] | None = None, tier: str | None = None, **options: Any
+) -> "Callable[[Callable[..., Any]], Declared]":
     """Declare a function of the protocol, and its degree in c_i; ``options`` are those of `dispatched`.
 
     Functions that are not for plain Python alone, as their docstrings say, are entries: methods call them in compiled code.

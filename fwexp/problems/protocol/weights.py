@@ -5,6 +5,7 @@ import numpy as np
 from fwexp.jit.compilation import njit, specialise
 from fwexp.problems.protocol.degrees import degree
 from fwexp.problems.protocol.derived import scatter_block
+from fwexp.types import FloatArray, SolverProblem
 
 UNCONSTRAINED = np.empty(0, dtype=np.int64)  # ``nonnegative`` of a problem without constraints
 
@@ -36,7 +37,7 @@ def check_weights(problem, w):
     """
 
 
-def new_weights(problem) -> np.ndarray:
+def new_weights(problem: SolverProblem) -> FloatArray:
     """Return internal weights of zero, which start at a cache line, as do the rows of weights of a padded width then.
 
     A row of 24 lies in 3 lines instead of 4; where d is large and every row a cache miss, a step takes 10 % less.

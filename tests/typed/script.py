@@ -1,11 +1,12 @@
-"""A script as users write it, which is not run: mypy checks it strictly in ``make lint``.
+"""A script as users write it, which is not run: mypy and pyright check it strictly in ``make lint``.
 
-The comments that ignore an error are tests, too: mypy reports those that ignore nothing.
+The comments that ignore an error are tests, too: both report those that ignore nothing.
 """
 
 from typing import Any, assert_type
 
 import numpy as np
+from numpy.typing import NDArray
 
 import fwexp
 from fwexp.convex import Bilinear, L1Ball, LeastSquares, Line, Minimum, NuclearBall, SaddlePoint, Simplex, minimize, saddle_point
@@ -26,7 +27,7 @@ def short(line: Line) -> float:
     return line.slope / float(line.d @ line.d)
 
 
-def own_function(x: np.ndarray) -> tuple[float, np.ndarray]:
+def own_function(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
     return float(x @ x), 2 * x
 
 
@@ -51,7 +52,7 @@ assert_type(fwexp.evaluate(test, again.w).error, float)
 assert_type(fwexp.max_oracle(train, 0, result), tuple[Any, float])
 chains = fwexp.chain_problem([np.eye(3)], [[0, 1, 1]], costs=[[0, 1], [2, 0]], nonnegative=slice(3), loss="errors")
 assert_type(fwexp.weighted_problem(chains, [1.0])[:1], SetOfExamples)
-assert_type(fwexp.load(result.save("model.npz")).w, np.ndarray)
+assert_type(fwexp.load(result.save("model.npz")).w, NDArray[np.float64])
 fwexp.solve(OwnFamily(), lam=1)
 functions = fwexp.CallbackProblem(
     [0, 1], features=lambda i, y: np.zeros(2), loss=lambda i, y: float(y != i), max_oracle=lambda i, w: 1 - i
@@ -64,14 +65,14 @@ assert_type(tagger, ChainSVM)
 assert_type(tagger.predict([[{"word": "a"}]]), list[list[Any]])
 assert_type(tagger.result_, fwexp.Result)
 assert_type(ChainSVM.load(tagger.save("tagger.npz")), ChainSVM)
-assert_type(MulticlassSVM(C=1.0, costs=np.eye(2)).fit(np.eye(2), [0, 1]).predict(np.eye(2)), np.ndarray)
+assert_type(MulticlassSVM(C=1.0, costs=np.eye(2)).fit(np.eye(2), [0, 1]).predict(np.eye(2)), NDArray[Any])
 StructuredSVM(object(), lam="1/n")
 
 ball = NuclearBall(2, 2, radius=2.0).shaped(2, 2)
 minimum = minimize(LeastSquares(np.eye(4), [1, 2, 3, 4]), ball, method="frank_wolfe", callback=is_enough, step=short)
 assert_type(minimum, Minimum)
-assert_type(minimize(own_function, L1Ball(3), x0=[0, 0, 1]).x, np.ndarray)
-assert_type(Simplex(3).project(minimum.x), np.ndarray)
+assert_type(minimize(own_function, L1Ball(3), x0=[0, 0, 1]).x, NDArray[np.float64])
+assert_type(Simplex(3).project(minimum.x), NDArray[np.float64])
 assert_type(L1Ball(3).diameter, float)
 assert_type(saddle_point(Bilinear([[0, 1], [1, 0]], Simplex(2), Simplex(2))), SaddlePoint)
 
@@ -88,6 +89,8 @@ fwexp.regularization_path(train, 0.1)  # type: ignore[call-arg]
 fwexp.chain_problem([], [], loss="hinge")  # type: ignore[arg-type]
 fwexp.load_dataset()  # type: ignore[call-overload]
 assert result.weights  # type: ignore[attr-defined]
+assert result._rows  # type: ignore[attr-defined]
+assert result._repr_html_()  # type: ignore[attr-defined]
 ChainSVM(lamb=0.1)  # type: ignore[call-arg]
 ChainSVM(lam=0.1, max_passes="many")  # type: ignore[arg-type]
 minimize(own_function, "simplex")  # type: ignore[arg-type]
