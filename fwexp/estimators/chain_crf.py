@@ -15,6 +15,7 @@ from fwexp.estimators.chains_in_numpy import check_found
 from fwexp.estimators.decoding import EXCLUDED, marginals
 from fwexp.estimators.json_values import names_of
 from fwexp.estimators.labels import OPEN, allowed_labels, check_same_length
+from fwexp.estimators.tag_schemes import span_tags, tags_in
 from fwexp.options import check_choice
 from fwexp.types import FloatArray, Lam
 
@@ -181,6 +182,46 @@ class ChainCRF(ChainTagger):
         found = marginals(chains, allowed)[1] - marginals(chains)[1]
         found[np.repeat(np.arange(len(y)), np.diff(chains.ptr))[unknown]] = -np.inf
         return np.where(found < EXCLUDED, -np.inf, found)
+
+    def span_proba(self, X: Any, spans: Any) -> list[np.ndarray]:
+        """Return the probabilities that spans are entities of a kind: that both ends and the kind are right.
+
+        Labels must be tags of one of the schemes that ``constraints`` names.
+
+        Parameters
+        ----------
+        X : list of n sequences
+            As for `fit`.
+        spans : list of n lists of triples
+            The spans (start, end, kind) of every sequence, which have the positions start .. end - 1, such as (0, 2, "PER").
+
+        Returns
+        -------
+        list of n arrays
+            A probability for every span.
+
+        Examples
+        --------
+        >>> from fwexp.estimators import ChainCRF
+        >>> X, y = [["Ann", "Lee", "sees", "Bo"]], [["B-PER", "I-PER", "O", "B-PER"]]
+        >>> crf = ChainCRF(constraints="BIO", tol=1e-6).fit(X, y)
+        >>> spans = [(0, 2, "PER"), (0, 1, "PER")]
+        >>> crf.span_proba([["Ann", "Lee"]], [spans])[0].round(2)
+        array([0.42, 0.33])
+        """
+        check_is_fitted(self)
+        X, spans = self.encoding_.features(X), as_list("spans", spans, "lists of triples (start, end, kind)")
+        if len(spans) != len(X):
+            raise ParameterError(f"spans must hold a list for each of {len(X)} sequences, got {len(spans)}")
+        counts = [len(of_one) for of_one in spans]
+        if not sum(counts):
+            return [np.zeros(0) for _ in X]
+        tags, chains = tags_in(self.encoding_.params.constraints, names_of(self.classes_)), self._query(X).chains
+        lengths = np.diff(chains.ptr).tolist()
+        allowed = [span_tags(tags, length, span) for length, of_one in zip(lengths, spans) for span in of_one]
+        of_spans = np.repeat(np.arange(len(X)), counts)
+        log_p = marginals(self._query(X.at(of_spans)).chains, np.concatenate(allowed))[1] - marginals(chains)[1][of_spans]
+        return np.split(np.exp(log_p), np.cumsum(counts)[:-1])
 
     @property
     def _objective(self) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.json_values import as_array_of, names_of
+from fwexp.options import is_integer
 
 Pair = tuple[int | None, int | None]  # numbers of labels (from, to); None is the start or the end
 
@@ -121,6 +122,22 @@ def tags_in(constraints: Any, labels: list) -> list[Tag]:
         except ParameterError:
             continue
     raise ParameterError(f"labels in y must be tags of {', '.join(SCHEMES)}, got {shown(labels)}")
+
+
+def span_tags(tags: list[Tag], length: int, span: Any) -> np.ndarray:
+    """Return which tags positions of a sequence have, bool (length, K), if a span (start, end, kind) is a chunk."""
+    known, kinds = isinstance(span, tuple | list) and len(span) == 3, {tag.kind for tag in tags if tag.place != "O"}
+    if not (known and all(map(is_integer, span[:2])) and 0 <= span[0] < span[1] <= length and span[2] in kinds):
+        accepted = f"(start, end, kind) with 0 <= start < end <= {length} and a kind of {shown(sorted(kinds))}"
+        raise ParameterError(f"spans must hold triples {accepted}, got {shown(span)}")
+    start, end, kind = span
+    has_ends, single = any(tag.place in "ES" for tag in tags), end - start == 1
+    allowed = np.ones((length, len(tags)), dtype=np.bool_)
+    places = ["S" if has_ends and single else "B", *["I"] * (end - start - 2), *["E" if has_ends else "I"] * (not single)]
+    allowed[start:end] = [[tag == (place, kind) for tag in tags] for place in places]
+    if not has_ends and end < length:
+        allowed[end] = [tag != ("I", kind) for tag in tags]
+    return allowed
 
 
 def _may_follow(one: Tag | None, other: Tag | None, has_ends: bool) -> bool:

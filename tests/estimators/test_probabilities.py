@@ -1,5 +1,6 @@
 """Probabilities of labelings, against enumeration."""
 
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF
+from fwexp.estimators.tag_schemes import forbidden_pairs
 
 WORDS = [["the", "dog", "barks"], ["a", "cat"], ["the", "cat", "sees", "a", "dog"], ["dog"]]
 TAGS = [["D", "N", "V"], ["D", "N"], ["D", "N", "V", "D", "N"], ["N"]]
@@ -101,3 +103,43 @@ def test_inputs_may_be_empty_or_iterators(tagger):
     assert [p.shape for p in tagger.predict_proba([[], ["dog"]])] == [(0, 3), (1, 3)]
     assert tagger.log_proba([[]], [[]]).tolist() == [0.0]
     np.testing.assert_array_equal(tagger.log_proba(map(iter, WORDS), iter(TAGS)), tagger.log_proba(WORDS, TAGS))
+
+
+TAGGED = {
+    "BIO": [["B-X", "I-X", "O", "B-Y", "I-Y"], ["O", "B-X", "B-Y"]],
+    "BILOU": [["B-X", "L-X", "O", "U-Y", "O"], ["B-Y", "I-Y", "L-Y"], ["U-X", "O", "O"]],
+}
+
+
+@pytest.mark.parametrize("scheme", TAGGED)
+def test_probabilities_of_spans_are_those_of_their_labelings(scheme):
+    y = TAGGED[scheme]
+    tagger = ChainCRF(constraints=scheme, tol=0.1).fit([WORDS[2][: len(labels)] for labels in y], y)
+    tagger.result_ = replace(tagger.result_, w=np.random.default_rng(0).normal(size=len(tagger.result_.w)))
+    x, labels = WORDS[2][:4], tagger.classes_.tolist()
+    bad = forbidden_pairs(scheme, tagger.classes_)
+    every = probabilities(tagger, x, lambda z: not {*pairwise([None, *z, None])} & {*bad})
+    spans = [(start, end, kind) for start in range(4) for end in range(start + 1, 5) for kind in "XY"]
+    wanted = dict.fromkeys(spans, 0.0)
+    for z, p in every.items():
+        tags, start = [labels[k] for k in z], None
+        for t, tag in enumerate([*tags, "O"]):
+            if start is not None and tag[0] not in "IL":
+                wanted[start, t, tags[start][2:]] += p
+                start = None
+            start = t if tag[0] in "BU" else start
+    found = tagger.span_proba([x, [], x[:1]], [spans, [], [(0, 1, "X")]])
+    np.testing.assert_allclose(found[0], [wanted[span] for span in spans], atol=1e-10)
+    assert sum(wanted.values()) > 0.0
+    assert [len(of_one) for of_one in found] == [len(spans), 0, 1]
+    assert tagger.span_proba([x], [[]])[0].shape == (0,)
+    for span in ((0, 5, "X"), (2, 2, "X"), (0, 1, "Z"), (0, "X")):
+        with pytest.raises(ParameterError, match=r"spans must hold triples .* <= 4 and a kind of \['X', 'Y'\], got"):
+            tagger.span_proba([x], [[span]])
+    with pytest.raises(ParameterError, match="spans must hold a list for each of 1 sequences, got 0"):
+        tagger.span_proba([x], [])
+
+
+def test_spans_need_tags(tagger):
+    with pytest.raises(ParameterError, match=r"labels in y must be tags of BIO, IOB1, .*, got"):
+        tagger.span_proba([["dog"]], [[(0, 1, "N")]])
