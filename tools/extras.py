@@ -1,10 +1,10 @@
 """Install each extra alone into an environment of its own, let it do its job, and print its size: ``python -m tools.extras``.
 
 Names choose extras (``core`` is none of them), ``--python`` another Python, ``--file`` a wheel instead of this checkout; all other
-options go to ``uv pip install``::
+options, as one word each, go to ``uv pip install``::
 
-    python -m tools.extras --resolution lowest-direct  # the lower bounds of pyproject.toml
-    python -m tools.extras --prerelease allow          # release candidates
+    python -m tools.extras --resolution=lowest-direct  # the lower bounds of pyproject.toml
+    python -m tools.extras --prerelease=allow          # release candidates
     python -m tools.extras --compile-bytecode          # sizes as pip leaves them
 """
 
