@@ -87,9 +87,10 @@ def test_a_run_leaves_its_arrays_to_no_collector(name):
         gc.enable()
 
 
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SOLVER_OPTIONS)
-def test_without_features_there_is_nothing_to_learn(name, monkeypatch):
-    if name != "auto":  # Of multiclass problems, which are small, every method has machine code of its own.
+def test_without_features_there_is_nothing_to_learn(name, compiled, monkeypatch):
+    if not compiled:  # For multiclass problems, which are small, every method has machine code of its own.
         run_in_plain_python(monkeypatch)
     for problem in (fwexp.multiclass_problem(np.zeros((4, p)), [0, 1, 0, 1]) for p in (0, 2)):
         objective = get_solver(name).objectives[0]

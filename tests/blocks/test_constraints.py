@@ -412,6 +412,7 @@ def test_every_method_reaches_the_optimum_of_a_segmentation(solver, options, mon
     if solver != "ssg":
         assert (result.trace.dual <= best + 1e-9).all()
         assert result.gap <= (2e-2 if sublinear else 2e-4)
+        assert result.state.exact_dual() == pytest.approx(result.state.point("last").dual, abs=1e-9)
 
 
 def test_predictions_need_no_constraints(monkeypatch):
