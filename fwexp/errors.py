@@ -83,13 +83,11 @@ EXTRAS = {
     "optuna": ("optuna",),
     "dask": ("distributed",),
     "report": ("jinja2", "plotly"),
-    "peers": ("dlib", "pycrfsuite"),
 }
 CALLED = {
-    "dlib": "dlib-bin",
+    "distributed": "dask.distributed",
     "hydra": "hydra-core",
     "PIL": "pillow",
-    "pycrfsuite": "python-crfsuite",
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
 }

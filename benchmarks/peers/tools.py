@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import fwexp
-from fwexp.errors import needing
+from fwexp.errors import MissingPackage, install
 from fwexp.problems.features import BinaryFeatures, DenseFeatures
 
 ALL_PAIRS = {"feature.possible_states": 1, "feature.possible_transitions": 1}
@@ -38,8 +38,11 @@ class Trained(NamedTuple):
 
 def module(name: str):
     """Return a module of another tool; `MissingPackage` if it is not installed."""
-    with needing("this comparison needs"):
+    try:
         return import_module(name)
+    except ImportError as error:
+        package = PACKAGES[name.partition(".")[0]]
+        raise MissingPackage(f"this comparison needs {package}, which is not installed: {install('peers')}") from error
 
 
 def called(tool: str, name: str) -> str:

@@ -13,7 +13,7 @@ from benchmarks.peers.compare import main
 from benchmarks.peers.contests import Contender, SameObjective
 from benchmarks.peers.peer_table import frame, losses, markdown
 from benchmarks.peers.tools import Trained
-from fwexp.errors import OptionError
+from fwexp.errors import MissingPackage
 
 rng = np.random.default_rng(0)
 K, P, N, LAM = 3, 4, 30, 0.1
@@ -185,7 +185,7 @@ def test_the_command_writes_a_table_and_its_numbers(tmp_path, monkeypatch, capsy
 @pytest.mark.parametrize("name", ["sklearn", "dlib", "pycrfsuite"])
 def test_a_tool_that_is_not_there_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(OptionError, match=rf"needs {tools.PACKAGES[name]}, which is not installed: `pip install '\.\[peers\]'"):
+    with pytest.raises(MissingPackage, match=rf"needs {tools.PACKAGES[name]}, which is not installed: `pip install '\.\[peers\]'"):
         tools.module(name)
 
 

@@ -11,7 +11,7 @@ import fwexp
 from fwexp import distributed
 from fwexp.distributed import oracles
 from fwexp.driver.checkpoint import Checkpoint
-from fwexp.errors import OptionError, ParameterError
+from fwexp.errors import MissingPackage, OptionError, ParameterError
 from fwexp.problems import protocol
 from tests.small_problems import chain, run_in_plain_python
 
@@ -201,5 +201,5 @@ def test_what_people_get_wrong(client):
 def test_without_dask_one_line_names_the_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "fwexp.distributed")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(OptionError, match=r"needs dask\.distributed, which is not installed: .*\[dask\]"):
+    with pytest.raises(MissingPackage, match=r"needs dask\.distributed, which is not installed: .*\[dask\]"):
         __import__("fwexp.distributed")
