@@ -13,6 +13,7 @@
 ## make report              figures, claims and runs as pages: results/report/index.html
 ## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
 ## make publish             small copies of that for the repository: results/published
+## make redraw              draw the published figures again from results/runs.tar.xz, and proofs of all as a journal prints them
 ## make docs                build the documentation: docs/_build/html/index.html
 ## make bench               measure speed: start, passes, gaps, oracles in Python; ARGS=--record keeps it in results/bench
 ## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
@@ -58,7 +59,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv venv-dev lock release quickstart test test-slow faults lint format docs figures claims report reproduce publish bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger clean FORCE
+.PHONY: help venv venv-dev lock release quickstart test test-slow faults lint format docs figures claims report reproduce publish redraw bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -129,6 +130,9 @@ claims report reproduce: $(INSTALLED_DEV)
 
 publish: $(INSTALLED_DEV)
 	$(BIN)/python -m tools.publish $(ARGS)
+
+redraw: $(INSTALLED_DEV)
+	$(BIN)/python -m tools.redraw $(ARGS)
 
 # Bytecode is kept even where that is turned off: tests start many processes, each of which would compile all sources again.
 test test-slow: export PYTHONDONTWRITEBYTECODE :=

@@ -1,9 +1,9 @@
-"""How training grows with workers: measured points on simulated curves, a panel for each regime."""
+"""How training grows with workers: what was measured, next to simulations, a panel for each regime."""
 
 from typing import TYPE_CHECKING, Any
 
 from fwexp.plots import style
-from fwexp.plots.drawing import label_log
+from fwexp.plots.drawing import label_logs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,13 +21,13 @@ BOTTLENECKS = {
     "exchanges": "what the main process does in a round",
     "rounds": "waiting for rounds",
 }
-# Which series is drawn how: this machine's is what its measurements are compared with.
+# Which series is drawn how: what was measured comes first.
 STYLES: dict[str, dict[str, Any]] = {
-    "cluster": {"linestyle": "-", "label": "simulated, a core for every process"},
-    "machine": {"linestyle": ":", "label": "simulated, this machine"},
-    "measured": {"linestyle": "", "marker": "o", "markersize": 4, "label": "measured, this machine"},
+    "measured": {"linestyle": "-", "marker": "o", "markersize": 4, "linewidth": 1.8, "label": "measured, this machine"},
+    "machine": {"linestyle": ":", "linewidth": 1.2, "label": "simulated, this machine"},
+    "cluster": {"linestyle": "--", "linewidth": 0.9, "alpha": 0.7, "label": "simulated, one core per process"},
 }
-NAMES = {CALLS: "oracle calls per second", PROGRESS: "the same over how many more passes a gap takes"}
+NAMES = {CALLS: "oracle calls per second", PROGRESS: "effective calls per second (calls / growth in passes)"}
 
 
 def data(table: "pd.DataFrame") -> "pd.DataFrame":
@@ -46,26 +46,27 @@ def data(table: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def draw(frame: "pd.DataFrame") -> "Figure":
-    """Draw a panel for each regime; its title names what is the bottleneck of most workers."""
+    """Draw a panel for each regime; shaded is where nothing was measured, and a line names the bottleneck of most workers."""
     from matplotlib.figure import Figure
 
     with style.context():
         figure = Figure(figsize=(style.TEXT, 5.0), layout="constrained")
-        panels = frame.groupby("panel", sort=False)
-        for (key, rows), ax in zip(panels, figure.subplots(2, 2, sharex=True).flat, strict=False):
+        panels, grid = frame.groupby("panel", sort=False), figure.subplots(2, 2, sharex=True)
+        for (key, rows), ax in zip(panels, grid.flat, strict=False):
+            measured = rows[rows["variant"] == "measured" + CALLS]["workers"].max()
             largest = rows[rows["variant"] == "cluster" + CALLS].sort_values("workers").iloc[-1]["bottleneck"]
-            ax.set(xscale="log", yscale="log", ylabel="per second" if key in "ac" else "")
+            ax.set(xscale="log", yscale="log", ylabel="oracle calls per second" if key in "ac" else "")
             ax.set_title(f"({key}) {_title(rows['regime'].iloc[0])}", loc="left")
-            ax.text(0.03, 0.96, f"bottleneck: {BOTTLENECKS[largest]}", transform=ax.transAxes, va="top", fontsize=6.5)
+            ax.text(0.03, 0.96, f"bottleneck: {BOTTLENECKS[largest]}", transform=ax.transAxes, va="top", fontsize=7)
+            ax.axvspan(measured, rows["workers"].max(), color="#F2F2F2", zorder=0)
             for variant, curve in rows.groupby("variant", sort=False):
                 calls, series = variant.endswith(CALLS), variant.partition(",")[0]
-                look: dict[str, Any] = {"color": BLUE, "linewidth": 2.4} if calls else {"color": ORANGE, "linewidth": 1.1}
-                ax.plot(curve["workers"], curve["rate"], **look | STYLES[series] | {"label": ""}, fillstyle="none")
+                ax.plot(curve["workers"], curve["rate"], **STYLES[series] | {"label": ""}, color=BLUE if calls else ORANGE)
             low, high = ax.get_ylim()
             ax.set_ylim(low, high * 4)
             if key in "cd":
                 ax.set_xlabel("workers")
-            label_log(ax.xaxis)
+        label_logs(grid.flat)
         figure.legend(handles=_handles(), loc="outside lower center", ncols=2)
     return figure
 
@@ -79,5 +80,5 @@ def _title(regime):
 def _handles():
     from matplotlib.lines import Line2D
 
-    looks = [Line2D([], [], color="black", fillstyle="none", **look) for look in STYLES.values()]
+    looks = [Line2D([], [], color="black", **look) for look in STYLES.values()]
     return [Line2D([], [], color=color, label=NAMES[measure]) for measure, color in ((CALLS, BLUE), (PROGRESS, ORANGE))] + looks

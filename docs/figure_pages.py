@@ -9,8 +9,9 @@ from pathlib import Path
 
 import reference
 
-from fwexp.experiments import FIGURES, PAPERS, TABLE, Figure, Paper
+from fwexp.experiments import FIGURES, PAPERS, Figure, Paper
 from fwexp.papers.claims import VERDICTS
+from fwexp.papers.figure_files import paths
 from tools import departures
 from tools.published_faults import DIFFERENCES
 
@@ -28,9 +29,8 @@ def pages(published: Path, folder: Path) -> None:
     for figure in figures:
         path = folder / f"{figure.name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
-        picture = published / "figures" / f"{figure.name}.png"
-        if picture.is_file():
-            shutil.copy(picture, path.with_suffix(".png"))
+        for picture in _pictures(figure, published):
+            shutil.copy(picture, path.with_name(picture.name))
         path.write_text("\n".join(_figure(figure, claims, published)), encoding="utf-8")
     for name, title in PEERS.items():
         text = (published / "peers" / f"{name}.md").read_text(encoding="utf-8")
@@ -44,6 +44,12 @@ def paper_of(figure: Figure) -> Paper | None:
     return PAPERS.get(figure.name.partition("/")[0])
 
 
+def _pictures(figure: Figure, published: Path) -> list[Path]:
+    """Return the published pictures of a figure, one per page."""
+    pages = paths(published / "figures" / figure.name, [suffix for suffix in figure.suffixes if suffix.endswith(".png")])
+    return [page for page in pages if page.is_file()]
+
+
 def _place(figure: Figure) -> str:
     """Return where in its paper a figure is, such as "Figure 1"; nothing if it is not there."""
     match = re.fullmatch(r"\w+/(fig|table)(\d+)", figure.name)
@@ -52,7 +58,7 @@ def _place(figure: Figure) -> str:
 
 def _figure(figure: Figure, claims: dict[str, dict], published: Path) -> Iterator[str]:
     """Yield the lines of the page on a figure."""
-    paper, name = paper_of(figure), figure.name.rpartition("/")[2]
+    paper = paper_of(figure)
     yield f"{reference.LEAF}# {reference.plain(figure.title)}\n"
     if paper:
         place = _place(figure)
@@ -64,10 +70,10 @@ def _figure(figure: Figure, claims: dict[str, dict], published: Path) -> Iterato
     yield f"**What ours shows.** {reference.plain(figure.caption)}\n"
     if figure.note:
         yield f":::{{note}}\n{reference.plain(figure.note)}\n:::\n"
-    if figure.suffixes == TABLE:
+    if figure.is_table:
         yield (published / "figures" / f"{figure.name}.md").read_text(encoding="utf-8")
-    else:
-        yield f"![{reference.plain(figure.title)}]({name}.png)\n"
+    for picture in _pictures(figure, published):
+        yield f"![{reference.plain(figure.title)}]({picture.name})\n"
     shown = [claim for claim in claims.values() if claim["figure"] == figure.name]
     if shown:
         yield f"## Claims\n\n{COLUMNS}"
@@ -112,7 +118,7 @@ def _gallery(figures: list[Figure], claims: dict[str, dict]) -> Iterator[str]:
             yield "::::{grid} 1 2 2 3\n:gutter: 2\n"
             for figure in shown:
                 path = figure.name
-                top = f":img-top: {path}.png\n:img-alt: {reference.plain(figure.title)}\n" * (figure.suffixes != TABLE)
+                top = f":img-top: {path}.png\n:img-alt: {reference.plain(figure.title)}\n" * (not figure.is_table)
                 options = f"{top}:link: {path}\n:link-type: doc\n"
                 yield f":::{{grid-item-card}} {_place(figure)}\n{options}\n{reference.plain(figure.title)}\n:::"
             yield "::::\n"

@@ -92,10 +92,10 @@ def _shown(found: Mapping[tuple[str, str], Sequence], count: int, score: Callabl
 HORSES = Figure.declared(
     name="horses/overlays",
     title="Horses found on test images, with edges between superpixels and without",
-    caption="Left the true figure, cut out, and right what was found, on six test images at equal ranks from the best to the "
-    "worst; with the scores of all test images, with edges between superpixels and without. Scores in pictures are those of the "
-    "run that is drawn, scores in words medians over the runs. The ICML 2016 paper has HorseSeg (section 5, paragraph 2), other "
-    "images with other features.",
+    caption="Left the true figure, cut out, and right what was found with edges between superpixels, on six test images at equal "
+    "ranks from the best IoU (intersection over union) to the worst. Above each image is the score of the run that is drawn and, "
+    "in parentheses, of a run without edges. Below are means over all test images and seeds. The ICML 2016 paper has HorseSeg "
+    "(section 5, paragraph 2), other images with other features.",
     data=image_overlays.data,
     draw=image_overlays.draw_segmentations,
     shows=horses,
@@ -104,9 +104,10 @@ POSES = Figure.declared(
     name="pose/overlays",
     title="Poses found on test images of synthetic_lsp",
     caption="Left the true pose and right the one found, on six test images of synthetic_lsp at equal ranks from the best to the "
-    "worst, drawn over the score of the most likely joint at every cell. Photos are not shown: the part scores of our own in "
-    "the data set lsp are too weak to learn poses from; no run there was better than weights of 0. Scores in pictures are "
-    "those of the run that is drawn, scores in words medians over the runs. The ICML 2016 paper has the poses of LSP, in photos, "
+    "worst. The gray background is the learned score of the most likely joint at every cell. PDJ is the share of detected joints, "
+    "PCP that of correct parts. Scores above images are those of the run that is drawn, scores below are means over all test "
+    "images and seeds. Photos are not shown: the part scores of our own in the data set lsp are too weak to learn poses from; no "
+    "run there was better than weights of 0. The ICML 2016 paper has the poses of LSP, in photos, "
     "and builds on the model of Chen and Yuille (section 5, paragraph 2).",
     data=image_overlays.data,
     draw=image_overlays.draw_poses,

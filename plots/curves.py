@@ -24,6 +24,9 @@ REFERENCE = "bccfw_accelerated"
 NARROWEST = 2.25
 """Width of a panel, in inches, below which fewer of them stand in a row."""
 
+TALLEST, BELOW, LINE = 9.0, 0.9, 0.2
+"""Heights in inches of a page, of its legend and labels, and of a line of a legend."""
+
 
 class Problem(NamedTuple):
     """A data set, with the options that tell it apart, and lam: what the panels of a figure are about."""
@@ -69,7 +72,7 @@ class Chart:
     columns : int
         Panels to a row.
     height, width : float
-        Of a row of panels and of the figure, in inches.
+        Of a row of panels and of the figure, in inches. More rows than a page has space for go on on further pages.
     """
 
     panels: Sequence[Panel]
@@ -115,23 +118,36 @@ class Chart:
         results = results[~(names.isin(self.hidden) | variants.isin(self.hidden))]
         return frames.joined(frame for panel in self.panels for frame in frames.curves_of(results, panel))
 
+    @property
+    def pages(self) -> "list[Chart]":
+        """Charts of the panels that fit a page each."""
+        count = self.columns * max(1, int((TALLEST - BELOW) / self.height))
+        return [replace(self, panels=self.panels[start : start + count]) for start in range(0, len(self.panels), count)]
+
+    def draw_pages(self, frame: "pd.DataFrame") -> "Figure | list[Figure]":
+        """Draw the panels on as many pages as they need; return a matplotlib Figure, or a list of one for each page."""
+        pages = [page.draw(frame) for page in self.pages]
+        return pages if len(pages) > 1 else pages[0]
+
     def draw(self, frame: "pd.DataFrame") -> "Figure":
         """Draw all panels with their legend, or legends; return the matplotlib Figure."""
         from matplotlib.figure import Figure
 
         rows = -(-len(self.panels) // self.columns)
+        shown = frame[frame["panel"].isin([panel.key for panel in self.panels])]
         with style.context():
             figure = Figure(figsize=(self.width, self.height * rows + 0.5), layout="constrained")
             grid = figure.subplots(rows, self.columns, squeeze=False)
-            for panel, ax in zip(self.panels, grid.flat):
-                drawing.draw_panel(frame, panel, ax)
-            for ax in grid.flat[len(self.panels) :]:
-                ax.set_axis_off()
+            drawing.draw_panels(frame, self.panels, grid)
             if self.own_legends:
-                drawing.legends(figure, grid, self.panels, frame, self.width / self.columns)
+                drawing.legends(grid, self.panels, shown, self.width / self.columns)
             else:
                 drawing.share_labels(grid)
-                drawing.legend(figure, frame, self.width)
+                lines = style.lines(frame["variant"])
+                if grid.size > len(self.panels) and shown["variant"].nunique() <= self.height / LINE:
+                    drawing.legend_in(grid.flat[-1], shown, lines)
+                else:
+                    drawing.legend(figure, shown, self.width, lines)
         return figure
 
 

@@ -1,12 +1,12 @@
 """Drawing tidy frames of curves, as `fwexp.plots.frames` makes them: panels, their log axes, and one legend for all."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fwexp.plots import style
-from fwexp.plots.frames import AXES, FLOOR, MEASURES, Panel
+from fwexp.plots.frames import AXES, FLOOR, MEASURES, QUARTERS, Panel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 EARLIEST = 20.0
 """Linear axes show all of every curve from this part of their length on, at the latest."""
 
+ROOM = 2.0
+"""What lies before is shown, too, if an axis then gets at most so many times as long."""
+
+APART, MOSTLY, TURN = 0.012, 0.6, 12.0
+"""Lines coincide if they are closer than this part of the panel's height on so much of the way; points of a dash and a gap."""
+
+CROWD = 4
+"""Bands of more curves are paler."""
+
+PLAIN = 1e-4, 1e4
+"""Ticks of log axes are plain numbers if all of a figure are between these."""
+
 
 def draw_panel(frame: "pd.DataFrame", panel: Panel, ax: "Axes | None" = None) -> "Axes":
     """Draw one panel and return its axes; without `ax`, on a new figure of its own, one column wide, with a legend."""
@@ -28,24 +40,39 @@ def draw_panel(frame: "pd.DataFrame", panel: Panel, ax: "Axes | None" = None) ->
     with style.context():
         if ax is not None:
             _draw_curves(frame, panel, ax, lines)
+            label_logs([ax])
             return ax
         figure = Figure(figsize=(style.COLUMN, 2.5), layout="constrained")
         ax = figure.subplots()
         _draw_curves(frame, panel, ax, lines)
+        label_logs([ax])
         legend(figure, frame, style.COLUMN, lines)
     return ax
 
 
+def draw_panels(frame: "pd.DataFrame", panels: Sequence[Panel], grid: "np.ndarray") -> None:
+    """Draw panels on a grid of axes, with one notation of numbers for all, and switch off the axes that are left."""
+    lines = style.lines(frame["variant"])
+    for panel, ax in zip(panels, grid.flat):
+        _draw_curves(frame[frame["panel"] == panel.key], panel, ax, lines)
+    for ax in grid.flat[len(panels) :]:
+        ax.set_axis_off()
+    label_logs(grid.flat[: len(panels)])
+
+
 def share_labels(grid: "np.ndarray") -> None:
-    """Label axes only once where all panels of a row, or of a column, have the same label."""
+    """Label a row once, and a column once below panels with one label; if columns have labels of their own, as heads, too."""
+    labels = np.vectorize(lambda ax: ax.get_xlabel() if ax.axison else "")(grid)
     for row in grid:
-        if len({ax.get_ylabel() for ax in row}) == 1:
+        if len({ax.get_ylabel() for ax in row if ax.axison}) == 1:
             for ax in row[1:]:
                 ax.set_ylabel("")
-    for column in grid.T:
-        if len({ax.get_xlabel() for ax in column}) == 1:
-            for ax in column[:-1]:
-                ax.set_xlabel("")
+    for row, column in np.ndindex(len(grid) - 1, grid.shape[1]):
+        if labels[row, column] == labels[row + 1, column]:
+            grid[row, column].set_xlabel("")
+    if len(grid) > 1 and (labels == labels[0]).all() and len(set(labels[0])) > 1:
+        for ax, label in zip(grid[0], labels[0], strict=True):
+            ax.annotate(label, (0.5, 1), (0, 17), "axes fraction", "offset points", ha="center", va="bottom", weight="bold")
 
 
 def _draw_curves(frame, panel, ax, lines):
@@ -63,49 +90,94 @@ def _draw_curves(frame, panel, ax, lines):
     right = frame["x"].max()
     ax.set_xlim(panel.left, 1.1 * right if panel.left else 1.02 * right)
     ax.set_ylim(bottom, top)
-    for variant in variants:
-        curve = frame[frame["variant"] == variant].sort_values("x")
+    curves = {variant: frame[frame["variant"] == variant].sort_values("x") for variant in variants}
+    strength = 0.18 if len(curves) <= CROWD else 0.1
+    over = _coinciding({variant: curve for variant, curve in curves.items() if lines[variant].dashes == "-"}, ax)
+    for variant, curve in curves.items():
         line = lines[variant]
         if curve["runs"].iloc[0] > 1:
-            worst = curve["worst"].clip(upper=1e3 * top)  # infinite where a run diverged
-            ax.fill_between(curve["x"], curve["best"], worst, color=line.color, alpha=0.18, linewidth=0, zorder=2)
+            upper = curve["upper"].clip(upper=1e3 * top)  # infinite where runs diverged
+            ax.fill_between(curve["x"], curve["lower"], upper, color=line.color, alpha=strength, linewidth=0, zorder=2)
         ax.plot(
             curve["x"],
             curve["median"],
             label=line.label,
             markevery=_marked(curve["x"].to_numpy(), panel, right, style.marker_offset(variant)),
-            zorder=4 if line.filled else 3,
-            **line.properties(),
+            **{"zorder": 4 if line.filled else 3} | line.properties() | over.get(variant, {}),
         )
         _mark_end(curve, line, ax, middle=right / 2)
     if not panel.left and panel.axis == "time":  # the longest numbers
         ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-    if panel.left:
-        label_log(ax.xaxis, plain=panel.left >= 1e-3)  # else powers of ten: numbers with many zeros would touch
-    if yscale == "log":
-        label_log(ax.yaxis)
     if panel.axis == "at_lam":  # as the runs go
         ax.invert_xaxis()
     if above:
-        note = ax.text(0.98, 0.98, "\n".join(above), transform=ax.transAxes, ha="right", va="top", fontsize=7, zorder=6)
-        note.set_path_effects(_halo())
+        behind = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+        place = {"transform": ax.transAxes, "ha": "right", "va": "top"}
+        ax.text(0.98, 0.98, "\n".join(above), fontsize=7, zorder=6, bbox=behind, **place)
 
 
-def label_log(axis: "Axis", plain: bool = False) -> None:
-    """Put ticks on a log axis: powers of ten if three are in view, else plain numbers between them; ``plain``: never as powers."""
+def _coinciding(curves: "Mapping[str, pd.DataFrame]", ax: "Axes") -> dict[str, dict[str, Any]]:
+    """Return how solid lines are drawn that mostly lie on others: the lines of a group take turns, a dash each."""
+    transform = ax.transData + ax.transAxes.inverted()
+    places = np.linspace(0.0, 1.0, 101)
+    heights = {}
+    for variant, curve in curves.items():
+        finite = curve[np.isfinite(curve["median"])]
+        x, y = transform.transform(finite[["x", "median"]].to_numpy(float)).T
+        if len(x):
+            heights[variant] = np.interp(places, x, y, left=np.nan, right=np.nan)
+            heights[variant][(heights[variant] < 0) | (heights[variant] > 1)] = np.nan  # is not in view
+    groups: list[list[str]] = []
+    for variant, height in heights.items():
+        for group in groups:
+            apart = np.abs(height - heights[group[0]])
+            if np.isfinite(apart).sum() >= 20 and (apart < APART).sum() > MOSTLY * np.isfinite(apart).sum():
+                group.append(variant)
+                break
+        else:
+            groups.append([variant])
+    return {
+        variant: {"linestyle": (-TURN * k / len(group), (TURN / len(group), TURN * (1 - 1 / len(group)))), "zorder": 4 + 0.01 * k}
+        for group in groups
+        for k, variant in enumerate(group)
+        if k
+    }
+
+
+def label_logs(axes: "Iterable[Axes]") -> None:
+    """Put ticks on all log axes of a figure, with one notation along x and one along y."""
+    for name in ("xaxis", "yaxis"):
+        label_log(*(axis for ax in axes if (axis := getattr(ax, name)).get_scale() == "log"))
+
+
+def label_log(*axes: "Axis") -> None:
+    """Put ticks on log axes: powers of ten if two are in view, else numbers between them; all plain, or all by their powers."""
     from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-    low, high = sorted(axis.get_view_interval())
-    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    several = (np.outer(decades, steps).ravel() for steps in ([1], [1, 3], [1, 2, 5]))
-    for ticks in (*several, np.asarray(MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high))):
-        ticks = ticks[(ticks >= low) & (ticks <= high)]
-        if len(ticks) >= 3:
-            break
-    axis.set_major_locator(FixedLocator(ticks[:: -(-len(ticks) // 6)].tolist()))
-    axis.set_minor_locator(NullLocator())
-    if plain or not np.isin(ticks, decades).all():
-        axis.set_major_formatter("{x:g}")
+    shown = []
+    for axis in axes:
+        low, high = sorted(axis.get_view_interval())
+        exponents = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+        several = (np.outer(10.0**exponents, steps).ravel() for steps in ([1], [1, 3], [1, 2, 5]))
+        for ticks in (*several, np.asarray(MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high))):
+            ticks = ticks[(ticks >= low) & (ticks <= high)]
+            if len(ticks) >= 3:
+                break
+        if (every := -(-len(ticks) // 6)) > 1:  # of powers, exponents 0, 2, ... or 0, 3, ... are left
+            ticks = ticks[np.arange(len(ticks)) % every == int(-np.round(np.log10(ticks[0]))) % every]
+        axis.set_major_locator(FixedLocator(ticks.tolist()))
+        axis.set_minor_locator(NullLocator())
+        shown += ticks.tolist()
+    plain = all(PLAIN[0] <= tick <= PLAIN[1] for tick in shown)
+    for axis in axes:
+        axis.set_major_formatter("{x:g}" if plain else _power)
+
+
+def _power(tick, _=None):
+    """Return a number as a power of ten, or a multiple of it."""
+    exponent = int(np.floor(np.log10(tick) + 1e-9))
+    factor = round(tick / 10.0**exponent, 6)
+    return f"$\\mathdefault{{{'' if factor == 1 else f'{factor:g}·'}10^{{{exponent}}}}}$"
 
 
 def _marked(x, panel, right, offset):
@@ -121,7 +193,7 @@ def _limits(frame, panel, yscale):
     # Every curve has a point in view, and of panels that are shorter than usual not only the end is shown.
     full = panel.full if panel.left else min(panel.full, frame["x"].max() / EARLIEST)
     shown = frame[frame["x"] >= min([full, *ends])]
-    values = shown[["best", "median", "worst"]]
+    values = shown[["lower", "median", "upper"]]
     values = values[np.isfinite(values) & ((values > 0) | (yscale == "linear"))]
     low, high = values.min(axis=None), values.max(axis=None)
     above: list[str] = []
@@ -129,13 +201,17 @@ def _limits(frame, panel, yscale):
         return FLOOR, 1.0, above
     tops = values["median"].groupby(shown["variant"]).max().dropna().sort_values()
     if panel.focus and len(tops):
-        low = min(values["median"].min(), values["best"].quantile(0.25))
+        low = min(values["median"].min(), values["lower"].quantile(0.25))
         while len(tops) > 2 and tops.iloc[-1] > 2 * tops.iloc[-2]:
-            above.append(f"above: {style.line(tops.index[-1]).label}, to {tops.iloc[-1]:.2g}")
+            above.append(f"{style.line(tops.index[-1]).label} clipped (max {tops.iloc[-1]:.2g})")
             tops = tops[:-1]
-        bands = values["worst"][shown["variant"].isin(tops.index)]
+        bands = values["upper"][shown["variant"].isin(tops.index)]
         high = max(tops.iloc[-1], bands.quantile(0.75))
-        above += [f"above: bands, to {bands.max():.2g}"] if bands.max() > high else []
+        above += [f"band clipped (max {bands.max():.2g})"] if bands.max() > high else []
+    elif (start := frame["median"].where(np.isfinite(frame["median"])).max()) > high:
+        scale = np.log if yscale == "log" else float
+        high = start if scale(start) - scale(low) <= ROOM * (scale(high) - scale(low)) else high
+    low = max(low, panel.bottom)
     if yscale == "log":
         air = max(high / low, 10.0) ** 0.05
         return low / air, high * air, above
@@ -170,22 +246,39 @@ def legend(figure: "Figure", frame: "pd.DataFrame", width: float, lines: "dict[s
         figure.legend(**_entries(frame, width, lines), title=_title(frame), loc="outside lower center", borderaxespad=0.2)
 
 
-def legends(figure: "Figure", grid: "np.ndarray", panels: Sequence[Panel], frame: "pd.DataFrame", width: float) -> None:
+def legend_in(ax: "Axes", frame: "pd.DataFrame", lines: "dict[str, style.Line]") -> None:
+    """Add the legend of a figure in the place of a panel."""
+    title = (_title(frame) or "").replace(", ", ",\n")
+    ax.legend(**_entries(frame, 0.0, lines), title=title or None, loc="center", alignment="left")
+
+
+def legends(grid: "np.ndarray", panels: Sequence[Panel], frame: "pd.DataFrame", width: float) -> None:
     """Add a legend below each panel, `width` inches wide, for its curves, and one line for the figure that explains bands."""
+    from matplotlib.lines import Line2D
+
     lines = style.lines(frame["variant"])
+    by_panel = {key: _entries(curves, width, lines, handle=3.0) for key, curves in frame.groupby("panel", sort=False)}
+    rows = max(-(-len(entries["handles"]) // entries["ncols"]) for entries in by_panel.values()) if by_panel else 0
     for panel, ax in zip(panels, grid.flat):
-        shown = frame[frame["panel"] == panel.key]
-        if len(shown):
-            ax.legend(**_entries(shown, width, lines, handle=3.0), loc="upper center", bbox_to_anchor=(0.45, -0.22))
+        if entries := by_panel.get(panel.key):
+            # All legends have as many rows, so that panels have one size.
+            empty = rows * entries["ncols"] - len(entries["handles"])
+            entries["handles"] += [Line2D([], [], linestyle="", label=" ") for _ in range(empty)]
+            ax.legend(**entries, loc="upper center", bbox_to_anchor=(0.45, -0.22))
     if title := len(frame) and _title(frame):
-        figure.supxlabel(title, fontsize=7)
+        grid.flat[0].figure.supxlabel(title, fontsize=7)
 
 
 def _title(frame):
     """Return the line that explains bands, if there are any."""
     runs = frame["runs"][frame["runs"] > 1]
+    if not len(runs):
+        return None
     count = " to ".join(f"{number:g}" for number in dict.fromkeys([runs.min(), runs.max()]))
-    return f"random methods: median of {count} runs, band from best to worst" if len(runs) else None
+    band = "from best to worst" if runs.max() < QUARTERS else "between quartiles"
+    if runs.min() < QUARTERS <= runs.max():
+        band += f" (of less than {QUARTERS}: from best to worst)"
+    return f"random methods: {'mean' if runs.max() == 2 else 'median'} of {count} runs, band {band}"
 
 
 def _entries(frame, width, lines, handle=4.2):

@@ -1,4 +1,4 @@
-"""The tidy frames of curves: from results to the median over the runs, the best and the worst of them, position by position.
+"""The tidy frames of curves: from results to the median, quartiles, best and worst of the runs, position by position.
 
 A frame has one row per panel, variant and position; `fwexp.plots.drawing` reads nothing else.
 """
@@ -24,9 +24,9 @@ MEASURES = {
     "validation_error": ("validation error (mean loss)", "linear"),
     "train_error": ("training error (mean loss)", "linear"),
     "gap_ratio": ("true / estimated gap", "log"),
-    "improvement": ("predicted improvement", "linear"),
-    "passes": ("effective passes so far", "log"),
-    "time": ("solver time so far (s)", "log"),
+    "improvement": ("predicted improvement (factor)", "linear"),
+    "passes": ("passes so far", "log"),
+    "time": ("seconds so far", "log"),
     "cache_hits": ("share of steps answered by the cache", "linear"),
     "cache_local": ("share of steps let through by the local criterion", "linear"),
     "cache_global": ("share of steps let through by the global criterion", "linear"),
@@ -35,8 +35,16 @@ MEASURES = {
     "objective": ("primal and dual objective", "log"),
     "difference": ("|ours - published code|", "log"),
 }
-AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
-AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected", "factor": "factor over the fastest"}
+AXES = {
+    "passes": "effective passes (oracle calls / n)",
+    "time": "solver time (s)",
+    "at_lam": "λ, from large to small",
+    "nu": "ν (global criterion)",
+}
+AXES |= {"calls": "minimisations (or projections)", "inspected": "atoms inspected", "factor": "factor over the fastest"}
+
+QUARTERS = 5
+"""From so many runs on, quartiles are not the best and the worst."""
 
 FLOOR = 1e-12
 """Differences of objectives below this are rounding; log axes end here."""
@@ -44,7 +52,7 @@ FLOOR = 1e-12
 POSITIONS = {"passes": "passes", "calls": "oracle_calls", "seconds": "time"}
 """Where runs were on the way: columns of a figure's frame, by those of a trace."""
 
-STATISTICS = ["x", "median", "best", "worst", *POSITIONS, "runs", "diverged", "stopped", "keys"]
+STATISTICS = ["x", "median", "best", "worst", "lower", "upper", *POSITIONS, "runs", "diverged", "stopped", "keys"]
 COLUMNS = ["panel", "dataset", "lam", "variant", "axis", "measure", *STATISTICS]
 
 
@@ -64,8 +72,8 @@ class Panel:
     left, full : float
         Where the positions begin, on a log scale if this is not 0, and from where on the panel shows all of every curve.
     focus : bool
-        Whether to let leave it, at all positions, what would squeeze the others: a method that gets more than twice as high as
-        any other, and the ends of the widest bands. The panel then names them.
+        Whether the panel clips what would squeeze the others: a method that gets more than twice as high as any other, and the
+        ends of the widest bands. A note in the panel has their maxima.
     yscale, label : str, optional
         Scale ("linear" or "log") and name of the measure; without them, the usual ones in `MEASURES`.
     options : mapping
@@ -76,6 +84,8 @@ class Panel:
         Methods of the figure that are not drawn here.
     early : bool
         Whether what lies before ``left`` counts, too; else curves begin at the first position behind it.
+    bottom : float
+        The least value in view.
     """
 
     key: str
@@ -94,6 +104,7 @@ class Panel:
     method: str = ""
     without: Sequence[str] = ()
     early: bool = True
+    bottom: float = 0.0
 
     def __post_init__(self):
         for what, value, known in (("measure", self.measure, MEASURES), ("axis", self.axis, AXES)):
@@ -175,7 +186,7 @@ def envelope(results: "pd.DataFrame", measure: str, solvers: Iterable[str]) -> "
 
 
 def bands(runs: "pd.DataFrame", measure: str, axis: str = "passes") -> "pd.DataFrame":
-    """Return the median, best and worst of a measure, where lower is better, over runs of one variant that differ in their seed.
+    """Return `statistics` of a measure, where lower is better, over runs of one variant that differ in their seed.
 
     The frame has `STATISTICS`, one row per position that any run logged; ``passes``, ``calls`` and ``seconds`` say where the runs
     were there, in the median; ``diverged`` and ``stopped`` (by the clock or by hand) count runs. Between the positions of its own
@@ -207,8 +218,18 @@ def bands(runs: "pd.DataFrame", measure: str, axis: str = "passes") -> "pd.DataF
     counts = {"runs": len(curves), "diverged": sum(diverged), "stopped": stopped, "keys": " ".join(keys)}
     ways = [[np.interp(grid, x, way) for way in at] for (x, _), at in zip(curves, positions)]
     counts = dict(zip(POSITIONS, np.median(ways, axis=0))) | counts
-    middle, best, worst = np.median(values, axis=0), values.min(axis=0), values.max(axis=0)
-    return pd.DataFrame({"x": grid, "median": middle, "best": best, "worst": worst, **counts})
+    return pd.DataFrame({"x": grid, **statistics(values), **counts})
+
+
+def statistics(values: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the median, best, worst and quartiles over the first axis, by column.
+
+    Quartiles are values of runs: of m runs they leave out the (m - 1) // 4 lowest and highest, of less than `QUARTERS` runs none.
+    """
+    ordered = np.sort(values, axis=0)
+    left_out = (len(ordered) - 1) // 4
+    middle = {"median": np.median(ordered, axis=0), "best": ordered[0], "worst": ordered[-1]}
+    return middle | {"lower": ordered[left_out], "upper": ordered[-1 - left_out]}
 
 
 def _interpolate(grid, x, y, log):

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from fwexp.plots import style
-from fwexp.plots.drawing import label_log
+from fwexp.plots.drawing import label_logs
 from fwexp.plots.frames import AXES, MEASURES
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = ["panel", "variant", "axis", "measure", "x", "median", "keys"]
-TITLES = {"a": "BCFW on OCR-small, λ = 0.01", "b": "batch FW", "c": "difference of (a) and (b)"}
+TITLES = {"a": "BCFW, OCR-small, λ = 0.01", "b": "FW, OCR-small, λ = 0.01", "c": "differences in (a) and (b)"}
 OBJECTIVES = ("primal", "dual")
 PUBLISHED = ", published code"
 RING: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3.4, "markerfacecolor": "white"}
@@ -47,21 +47,25 @@ def draw(frame: "pd.DataFrame", _: object) -> "Figure":
 
     with style.context():
         figure = Figure(figsize=(style.TEXT, 2.5), layout="constrained")
-        for (panel, rows), ax in zip(frame.groupby("panel"), figure.subplots(1, 3), strict=True):
+        grid = figure.subplots(1, 3)
+        for (panel, rows), ax in zip(frame.groupby("panel"), grid, strict=True):
             label, scale = MEASURES[rows["measure"].iloc[0]]
             ax.set(title=f"({panel}) {TITLES[panel]}", xlabel=AXES["passes"], ylabel=label, yscale=scale)
             for name, curve in rows.groupby("variant", sort=False):
                 _draw_curve(ax, name, curve)
             low, high = rows["median"].min(), rows["median"].max()
             ax.set_ylim(low / 3, 3 * high)
-            label_log(ax.yaxis)
             for measure in OBJECTIVES if panel != "c" else ():
                 end = rows[rows["variant"].str.endswith(measure)].groupby("variant")["median"].last().max()
-                ax.annotate(measure, (rows["x"].max(), end), (0, 5), textcoords="offset points", ha="right", va="bottom")
+                leader = {"arrowstyle": "-", "color": "#444444", "linewidth": 0.6}
+                ax.annotate(
+                    measure, (rows["x"].max() - 5, end), (-12, -18), textcoords="offset points", ha="center", arrowprops=leader
+                )
+        label_logs(grid)
         lines = [style.line(name) for name in ("bcfw", "bcfw-wavg", "fw")]
         handles = [Line2D([], [], color=line.color, linestyle=line.dashes, label=line.label) for line in lines]
-        handles.append(Line2D([], [], color="#444444", label="published code", **RING))
-        figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=4.2)
+        handles += [Line2D([], [], color=lines[k].color, label=f"{lines[k].label}, published code", **RING) for k in (0, -1)]
+        figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=4.2)
     return figure
 
 

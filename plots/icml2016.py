@@ -114,7 +114,7 @@ def fig2_data(results: "pd.DataFrame") -> "pd.DataFrame":
         for (panel, (measure, _)), ((F, nu), runs) in itertools.product(FIG2_A.items(), regimes):
             share = runs[measure] / runs["step"]
             values = {"panel": panel, "measure": measure, "variant": f"F = {F:g}", "x": nu}
-            values |= {"median": share.median(), "best": share.min(), "worst": share.max()}
+            values |= frames.statistics(share.to_numpy())
             values |= {name: runs[column].median() for name, column in frames.POSITIONS.items()}
             stopped = runs["status"].isin(["time_limit", "interrupted"]).sum()
             counts = {"runs": len(runs), "diverged": (runs["status"] == "diverged").sum(), "stopped": stopped}
@@ -130,13 +130,19 @@ def fig2_draw(frame: "pd.DataFrame") -> "Figure":
         figure = Figure(figsize=(style.TEXT, 5.2), layout="constrained")
         *maps, last = figure.subplots(2, 2).flat
         for (panel, (_, title)), ax in zip(FIG2_A.items(), maps, strict=True):
-            _draw_shares(frame[frame["panel"] == panel], f"({panel}) {title}", ax, figure)
+            _draw_shares(frame[frame["panel"] == panel], f"({panel}) {title}", ax)
         drawing.draw_panel(frame, *FIG2_B.panels, last)
+        if images := [image for ax in maps for image in ax.images]:
+            ticks = {"format": lambda value, _: f"{100 * value:.0f} %", "ticks": [0, 0.5, 1]}
+            bar = figure.colorbar(
+                images[0], ax=figure.axes, shrink=0.4, anchor=(0, 0.96), aspect=25, label="share of steps", **ticks
+            )
+            bar.outline.set_visible(False)
         drawing.legend(figure, frame[frame["panel"] == "b"], style.TEXT)
     return figure
 
 
-def _draw_shares(frame, title, ax, figure):
+def _draw_shares(frame, title, ax):
     """Draw a map of shares, with the regimes of panel b marked by the same signs."""
     frame = frame.assign(F=frame["variant"].str.removeprefix("F = ").astype(float))
     share = frame.pivot(index="F", columns="x", values="median")
@@ -144,21 +150,19 @@ def _draw_shares(frame, title, ax, figure):
     if share.empty:
         ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center", color="#444444")
         return
-    image = ax.imshow(share, origin="lower", cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    ax.imshow(share, origin="lower", cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for row, column in np.ndindex(share.shape):
         value = share.iloc[row, column]
         color = "white" if value > 0.6 else "black"
         words = f"{100 * value:.0f} %" if np.isfinite(value) else "no run"
-        ax.text(column, row - 0.12, words, ha="center", va="center", fontsize=7, color=color)
+        ax.text(column, row, words, ha="center", va="center", fontsize=7, color=color)
     for name, known in style.METHODS.items():
         cache = methods()[name].options.get("cache")
         if isinstance(cache, dict) and cache["F"] in share.index and cache["nu"] in share.columns:
-            place = share.columns.get_loc(cache["nu"]), share.index.get_loc(cache["F"]) + 0.28
+            place = share.columns.get_loc(cache["nu"]) - 0.36, share.index.get_loc(cache["F"]) + 0.3
             ax.plot(*place, known.marker, color=known.color, markersize=5.5, markeredgecolor="white")
     ax.set_xticks(range(share.shape[1]), [f"{nu:g}" for nu in share.columns])
     ax.set_yticks(range(share.shape[0]), [f"{F:g}" for F in share.index])
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    bar = figure.colorbar(image, ax=ax, format=lambda value, _: f"{100 * value:.0f} %", ticks=[0, 0.5, 1], aspect=30)
-    bar.outline.set_visible(False)

@@ -70,8 +70,9 @@ def draw_segmentations(frame: "pd.DataFrame", shown: Shown) -> "Figure":
 
     def found(ax, picture):
         both, either = picture.truth & picture.found, picture.truth ^ picture.found
-        gray = np.repeat(picture.image.mean(axis=2, keepdims=True) / 255.0, 3, axis=2)
-        ax.imshow(_blend(gray, {RIGHT: both, EXTRA: either & picture.found, MISSED: either & picture.truth}, 0.5))
+        # Lighter than the photo, because colours on a black horse would be black.
+        gray = 0.4 + 0.6 * np.repeat(picture.image.mean(axis=2, keepdims=True) / 255.0, 3, axis=2)
+        ax.imshow(_blend(gray, {RIGHT: both, EXTRA: either & picture.found, MISSED: either & picture.truth}, 0.6))
 
     words = {RIGHT: "horse, found", EXTRA: "ground, taken for horse", MISSED: "horse, missed"}
     keys = [Patch(color=color, label=word) for color, word in words.items()]
@@ -83,7 +84,8 @@ def draw_poses(frame: "pd.DataFrame", shown: Shown) -> "Figure":
     from matplotlib.lines import Line2D
 
     def skeleton(ax, picture, joints):
-        ax.imshow(picture.image, cmap="gray")
+        low, high = picture.image.min(), picture.image.max()
+        ax.imshow(picture.image, cmap="gray", vmin=low, vmax=low + 2 * (high - low))  # dim, behind the pose
         for part, parent in enumerate(picture.parents):
             color = SIDES[picture.sides[part]]
             if parent >= 0:
@@ -100,7 +102,7 @@ def draw_poses(frame: "pd.DataFrame", shown: Shown) -> "Figure":
 
     keys = [Line2D([], [], color=color, marker="o", markersize=2.6, label=side) for side, color in SIDES.items()]
     keys.append(Line2D([], [], color="gray", marker="x", markersize=4, linestyle="", label="where a joint should be"))
-    return _draw(frame, shown, ("pdj", "pcp"), (truth, found), keys, 1.0, " Brightness: learned score of the likeliest joint.")
+    return _draw(frame, shown, ("pdj", "pcp"), (truth, found), keys, 1.0)
 
 
 def _blend(image, masks, share):
@@ -113,13 +115,13 @@ def _blend(image, masks, share):
     return image
 
 
-def _draw(frame, shown, measures, painters, keys, aspect, about=""):
+def _draw(frame, shown, measures, painters, keys, aspect):
     """Draw two axes per picture, the truth and the prediction, with scores; below them those of all images."""
     from matplotlib.figure import Figure
 
     rows = -(-len(shown.pictures) // 2)
     with style.context():
-        figure = Figure(figsize=(style.TEXT, rows * (style.TEXT / 4 * aspect + 0.2) + 0.9), layout="constrained")
+        figure = Figure(figsize=(style.TEXT, rows * (style.TEXT / 4 * aspect + 0.2) + 0.6), layout="constrained")
         grid = figure.subplots(rows, 4, squeeze=False).reshape(-1, 2)
         for ax in grid.flat:
             ax.set_axis_off()
@@ -128,13 +130,10 @@ def _draw(frame, shown, measures, painters, keys, aspect, about=""):
             titles = f"({scores['panel'].iloc[0]}) {picture.name}: truth", _title(scores, measures[0])
             for ax, paint, title, place in zip(axes, painters, titles, ("left", "center"), strict=True):
                 paint(ax, picture)
+                ax.set(box_aspect=aspect, adjustable="datalim")  # images of any shape stand on one grid
                 ax.set_title(title, loc=place, fontsize=7)
         overall = frame[frame["panel"] == OVERALL].groupby("variant", sort=False)
-        lines = [
-            f"At equal ranks by {SCORES[measures[0]]}, from the best to the worst of {shown.num_images} test images.{about}",
-            "Means, with the range over seeds:",
-            *(f"{variant}: {_means(runs, measures)}" for variant, runs in overall),
-        ]
+        lines = [_means(overall, measure, shown.num_images) for measure in measures]
         figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), title="\n".join(lines))
     return figure
 
@@ -143,14 +142,15 @@ def _title(scores, measure):
     """Return the score of the run that is drawn, and those of other variants."""
     scores = scores[(scores["measure"] == measure) & (scores["keys"] != "")].drop_duplicates("variant")
     (_, drawn), *others = scores[["variant", "value"]].itertuples(index=False)
-    return ", ".join([f"{SCORES[measure]} {drawn:.2f}", *(f"{variant} {value:.2f}" for variant, value in others)])
+    told = ", ".join(f"{variant}: {value:.2f}" for variant, value in others)
+    return f"{SCORES[measure]} {drawn:.2f}" + (f" ({told})" if told else "")
 
 
-def _means(runs, measures):
-    """Return the mean over runs of every measure, with the lowest and the highest."""
+def _means(overall, measure, count):
+    """Return the means of a measure over runs, by variant, with the lowest and the highest."""
     found = []
-    for measure in measures:
+    for variant, runs in overall:
         values = runs["value"][runs["measure"] == measure]
         spread = f" ({values.min():.3f} to {values.max():.3f})" if len(values) > 1 else ""
-        found.append(f"{SCORES[measure]} {values.mean():.3f}{spread}")
-    return ", ".join(found)
+        found.append(f"{variant} {values.mean():.3f}{spread}")
+    return f"{SCORES[measure]} of {count} test images: {', '.join(found)}"

@@ -54,7 +54,7 @@ def draw(frame: "pd.DataFrame") -> "Figure":
                 ax.step(
                     curve["x"], curve["median"], where="post", label=lines[side].label, **lines[side].properties() | {"marker": ""}
                 )
-            label_log(ax.xaxis, plain=True)
+            label_log(ax.xaxis)
         handles, labels = ax.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
     return figure

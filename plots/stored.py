@@ -47,8 +47,9 @@ def draw_results(
 ) -> "Sequence[Axes]":
     """Draw the traces of stored runs against passes or time, one panel for each problem; matplotlib's settings stay as they are.
 
-    Lines are medians over the seeds, bands go from the best to the worst seed. If a method has several runs with one seed on a
-    problem, the longest one is drawn. Runs that read data files of another content (column ``content``) are on another problem.
+    Lines are medians over the seeds. Bands go from the lower to the upper quartile, or with fewer than five seeds from the best to
+    the worst. If a method has several runs with one seed on a problem, the longest one is drawn. Runs that read data files of
+    another content (column ``content``) are on another problem.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def draw_results(
     ax : Axes, optional
         Axes to draw the only problem on; by default a new figure, whose ``figure.savefig`` writes it.
     width : float, optional
-        Width of the new figure in inches; by default 3.3 for one problem and 6.75 for several.
+        Width of the new figure in inches; by default 3.25 for one problem and 6.75 for several.
     style_file : str or Path, optional
         Style file of matplotlib, or the name of a style, that is added to the style of all figures.
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from fwexp.errors import ParameterError
 from fwexp.methods import variant_of
 
-COLUMN = 3.3
+COLUMN = 3.25
 """Width in inches of a figure that fills one column of a two-column page."""
 TEXT = 6.75
 """Width in inches of a figure that fills both columns."""
@@ -61,14 +61,7 @@ METHODS = {
     "bcfw_max_gap": Method("BCFW, largest gap", "#AD5709", "X"),
     "bcfw_max_gain": Method("BCFW, largest gap²/C", "#E406BA", "p", _OWN_DASHES),
     "bcfw_gap": Method("BCFW + gap", "#E69F00", "D"),
-    # Settings that figures are about: how often gaps are refreshed, and when the cache may answer.
-    "bcfw_gap_1": Method("gap, every pass", "#E5BD3C", "s"),
-    "bcfw_gap_5": Method("gap, every 5 passes", "#DA8118", "^"),
-    "bcfw_gap_10": Method("gap, every 10 passes", "#DC5041", "v"),
-    "bcfw_gap_20": Method("gap, every 20 passes", "#07E563", "<", _OWN_DASHES),
-    "bcfw_gap_50": Method("gap, every 50 passes", "#B5E10E", ">", _OWN_DASHES),
-    "bcfw_gap_100": Method("gap, every 100 passes", "#B82B65", "P"),
-    "bcfw_gap_never": Method("gap, never refreshed", "#3C0F52", "X"),
+    # Settings that a figure is about: when the cache may answer.
     "cache_local": Method("cache, F = 0.25, ν = 0.01", "#2B52A1", "h", _CACHED),
     "cache_global": Method("cache, F = 0.01, ν = 1", "#2B7118", "^", _CACHED),
     "cache_rare": Method("cache, F = 5, ν = 10", "#7F726A", "s", _CACHED),
@@ -82,17 +75,17 @@ METHODS = {
     "bcafw": Method("BCAFW", "#99338C", "<"),
     "bcafw_gap": Method("BCAFW + gap", "#067837", "v"),
     "bccfw": Method("BCFW, corrective", "#222189", "d"),
-    "bccfw_accelerated": Method("accelerated corrective", "#661400", "*"),
+    "bccfw_accelerated": Method("accelerated corrective", "#0E0D44", "*"),
     "bccfw_gap_cache_accelerated": Method("accelerated corrective + gap + cache", "#760626", "D", _CACHED),
     "bcfw_accelerated": Method("accelerated BCFW", "#8A4115", "H"),
-    "kernel_bcfw": Method("kernelized BCFW", "#6992C2", "d"),
-    "kernel_fw": Method("kernelized FW", "#44CB63", "X", _OWN_DASHES),
+    "kernel_bcfw": Method("BCFW with kernels", "#6992C2", "d"),
+    "kernel_fw": Method("FW with kernels", "#44CB63", "X", _OWN_DASHES),
     "auto": Method("auto", "#AA292F", "X"),
     "ssg": Method("SSG", "#D55E00", "s"),
     "online_eg": Method("online-EG", "#CC79A7", "D"),
     "block_entropic": Method("block entropic", "#2418E4", "o"),
     "lbfgs": Method("L-BFGS", "#8430CC", "P"),
-    "sag": Method("SAG-NUS", "#6C9054", "8"),
+    "sag": Method("SAG, non-uniform", "#6C9054", "8"),
     "fw": Method("FW", "#009E73", "^"),
     "fw_predefined": Method("FW, 2/(k+2)", "#80D0B6", "v"),
     "one_slack": Method("cutting plane", "#000000", "X"),
@@ -131,6 +124,24 @@ LINES |= {
     for name in ("bcfw_gap", "bcpfw_gap_cache", "bccfw_accelerated")
 }
 
+# How often gaps are refreshed, the share of atoms that is drawn: settings in an order have colours in one.
+_ORDERED = ("#F4E156", "#FB9906", "#E55C30", "#B63458", "#7C1D6D", "#3E0966", "#07051B")
+_MARKERS = ("s", "^", "v", "<", ">", "P", "X")
+LINES |= {
+    f"bcfw_gap_{times}": Line(f"gap, {label}", color, marker, "-", True)
+    for times, label, color, marker in zip(
+        (1, 5, 10, 20, 50, 100, "never"),
+        ("every pass", *(f"every {times} passes" for times in (5, 10, 20, 50, 100)), "never refreshed"),
+        _ORDERED,
+        _MARKERS,
+        strict=True,
+    )
+}
+LINES |= {
+    f"random_away{'' if share == 0.1 else f'[eta={share}]'}": Line(f"random, η = {share:g}", color, marker, "-", True)
+    for share, color, marker in zip((0.05, 0.1, 0.5, 1.0), _ORDERED[::2], "<>ph", strict=True)
+}
+
 # What runs do in addition to training at one lam.
 LINES |= {
     "heuristic_path": Line("heuristic path", "#E69F00", "v", (0, (4, 1.4)), False),
@@ -146,10 +157,6 @@ LINES |= {
     "away": Line("away steps", "#0072B2", "o", (0, (4, 1.4)), True),
     "pairwise": Line("pairwise", "#D55E00", "D", "-", True),
     "corrective": Line("fully corrective", "#000000", "X", (0, (1, 1.1)), True),
-    "random_away[eta=0.05]": Line("random, η = 0.05", "#E69F00", "<", "-", True),
-    "random_away": Line("random, η = 0.1", "#A93276", ">", (0, (4, 1.4)), True),
-    "random_away[eta=0.5]": Line("random, η = 0.5", "#56B4E9", "p", "-", True),
-    "random_away[eta=1.0]": Line("random, η = 1", "#3C0F52", "h", (0, (1, 1.1)), True),
     "block": Line("block-coordinate FW", "#CC79A7", "d", "-", True),
     "block_descent": Line("projected block descent", "#332288", "s", (0, (2, 1)), True),
     "block_pairwise": Line("block-coordinate pairwise", "#882255", "P", (0, (4, 1.4)), True),

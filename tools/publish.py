@@ -28,7 +28,7 @@ from fwexp.papers.claims import all_claims, check_all, shown_by
 from fwexp.papers.claims.verdict import told
 from fwexp.papers.claims.verdict_records import read, tally, verdicts
 from fwexp.papers.declarations import FIGURES, PAPERS, papers_by_id
-from fwexp.papers.figure_files import PICTURE, TABLE, paths, read_file, read_record, sealed
+from fwexp.papers.figure_files import TABLE, paths, read_file, read_record, sealed, stem_of
 from fwexp.papers.origin import commit_of
 from fwexp.papers.report.figures import Drawn, drawn
 from fwexp.plots.frames import spread
@@ -133,7 +133,7 @@ def _keep(folder: Path, temporary: Path, wanted: Sequence[str]) -> dict | None:
     left_out = set()
     for path in sorted(path for path in folder.rglob("*") if is_file(path)):
         place = path.relative_to(folder)
-        stem = place.with_suffix("")
+        stem = stem_of(place)
         part = next((name for name in stem.parts if name not in ("figures", "claims")), "")
         if part in wanted or stem in left_out or place.name in ("README.md", DIFFERENCES, owned.MARK):
             continue
@@ -162,10 +162,8 @@ def _but_for(parts: Sequence[str], since: Sequence[Mapping]) -> list[dict]:
 
 def small_figure(drawing: Drawn, stem: Path) -> dict[Path, bytes]:
     """Return the small files of a figure."""
-    if drawing.figure.suffixes == PICTURE:
-        contents = {".png": small_picture(drawing.read(".png"))}
-    else:
-        contents = {".md": drawing.read(".md")}
+    contents = {suffix: drawing.read(suffix) for suffix in drawing.suffixes if suffix.endswith((".png", ".md"))}
+    contents = {suffix: content if suffix == ".md" else small_picture(content) for suffix, content in contents.items()}
     numbers = thinned(pd.read_csv(io.BytesIO(drawing.read(".csv"))))
     contents[".csv"] = numbers.to_csv(index=False, float_format="%.4g", lineterminator="\n").encode()
     record = {name: drawing.record.get(name, "") for name in KEPT}
@@ -278,10 +276,11 @@ def gallery(folder: Path) -> str:
         lines += ["", f"## {name}", "", f"**{escaped(record['title'])}.**"]
         if record.get("note"):
             lines += ["", f"*{escaped(record['note'])}*"]
-        if figure.suffixes == PICTURE:
-            lines += ["", f"![{escaped(record['title'])}](figures/{name}.png)"]
-        else:
+        if figure.is_table:
             lines += ["", f"[The table](figures/{name}.md)."]
+        else:
+            pages = [suffix for suffix in figure.suffixes if suffix.endswith(".png")]
+            lines += [line for page in pages for line in ("", f"![{escaped(record['title'])}](figures/{name}{page})")]
         lines += ["", escaped(figure.caption)] if figure.caption else []
         for claim in (records[id] for id in shown_by(name) if id in records):
             earlier = "" if is_current(claim) else " (by an earlier criterion)"

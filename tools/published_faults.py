@@ -12,7 +12,7 @@ import pandas as pd
 from fwexp.files import folders, owned
 from fwexp.papers.claims import VERDICTS, all_claims
 from fwexp.papers.declarations import FIGURES, PAPERS
-from fwexp.papers.figure_files import TABLE, read_record
+from fwexp.papers.figure_files import TABLE, paths, read_record, stem_of
 from fwexp.papers.origin import OF_CODE
 from fwexp.plots.frames import COLUMNS
 from fwexp.store import records
@@ -81,8 +81,8 @@ def of_other_code(folder: Path) -> list[str]:
 
 
 def commits_of_drawings(folder: Path) -> list[str]:
-    """Return the commits, in short, that drew the figures."""
-    return _short(record["commit"] for record in _records(folder))
+    """Return the commits, in short, that drew the pictures; tables, which may have measured times, are left by `tools.redraw`."""
+    return _short(record["commit"] for record in _records(folder) if ".png" in record["files"])
 
 
 def commits_of_runs(folder: Path) -> list[str]:
@@ -126,7 +126,7 @@ def faults_of(path: Path, folder: Path) -> Iterator[str]:
         case ("peers", _) if path.stem in PEERS and path.suffix in TABLE:
             yield from filter(None, [_sealed(path, TABLE, f"peers/{path.stem}", "")[1]])
         case ("figures", *_):
-            yield from _figure(path, place.relative_to("figures").with_suffix("").as_posix())
+            yield from _figure(path, stem_of(place.relative_to("figures")).as_posix())
         case _:
             yield "does not belong here"
 
@@ -147,19 +147,19 @@ def _provenance(record) -> Iterator[str]:
 
 def _sealed(path: Path, suffixes: Sequence[str], *of: str) -> tuple[dict | None, str]:
     """Return the JSON next to a file, or None and the reason for rejecting it; only to the first file that exists."""
-    present = sorted(suffix for suffix in suffixes if folders.is_file(path.with_suffix(suffix)))
+    present = sorted(one.name for one in paths(stem_of(path), suffixes) if folders.is_file(one))
     try:
-        return read_record(path.with_suffix(""), suffixes, *of), ""
+        return read_record(stem_of(path), suffixes, *of), ""
     except Damaged as error:
-        return None, f"is damaged: {error}" if path.suffix == present[0] else ""
+        return None, f"is damaged: {error}" if path.name == present[0] else ""
 
 
 def _figure(path: Path, name: str) -> Iterator[str]:
     if name not in FIGURES:
         yield f"there is no figure {name!r}"
         return
-    suffixes = [suffix for suffix in FIGURES.find(name).suffixes if suffix in SMALL]
-    if path.suffix not in suffixes:
+    suffixes = [suffix for suffix in FIGURES.find(name).suffixes if suffix.endswith(SMALL)]
+    if path.name.removeprefix(stem_of(path).name) not in suffixes:
         yield f"{name} has files {', '.join(suffixes)}"
         return
     record, fault = _sealed(path, suffixes, name)

@@ -30,9 +30,9 @@ def _all_averages(dataset: str, title: str, error_scale: str = "", error: str = 
 FIG1 = Figure.declared(
     name="icml2013/fig1",
     title="Primal suboptimality of all solvers on OCR, CoNLL-2000 and word alignment",
-    caption="How far the objective is from its minimum after so many passes over the data. Bands go from the best to the worst "
-    "seed, lines are medians; batch solvers are shown by their lowest value so far. Word alignment is a stand-in: its training "
-    "alignments and features are ours.",
+    caption="How far the objective is from its minimum after so many passes over the data. Lines are medians, bands lie between "
+    "the quartiles; batch solvers are shown by their lowest value so far. Lines that coincide take turns. Word alignment is a "
+    "stand-in: its training alignments and features are ours.",
     paper="The same panels. Caption of figure 1: batch solvers fall behind at large lam, the stochastic subgradient method at "
     "small lam, and on CoNLL few examples are enough. Section 6, last paragraph: the weighted average of BCFW is the best in most "
     "experiments.",
@@ -63,7 +63,8 @@ FIG2 = Figure.declared(
 FIG3 = Figure.declared(
     name="icml2013/fig3",
     title="Suboptimality and test error of the stochastic solvers and their averages on OCR",
-    caption="The stochastic solvers with all their averages on OCR: objective above, test error below.",
+    caption="The stochastic solvers with all their averages on OCR: objective above, test error below. Panels of the test error "
+    "clip online-EG, and bands, where they would squeeze the other lines.",
     paper="Caption of figure 3: BCFW has the best objective, averages have lower test errors, and at lam = 0.001 the test error "
     "rises again after an early minimum.",
     chart=_all_averages("ocr", "OCR", full=5.0),

@@ -26,18 +26,18 @@ def _gap(key: str, name: str, lam: float, axis: str) -> Panel:
     return Panel(key, f"{_short(name)}, λ = {lam:g}", place.dataset, lam, "gap", axis, full=FULL[axis], options=place.options)
 
 
-def _gaps(rows: list[list[tuple]]) -> Chart:
-    """Return rows of panels, each given as (name, lam, axis); panels are as large in all these figures."""
-    panels = [_gap(f"{letter}{k}", *panel) for k, row in enumerate(rows, 1) for letter, panel in zip("abcdef", row)]
-    return Chart(panels, variants=icml2016.steps, budgeted=True, columns=len(rows[0]), width=style.TEXT * len(rows[0]) / 3)
+def _gaps(panels: list[Panel], columns: int, height: float) -> Chart:
+    return Chart(panels, variants=icml2016.steps, budgeted=True, columns=columns, height=height)
 
 
 def _at_all_lam(*names: str) -> Chart:
-    """Return a row of panels for each data set: three lam against passes, then the same against time."""
-    return _gaps([[(name, lam, axis) for axis in FULL for lam in DATA_SETTINGS[name].lams] for name in names])
+    """Return two rows of panels for each data set: three lam against passes, then the same against time."""
+    shown = [[(name, lam, axis) for axis in FULL for lam in DATA_SETTINGS[name].lams] for name in names]
+    panels = [_gap(f"{letter}{k}", *panel) for k, of_one in enumerate(shown, 1) for letter, panel in zip("abcdef", of_one)]
+    return _gaps(panels, columns=3, height=1.3)
 
 
-def _ways(*names: str, columns: int) -> Chart:
+def _ways(*names: str) -> Chart:
     """Return panels of passes, then time, to smaller lam with both methods, for one data set after the other."""
     shown = [(*pair, method) for name in names for pair in ((name, "passes"), (name, "time")) for method in icml2016.WALKERS]
     panels = [
@@ -55,7 +55,7 @@ def _ways(*names: str, columns: int) -> Chart:
         )
         for key, (name, measure, method) in zip("abcdefghijklmnop", shown)
     ]
-    return Chart(panels, variants=icml2016.ways, columns=columns, width=style.TEXT * columns / 2)
+    return Chart(panels, variants=icml2016.ways, columns=2)
 
 
 FIG1 = Figure.declared(
@@ -70,7 +70,7 @@ FIG1 = Figure.declared(
         panels=[
             Panel("a", f"OCR, λ = {LAM}", "ocr", LAM, "gap"),
             Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap_ratio"),
-            Panel("c", f"OCR, λ = {LAM}", "ocr", LAM, "improvement", task="improvement"),
+            Panel("c", f"OCR, λ = {LAM}", "ocr", LAM, "improvement", task="improvement", label="predicted factor"),
         ],
         variants=icml2016.refreshes,
         derive=icml2016.with_gap_ratio,
@@ -99,12 +99,12 @@ FIG3 = Figure.declared(
     "pairwise steps reach smaller gaps. Figure 3 has three data sets.",
     chart=_gaps(
         [
-            [
-                (name, SLOW_SETTING.lams[1] if name == SLOW else DATA_SETTINGS[name].lams[1], axis)
-                for name in ("OCR-large", "synth. HorseSeg-large", "Weizmann horses", "synth. LSP", SLOW)
-            ]
-            for axis in FULL
-        ]
+            _gap(f"{letter}{k}", name, SLOW_SETTING.lams[1] if name == SLOW else DATA_SETTINGS[name].lams[1], axis)
+            for letter, name in zip("abcde", ("OCR-large", "synth. HorseSeg-large", "Weizmann horses", "synth. LSP", SLOW))
+            for k, axis in enumerate(FULL, 1)
+        ],
+        columns=2,
+        height=1.5,
     ),
     note=f"{_STAR}; {_OTHER}",
 )
@@ -115,15 +115,15 @@ FIG4 = Figure.declared(
     "certified and heuristic paths, and grids of the paper's 31 values with warm and cold starts. A path ends where its "
     "last weights serve for all smaller lam.",
     paper="Section 5.2, on interpretation: warm starts make the grid faster, and a whole path costs about as much as a grid.",
-    chart=_ways("synth. HorseSeg-small", columns=2),
+    chart=_ways("synth. HorseSeg-small"),
     note=_STAR,
 )
 FIG5 = Figure.declared(
     name="icml2016/fig5",
     title="Duality gap of eight block methods on OCR and CoNLL-2000 at three regularization strengths each",
     caption="The eight block methods on OCR and CoNLL-2000 at three strengths of the regularisation each, with equal solver time"
-    " on each data set; every method checks its gap each 10 passes. The last row, OCR-small, is not in the paper's "
-    "figure.",
+    " on each data set, which ends the lines at different passes; every method checks its gap each 10 passes. The last two rows, "
+    "OCR-small, are not in the paper's figure.",
     paper="Appendix J with the paper's figure (section 5.1, paragraph 2) is not at hand. Section 5.1, paragraph 3, sums it up: gap "
     "sampling gains more the larger n is.",
     chart=_at_all_lam(*IN_FIG5),
@@ -159,7 +159,7 @@ FIG8 = Figure.declared(
     "one may go on longer, because old gaps do not show that. On HorseSeg-medium runs end after 250 passes at the latest.",
     paper="Appendix K with the paper's further paths (section 5.2, paragraph 1) is not at hand. Section 5.2, on interpretation, "
     "says of figure 4 that warm starts make the grid faster and that a path costs about as much.",
-    chart=_ways(*WALKED, columns=4),
+    chart=_ways(*WALKED),
     note=_STAR,
 )
 _ORDERS = ("bcfw_perm", "bcfw_cyclic", "bcfw_lipschitz", "bcfw_gap", "bcfw_max_gap", "bcfw_max_gain")

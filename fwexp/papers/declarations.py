@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from fwexp import plugin_files, plugins
 from fwexp.errors import ParameterError
-from fwexp.papers.figure_files import PICTURE
+from fwexp.papers.figure_files import PICTURE, TABLE, with_pages
 
 NAME = re.compile(r"[A-Za-z][\w-]*(/[A-Za-z][\w-]*)*")
 EXPERIMENTS = "fwexp.experiments"
@@ -117,10 +117,10 @@ class Figure(Preset, Declared):
     name : str
         ``<paper>/<figure>``; also the name of its preset in ``conf/experiment`` and of its files below ``figures/``.
     title, caption, note : str
-        One line that describes it, its content, and departures from the published figure, which are printed on it.
+        One line that describes it, its content, and departures from the published figure, which stand below it.
     data, draw : callable
-        From results, as ``load_results`` gives them, to the tidy frame that is drawn, and from that to a matplotlib Figure or, of
-        a table, Markdown.
+        From results, as ``load_results`` gives them, to the tidy frame that is drawn, and from that to a matplotlib Figure, a list
+        of these, one per page, or, of a table, Markdown.
     chart : Chart, optional
         Its panels and what they show, as in `fwexp.plots.curves`; then ``data`` and ``draw`` are those of the chart.
     kind : Kind, optional
@@ -130,7 +130,7 @@ class Figure(Preset, Declared):
     timed : bool, optional
         Whether it shows seconds: then its runs take turns. By default whether a panel of its chart does.
     suffixes : tuple of str
-        `PICTURE` or `TABLE`.
+        `PICTURE` or `TABLE`; of a chart, those of its pages.
     shows : callable, optional
         Called with the finished runs (`StoredRun`) and the folder of the data; returns what the figure shows in addition to
         numbers, such as images or predictions. ``data`` and ``draw`` then take the result as their second argument.
@@ -162,7 +162,7 @@ class Figure(Preset, Declared):
     experiment: Mapping | None = None
 
     def __post_init__(self):
-        given, of_chart = (self.data, self.draw), self.chart and (self.chart.data, self.chart.draw)
+        given, of_chart = (self.data, self.draw), self.chart and (self.chart.data, self.chart.draw_pages)
         if None in given if self.chart is None else given not in ((None, None), of_chart):
             raise ParameterError(f"figure {self.name} takes either a chart or both data and draw")
         settled = dict(zip(("data", "draw"), of_chart or given, strict=True))
@@ -170,6 +170,8 @@ class Figure(Preset, Declared):
             settled["kind"] = Kind.OURS if self.paper is None else Kind.REPRODUCED
         if self.timed is None:
             settled["timed"] = any("time" in (panel.axis, panel.measure) for panel in (self.chart.panels if self.chart else ()))
+        if self.chart is not None:
+            settled["suffixes"] = with_pages(PICTURE, len(self.chart.pages))
         for name, value in settled.items():
             object.__setattr__(self, name, value)
 
@@ -179,9 +181,14 @@ class Figure(Preset, Declared):
         return self.name
 
     @property
+    def is_table(self) -> bool:
+        """True if the figure is a table."""
+        return self.suffixes == TABLE
+
+    @property
     def has_curves(self) -> bool:
         """True if the figure's numbers are curves, with the columns of `fwexp.plots.frames`."""
-        return self.suffixes == PICTURE and self.shows is None
+        return not self.is_table and self.shows is None
 
     def launcher(self, preset: str) -> str:
         """Return Hydra's launcher for the figure's runs, as `launcher_of` does."""

@@ -5,6 +5,7 @@ or mixed with another figure, or that a killed process left incomplete, are not 
 """
 
 import io
+import itertools
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,17 @@ MORE = (".pdf", ".pgf")
 """Suffixes of further pictures, which are drawn on request."""
 
 KIND = "figures"
+
+
+def with_pages(suffixes: Sequence[str], pages: int) -> tuple[str, ...]:
+    """Return suffixes, with those of the further pages behind each of a picture: ``-2.png`` behind ``.png``."""
+    further = [f"-{page}" for page in range(2, pages + 1)]
+    return tuple(page + suffix for suffix in suffixes for page in ("", *(further if suffix in (*PICTURE[:2], *MORE) else ())))
+
+
+def stem_of(path: Path) -> Path:
+    """Return the path of a figure without suffix, given the path of one of its files."""
+    return path.with_name(re.sub(r"-\d+$", "", path.stem))
 
 
 def paths(stem: Path, suffixes) -> list[Path]:
@@ -75,30 +87,30 @@ def read_file(stem: Path, suffix: str, record: Mapping) -> bytes:
 
 
 def save_figure(
-    picture, frame, stem: Path, origin: Origin | None = None, *, note: str = "", more: Sequence[str] = ()
+    picture, frame, stem: Path, origin: Origin | None = None, *, note: str = "", mark: str = "", more: Sequence[str] = ()
 ) -> list[Path]:
-    """Save a matplotlib Figure as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON.
+    """Save a matplotlib Figure as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON; a list has a Figure per page.
 
-    A column ``keys`` of the frame names the runs of each row. The note is printed in the picture's corner or below the table, and
-    `more` are formats of `MORE` to write as well.
+    A column ``keys`` of the frame names the runs of each row. The files record the note and the mark; of these the mark is printed,
+    in the picture's corner, and both are below a table. `more` are formats of `MORE` to write as well.
     """
-    origin = origin or Origin(figure=stem.name)
+    origin, note = origin or Origin(figure=stem.name), ", ".join(filter(None, [note, mark]))
     if isinstance(picture, str):
-        mark = f"\n<!-- {origin.software}; {origin.source} -->\n" if origin.runs else ""
-        drawn = [(picture + mark + (f"\n**{note}**\n" if note else "")).encode()]
+        comment = f"\n<!-- {origin.software}; {origin.source} -->\n" if origin.runs else ""
+        drawn = {TABLE[0]: (picture + comment + (f"\n**{note}**\n" if note else "")).encode()}
         description, axes = origin.title, {}
     else:
-        panels = _panels(picture)
+        pages = picture if isinstance(picture, list) else [picture]
+        panels = {key: panel for page in pages for key, panel in _panels(page).items()}
         description = _describe(panels, frame, origin, note)
         axes = {key: {"title": title, "x": _axis(ax.xaxis), "y": _axis(ax.yaxis)} for key, (title, ax) in panels.items()}
-        drawn = _drawn(picture, origin, description, note, more)
+        each = [_drawn(page, origin, description, note, mark, more) for page in pages]
+        drawn = dict(zip(with_pages((*PICTURE[:2], *more), len(pages)), itertools.chain(*zip(*each, strict=True)), strict=True))
     marks = {"preset": origin.preset} if origin.preset else {}
     if origin.runs:
         marks["commit"] = [origin.commits(keys) if isinstance(keys, str) else "" for keys in frame["keys"]]
     numbers = frame.assign(**marks).to_csv(index=False, lineterminator="\n").encode()
-    suffixes = TABLE[:1] if isinstance(picture, str) else (*PICTURE[:2], *more)
-    contents = dict(zip((*suffixes, ".csv"), [*drawn, numbers], strict=True))
-    return write(stem, contents, origin.record(description=description, note=note, axes=axes))
+    return write(stem, drawn | {".csv": numbers}, origin.record(description=description, note=note, axes=axes))
 
 
 def _panels(picture) -> dict:
@@ -119,15 +131,15 @@ def _describe(panels, frame, origin, note):
     return ". ".join(filter(None, [origin.title, note, words]))
 
 
-def _drawn(picture, origin, description, note, more=()) -> list[bytes]:
+def _drawn(picture, origin, description, note, mark, more) -> list[bytes]:
     """Return the PNG, the SVG and further pictures."""
     from fwexp.plots import style
 
     about = {"Title": origin.title or origin.figure, "Description": description, "Source": origin.source}
     png, svg = io.BytesIO(), io.StringIO()
     with style.context():
-        if note:
-            _write_note(picture, note)
+        if mark:
+            _write_mark(picture, mark)
         software = {"Software": origin.software} | ({"Comment": note} if note else {})
         picture.savefig(png, format="png", metadata=about | software)
         picture.set_layout_engine(None)  # the layout of the one holds for the other, and takes as long as drawing
@@ -140,15 +152,15 @@ def _drawn(picture, origin, description, note, more=()) -> list[bytes]:
     return [png.getvalue(), svg, *(content.getvalue() for content in others)]
 
 
-def _write_note(picture, note):
-    """Write a note into the upper right corner, on a strip of its own."""
-    lines = textwrap.wrap(note, 110)
+def _write_mark(picture, mark):
+    """Write a mark into the upper right corner, on a strip of its own."""
+    lines = textwrap.wrap(mark, int(16 * picture.get_figwidth()))
     width, height = picture.get_size_inches()
     strip = 0.14 * len(lines) + 0.03  # inches
     picture.set_size_inches(width, height + strip)
     if picture.get_layout_engine() is not None:
         picture.get_layout_engine().set(rect=(0, 0, 1, height / (height + strip)))
-    picture.text(0.998, 0.998, "\n".join(lines), ha="right", va="top", fontsize=7, color="#B00020", in_layout=False)
+    picture.text(0.998, 0.998, "\n".join(lines), ha="right", va="top", fontsize=7, color="#444444", in_layout=False)
 
 
 def _accessible(svg, name, title, description):

@@ -12,7 +12,7 @@ from fwexp.errors import RunsFailed, UserError
 from fwexp.files.folders import check_folder
 from fwexp.jit import threads
 from fwexp.papers.declarations import FIGURES, Figure
-from fwexp.papers.figure_files import check_writable, paths, read_record, save_figure
+from fwexp.papers.figure_files import check_writable, paths, read_record, save_figure, with_pages
 from fwexp.papers.figure_variants import Look, on_other_data
 from fwexp.papers.origin import Origin, facts, reservations
 from fwexp.store.records import Damaged
@@ -69,7 +69,7 @@ def makers(
         except UserError as error:  # its turn will come
             made[name] = functools.partial(_fail, error)
         else:
-            check_writable(plan.stem, (*plan.figure.suffixes, *look.more))
+            check_writable(plan.stem, plan.suffixes)
             plans += [plan] if plan.side_by_side else []
             made[name] = functools.partial(_make, plan, run, **where)
     if plans:
@@ -99,9 +99,14 @@ class _Plan:
         return cls(look.of(figure), preset, stem, configs, launcher or figure.launcher(preset), look)
 
     @property
-    def paths(self) -> list[Path]:
+    def suffixes(self) -> list[str]:
         *pictures, numbers, record = self.figure.suffixes
-        return paths(self.stem, [*pictures, *self.look.more, numbers, record])
+        more = with_pages(self.look.more, len(self.figure.chart.pages)) if self.figure.chart else self.look.more
+        return [*pictures, *more, numbers, record]
+
+    @property
+    def paths(self) -> list[Path]:
+        return paths(self.stem, self.suffixes)
 
     @property
     def side_by_side(self) -> bool:
@@ -150,14 +155,15 @@ def _draw(plan: _Plan, results_dir, data_dir) -> None:
         return
     shown = () if figure.shows is None else (figure.shows(stored, data_dir),)
     frame = figure.data(results, *shown)
-    notes = ([figure.note] if figure.note else []) + ([] if preset == "full" else [f"{preset} preset"])
     runs = {run.key: facts(run) for run in stored}
-    notes += [f"{lacking} of {len(configs)} runs are lacking"] if lacking else []
-    notes += reservations(runs.values())
+    marks = [] if preset == "full" else [f"{preset} preset"]
+    marks += [f"{lacking} of {len(configs)} runs are lacking"] if lacking else []
+    marks += reservations(runs.values())
     origin = Origin(figure.name, figure.title, preset, runs)
     if not (lacking and _shows_more(plan, {store.key_of(c) for c in configs}, set(runs))):
         with uninterrupted(), plan.look.applied():  # matplotlib's C code does not bear an interrupt
-            save_figure(figure.draw(frame, *shown), frame, plan.stem, origin, note=", ".join(notes), more=plan.look.more)
+            picture, words = figure.draw(frame, *shown), {"note": figure.note, "mark": ", ".join(marks)}
+            save_figure(picture, frame, plan.stem, origin, **words, more=plan.look.more)
 
 
 def _shows_more(plan: _Plan, wanted: set[str], drawn: set[str]) -> bool:

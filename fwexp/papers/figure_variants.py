@@ -44,7 +44,7 @@ class Look:
 
     def of(self, figure: Figure) -> Figure:
         """Return a figure with this width."""
-        if self.more and figure.suffixes != PICTURE:
+        if self.more and figure.is_table:
             raise OptionError(f"{figure.name} takes no --format, because it is a table")
         if self.width is None:
             return figure
@@ -142,4 +142,4 @@ def stored_figure(
     origin = Origin(name, f"{y} against {x} of stored runs: {words}", runs=drawn)
     with look.applied():
         picture = chart.resized(look.width or chart.width).draw(frame)
-        return save_figure(picture, frame, stem, origin, note=", ".join(reservations(drawn.values())), more=look.more)
+        return save_figure(picture, frame, stem, origin, mark=", ".join(reservations(drawn.values())), more=look.more)

@@ -33,7 +33,10 @@ def test_panels_have_points_curves_and_the_bottleneck_of_most_workers():
     for ax in picture.axes:
         (text,) = [text.get_text() for text in ax.texts]
         assert text == "bottleneck: steps of the main process"
-        points, curves = ([line for line in ax.lines if (line.get_linestyle() == "None") == bare] for bare in (True, False))
-        assert [line.get_marker() for line in points] == ["o", "o"]
-        assert sorted(len(line.get_xdata()) for line in curves) == [3, 3, 3, 3]
+        drawn = {style: [line for line in ax.lines if line.get_linestyle() == style] for style in ("-", ":", "--")}
+        assert [len(lines) for lines in drawn.values()] == [2, 2, 2]
+        assert [line.get_marker() for line in drawn["-"]] == ["o", "o"]
+        assert min(line.get_linewidth() for line in drawn["-"]) > max(line.get_linewidth() for line in drawn["--"])
+        (unmeasured,) = ax.patches
+        assert unmeasured.get_x() == max(drawn["-"][0].get_xdata())
     plt.close("all")

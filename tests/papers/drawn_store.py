@@ -48,7 +48,7 @@ def draw(results, name, commit=COMMIT, **more):
     """Save a made-up figure or table of full runs that a commit made."""
     found, frame = FIGURES.find(name), frame_of(name)
     runs = {key: {"commit": commit, "created": "2026-01-01"} for key in set(" ".join(frame["keys"]).split())}
-    drawn = "| method |\n| --- |\n" if found.suffixes == files.TABLE else Figure()
+    drawn = "| method |\n| --- |\n" if found.is_table else Figure()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "_drawn", lambda *_: [picture(), b"svg"])
         return save_figure(

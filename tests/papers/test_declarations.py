@@ -16,9 +16,9 @@ from fwexp.experiments import FIGURES, Kind
 from fwexp.experiments import Figure as DeclaredFigure
 from fwexp.methods import method_of
 from fwexp.papers.claims import all_claims
-from fwexp.papers.figure_files import PICTURE, save_figure
+from fwexp.papers.figure_files import save_figure
 from fwexp.plots import icml2013_table, style
-from fwexp.plots.curves import Chart, Panel
+from fwexp.plots.curves import TALLEST, Chart, Panel
 from fwexp.plots.frames import COLUMNS
 from fwexp.run import sweep
 from fwexp.run.config import conf_dir, run_key
@@ -179,19 +179,22 @@ def test_the_smoke_preset_is_small_and_draws_the_same_curves(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in FIGURES if FIGURES[name].suffixes == PICTURE and not FIGURES[name].shows])
+@pytest.mark.parametrize("name", [name for name in FIGURES if FIGURES[name].has_curves])
 def test_every_figure_draws_the_runs_of_its_preset(name, tmp_path, monkeypatch):
     frame = _frame(name)
-    picture = FIGURES[name].draw(frame)
-    titled = [ax for ax in picture.axes if ax.get_title(loc="left")]
+    drawn = FIGURES[name].draw(frame)
+    pages = drawn if isinstance(drawn, list) else [drawn]
+    titled = [ax for page in pages for ax in page.axes if ax.get_title(loc="left")]
+    assert all(page.get_figwidth() in (style.COLUMN, style.TEXT) and page.get_figheight() <= TALLEST for page in pages)
     assert len(titled) == frame["panel"].nunique()
     assert not any(text.get_text() == "no run" for ax in titled for text in ax.texts)
     assert list(frame.columns) == COLUMNS
     assert not frame.isna().any(axis=None)
     variants = frame["variant"][frame["axis"] != "nu"].unique()
     assert set(variants) <= set(style.LINES)
-    legends = [ax.get_legend() for ax in titled if ax.get_legend()] or picture.legends
-    told = [{text.get_text() for text in legend.get_texts()} for legend in legends]
+    legends = [ax.get_legend() for page in pages for ax in page.axes if ax.get_legend()]
+    legends = legends or [legend for page in pages for legend in page.legends]
+    told = [{text.get_text() for text in legend.get_texts()} - {" "} for legend in legends]
     assert set().union(*told) == {style.line(name).label for name in variants}
     for legend in legends:
         assert len({handle.get_color() for handle in legend.get_lines()}) <= MOST_COLORS
@@ -204,8 +207,8 @@ def test_every_figure_draws_the_runs_of_its_preset(name, tmp_path, monkeypatch):
             file.write(b"png")
 
     monkeypatch.setattr(Figure, "savefig", savefig)
-    paths = save_figure(picture, frame, tmp_path / "figure", note="a note, " * 20)
-    assert paths == [tmp_path / f"figure{suffix}" for suffix in PICTURE]
+    paths = save_figure(drawn, frame, tmp_path / "figure", mark="a mark, " * 20)
+    assert paths == [tmp_path / f"figure{suffix}" for suffix in FIGURES[name].suffixes]
     assert all(path.is_file() for path in paths)
 
 

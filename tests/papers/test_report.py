@@ -6,12 +6,14 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fwexp.cli import main
+from fwexp.driver.progress import counted
 from fwexp.errors import MissingPackage
 from fwexp.experiments import FIGURES
 from fwexp.papers import figure_files
@@ -99,7 +101,9 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def report(store):
     """Return the folder of a report."""
-    assert building.build(store) == store / "report" / "index.html"
+    with mock.patch("fwexp.papers.report.build.counted", wraps=counted) as counts:
+        assert building.build(store, verbose=True) == store / "report" / "index.html"
+    assert [len(call.args[0]) for call in counts.call_args_list] == [3]
     return store / "report"
 
 
@@ -298,7 +302,7 @@ def test_a_figure_says_whether_it_is_reproduced():
         ("icml2013/fig1", "B13", ("holds", "fails"), "Reproduced in part", True),
         ("icml2013/fig1", "B13", ("undecided",), "Not decided", True),
         ("icml2013/fig1", "B13", ("undecided", "not reached"), "Not reached within these runs", True),
-        ("icml2013/fig1", "B13", ("holds", "not reached"), "Reproduced in part", True),
+        ("icml2013/fig1", "B13", ("holds", "not reached"), "Reproduced, as far as it was measured", True),
         ("icml2013/fig1", "B13", ("fails", "undecided"), "Not reproduced", True),
         ("icml2013/fig1", "L", ("holds",), "Not judged by itself", False),  # another paper's
         ("review/fig1", "R", ("holds", "fails"), "shows no picture; ours bears its words out in part", True),
@@ -306,11 +310,13 @@ def test_a_figure_says_whether_it_is_reproduced():
         ("icml2016/auto", "G16", ("holds",), "Ours: no figure of a paper.", False),
     ]:
         found = figures.Drawn(FIGURES.find(name), Path("somewhere"), "full", {})
-        records = {f"{paper}-{k}": {"id": f"{paper}-{k}", "verdict": v, "paper": paper} for k, v in enumerate(verdicts)}
+        records = {
+            f"{paper}-{k}": {"id": f"{paper}-{k}", "verdict": v, "paper": paper, "parts": {}} for k, v in enumerate(verdicts)
+        }
         state = pages._state(found, records, {})
         assert answer in f"{state.answer}{state.words}"
         assert [record["id"] for record in state.records] == list(records) * names_them
-    looking = {"G16-1": {"id": "G16-1", "verdict": "holds in part", "paper": "G16"}}
+    looking = {"G16-1": {"id": "G16-1", "verdict": "holds in part", "paper": "G16", "parts": {}}}
     found = figures.Drawn(FIGURES.find("icml2016/fig3"), Path("somewhere"), "full", {})
     state = pages._state(found, {}, looking)
     assert (state.answer, list(state.records)) == ("Not judged by itself", list(looking.values()))
@@ -326,14 +332,45 @@ def test_without_plotly_it_is_one_line(monkeypatch, tmp_path):
 NOTHING = {"stand_ins": {}, "changed": "", "numbers": {}, "sensitivity": {}, "runs": [], "missing": 0}
 
 
-def test_claims_that_are_contradicted_stand_apart_from_those_that_hold_in_part():
-    verdicts = {"R-1": "fails", "R-2": "not reached", "R-3": "undecided", "R-4": "holds in part", "R-6": "holds"}
-    records = {id: {"id": id, "paper": "R", "verdict": v, "statement": "S.", "why": "", "runs": []} for id, v in verdicts.items()}
+def test_claims_that_are_contradicted_stand_apart_from_those_that_were_not_measured():
+    verdicts = {
+        "R-1": "fails",
+        "R-2": "not reached",
+        "R-3": "undecided",
+        "R-4": "holds in part",
+        "R-5": "holds in part",
+        "R-6": "holds",
+    }
+    parts = {"R-4": {"a": True, "b": False, "c": None}, "R-5": {"a": True, "b": None, "c": "not reached"}}
+    records = {
+        id: {"id": id, "paper": "R", "verdict": v, "statement": "S.", "why": "", "parts": parts.get(id, {})}
+        | {"runs": [], "missing": 0}
+        for id, v in verdicts.items()
+    }
     papers = {"review": {"figures": [], "claims": list(records.values()), "yours": False}}
     page = pages.render("index.html", "T", papers, **pages.index(papers, []))
-    contradicted, in_part = page.partition("These runs contradict a claim")[2].split("Claims of which some statements hold")
-    assert re.findall("#(R-.)", contradicted) == ["R-1"]
-    assert re.findall("#(R-.)", in_part) == ["R-4"]
+    contradicted, rest = page.partition("Claims that runs contradict")[2].split("Claims that hold in part")
+    in_part, unmeasured = rest.split("Claims that hold as far as they were measured")
+    assert [re.findall("#(R-.)", words) for words in (contradicted, in_part, unmeasured)] == [["R-1"], ["R-4"], ["R-5"]]
+
+
+def test_papers_without_runs_and_claims_that_miss_theirs_are_folded():
+    drawn = {"drawn": True, "published": False}
+    claim = {"id": "R-1", "paper": "R", "verdict": "undecided", "statement": "S.", "why": "", "parts": {}}
+    claim |= {"runs": ["a", "b"], "missing": 2} | {name: {} for name in ("stand_ins", "numbers", "sensitivity")}
+    claim |= {"changed": "", "place": "P", "criterion": "C"}
+    for its_figures, missing, folded in (
+        ([], 2, True),
+        ([drawn | {"published": True}], 2, True),
+        ([drawn], 2, False),
+        ([], 1, False),
+    ):
+        papers = {"review": {"figures": its_figures, "claims": [claim | {"missing": missing}], "yours": False}}
+        page = pages.render("index.html", "T", papers, **pages.index(papers, []))
+        assert ("<h2>" in page.partition("<summary>Papers and figures without runs in this store</summary>")[2]) == folded
+    shown = pages.paper("review", [], {"R-1": claim}, Path())
+    page = pages.render("paper.html", "T", papers, **shown)
+    assert 'id="R-1"' in page.partition("<summary>Claims whose runs are missing</summary>")[2]
 
 
 def test_each_run_is_in_the_table_and_has_a_page_with_its_trace(store, report, parsed):
@@ -436,7 +473,7 @@ def test_a_figure_says_what_holds_on_its_own_data():
     named = {part for place in DATA_SETTINGS for part in record["parts"] if place in part}
     assert named == {*record["parts"]} - {"at all"}
     for name, state, said in [
-        ("icml2016/fig5", "Reproduced in part", "On OCR-large, CoNLL, OCR-small alone:"),
+        ("icml2016/fig5", "Reproduced, as far as it was measured", "On OCR-large, CoNLL, OCR-small alone:"),
         ("icml2016/fig6", "Not reproduced", "Weizmann horses, synth. LSP alone:"),
     ]:
         found = figures.Drawn(FIGURES.find(name), None, "full", {"runs": {}})

@@ -96,8 +96,18 @@ def test_a_band_of_runs_on_one_grid_is_their_median_minimum_and_maximum():
     assert np.array_equal(band["median"], values.median(axis=1))
     assert np.array_equal(band["best"], values.min(axis=1))
     assert np.array_equal(band["worst"], values.max(axis=1))
+    assert np.array_equal(band[["lower", "upper"]], np.sort(values, axis=1)[:, [1, 3]])
     assert set(band["runs"]) == {5}
     assert (band["best"] < band["worst"]).all()
+
+
+@pytest.mark.parametrize(("runs", "left_out"), [(2, 0), (4, 0), (5, 1), (9, 2), (10, 2)])
+def test_quartiles_leave_out_runs_on_both_sides(runs, left_out):
+    values = np.arange(runs, dtype=float)[::-1, None]
+    values[0] = np.inf  # diverged
+    found = frames.statistics(values)
+    assert (found["best"], found["lower"]) == (0, left_out)
+    assert (found["worst"], found["upper"]) == (np.inf, np.inf if left_out == 0 else runs - 1 - left_out)
 
 
 @pytest.mark.parametrize(("measure", "between"), [("gap", 1e-3), ("test_error", 0.505)])
@@ -211,14 +221,14 @@ def test_lines_and_bands_are_the_frame():
     for variant, collection in zip(["bcfw", "bcfw-wavg", "ssg", "ssg-wavg"], ax.collections):
         curve = frame[frame["variant"] == variant]
         corners = {tuple(corner) for corner in collection.get_paths()[0].vertices}
-        assert set(zip(curve["x"], curve["best"])) | set(zip(curve["x"], curve["worst"])) == corners
+        assert set(zip(curve["x"], curve["lower"])) | set(zip(curve["x"], curve["upper"])) == corners
 
 
 def test_all_panels_and_the_legend_agree_on_methods_that_the_table_does_not_know():
     both = [make_run("bcfw", lam, refresh=float(k)) for lam, ks in ((0.01, range(20, 28)), (0.001, range(24, 28))) for k in ks]
     panels = [PANEL, dataclasses.replace(PANEL, key="b", lam=0.001)]
     frame = data(concat(*both), panels, split_by=["refresh"])
-    figure = Chart(panels).draw(frame)
+    figure = Chart(panels, columns=2).draw(frame)
     (legend,) = figure.legends
     expected = {line.get_label(): line.get_color() for line in legend.get_lines()}
     assert len(set(expected.values())) == 8
@@ -236,27 +246,72 @@ def test_panels_may_have_legends_of_their_own():
     figure = Chart(panels, own_legends=True).draw(frame)
     assert figure.legends == []
     for ax in figure.axes[:2]:
-        assert {text.get_text() for text in ax.get_legend().get_texts()} == set(_lines(ax))
-    assert figure.get_supxlabel() == "random methods: median of 10 runs, band from best to worst"
+        assert {text.get_text() for text in ax.get_legend().get_texts()} - {" "} == set(_lines(ax))
+    rows = {-(-len(ax.get_legend().get_texts()) // ax.get_legend()._ncols) for ax in figure.axes[:2]}
+    assert len(rows) == 1  # so that panels are as large
+    assert figure.get_supxlabel() == "random methods: median of 10 runs, band between quartiles"
 
 
 def test_the_legend_counts_the_fewest_and_the_most_runs_of_random_methods():
-    runs = [make_run(name, seed=seed) for name, count in (("bcfw", 10), ("ssg", 3), ("fw", 1)) for seed in range(count)]
+    counts = {"bcfw": 10, "ssg": 3, "online_eg": 2, "fw": 1}
+    runs = [make_run(name, seed=seed) for name, count in counts.items() for seed in range(count)]
     titles = []
-    for names in (("bcfw", "ssg", "fw"), ("ssg", "fw"), ("fw",)):
+    for names in (("bcfw",), ("bcfw", "ssg", "fw"), ("ssg", "fw"), ("online_eg",), ("fw",)):
         frame = data(concat(*(run for run in runs if run["solver"].iloc[0] in names)), [PANEL])
-        (legend,) = Chart([PANEL]).draw(frame).legends
+        (legend,) = Chart([PANEL], columns=1).draw(frame).legends
         titles.append(legend.get_title().get_text())
-    of = "random methods: median of {} runs, band from best to worst"
-    assert titles == [of.format("3 to 10"), of.format("3"), ""]
+    of = "random methods: {} runs, band {}"
+    assert titles == [
+        of.format("median of 10", "between quartiles"),
+        of.format("median of 3 to 10", "between quartiles (of less than 5: from best to worst)"),
+        of.format("median of 3", "from best to worst"),
+        of.format("mean of 2", "from best to worst"),
+        "",
+    ]
+
+
+def test_the_legend_has_the_place_of_a_panel_if_one_is_empty():
+    panels = [dataclasses.replace(PANEL, key=key) for key in "abc"]
+    frame = data(make_figure(seeds=[0]), panels)
+    figure = Chart(panels, columns=2, height=2.3).draw(frame)
+    assert figure.legends == []
+    assert {text.get_text() for text in figure.axes[3].get_legend().get_texts()} == set(_lines(figure.axes[0]))
+    low = Chart(panels, columns=2, height=0.5).draw(frame)  # too low for it
+    assert len(low.legends) == 1
+
+
+def test_lines_that_coincide_take_turns():
+    level = {"bcfw": 0.1, "ssg": 0.1, "fw": 0.1, "online_eg": 0.2}
+    flat = dataclasses.replace(PANEL, measure="test_error")
+    frame = data(concat(*(make_run(name).assign(test_error=value) for name, value in level.items())), [flat])
+    drawn = _lines(drawing.draw_panel(frame, flat))
+    dashes = {name: drawn[style.line(name).label]._unscaled_dash_pattern for name in level}
+    assert dashes == {"bcfw": (0, None), "ssg": (8, (4, 8)), "fw": (4, (4, 8)), "online_eg": (0, None)}
+    order = [drawn[style.line(name).label].get_zorder() for name in ("bcfw", "ssg", "fw")]
+    assert order == sorted(set(order))
+
+
+def test_what_does_not_fit_a_page_goes_on_on_the_next():
+    panels = [dataclasses.replace(PANEL, key=f"a{k}") for k in range(14)]
+    frame = data(make_figure(seeds=[0]), panels)
+    chart = Chart(panels, columns=3, height=2.0)
+    pages = chart.draw_pages(frame)
+    assert [len(page.axes) for page in pages] == [12, 3]
+    assert all(page.get_figwidth() == style.TEXT and page.get_figheight() <= 9 for page in pages)
+    assert [page.axes[0].get_title(loc="left")[:5] for page in pages] == ["(a0) ", "(a12)"]
+    assert len(chart.resized(3.25).pages) == 4
 
 
 def test_the_panel_shows_all_curves_from_its_start_on():
     frame = data(make_figure(), [PANEL], hidden=[REFERENCE])
     bottom, top = drawing.draw_panel(frame, PANEL).get_ylim()
     shown = frame[frame["x"] >= 1]
-    assert bottom < shown["best"].min()
-    assert shown["worst"].max() < top < frame["worst"].max()
+    assert bottom < shown["lower"].min()
+    assert frame["median"].max() < top  # there is room for what lies before
+    values = ["median", "best", "worst", "lower", "upper"]
+    steep = frame.assign(**frame[values].where(frame["x"] >= 1, 1e9 * frame[values]))
+    bottom, top = drawing.draw_panel(steep, PANEL).get_ylim()
+    assert shown["upper"].max() < top < 1e3
 
 
 def test_a_panel_without_a_number_that_fits_its_scale_can_be_drawn():
@@ -282,7 +337,9 @@ def test_positions_on_a_log_scale_are_plain_numbers():
 @pytest.mark.parametrize(
     ("low", "high", "labels"),
     [
-        (1e-3, 20, [f"$\\mathdefault{{10^{{{k}}}}}$" for k in range(-3, 2)]),
+        (1e-7, 20, [f"$\\mathdefault{{10^{{{k}}}}}$" for k in (-6, -4, -2, 0)]),
+        (1e-3, 20, ["0.001", "0.01", "0.1", "1", "10"]),
+        (4e-6, 2e-4, [f"$\\mathdefault{{{text}}}$" for text in ("10^{-5}", "3·10^{-5}", "10^{-4}")]),
         (0.15, 9, ["0.3", "1", "3"]),
         (4, 110, ["10", "30", "100"]),
         (0.04, 0.25, ["0.05", "0.1", "0.2"]),
@@ -301,6 +358,14 @@ def test_a_log_axis_has_three_ticks_that_differ_and_are_plain_numbers_between_po
     assert [tick.get_text() for tick in ax.yaxis.get_ticklabels(minor=True)] == []
 
 
+def test_log_axes_of_a_figure_have_one_notation():
+    left, right = Figure().subplots(1, 2)
+    left.set(yscale="log", ylim=(0.15, 9))
+    right.set(yscale="log", ylim=(1e-7, 1))
+    drawing.label_logs([left, right])
+    assert left.yaxis.get_major_formatter()(0.3) == "$\\mathdefault{3·10^{-1}}$"
+
+
 @pytest.mark.parametrize("scale", ["linear", "log"])
 def test_what_would_squeeze_the_others_leaves_a_panel_that_looks_closely_and_is_named(scale):
     """Three methods near each other, and one far above: an error, of which the low ones are compared."""
@@ -312,7 +377,7 @@ def test_what_would_squeeze_the_others_leaves_a_panel_that_looks_closely_and_is_
     ax = drawing.draw_panel(frame, close)
     bottom, top = ax.get_ylim()
     assert bottom < 0.1 < 0.1326 < top < 0.2
-    assert [note.get_text() for note in ax.texts] == ["above: online-EG, to 0.51\nabove: bands, to 0.9"]
+    assert [note.get_text() for note in ax.texts] == ["online-EG clipped (max 0.51)\nband clipped (max 0.9)"]
     assert "online-EG" in _lines(ax)
     ax = drawing.draw_panel(frame, whole)
     assert ax.get_ylim()[1] > 0.9
@@ -351,3 +416,15 @@ def test_panels_share_what_is_common_to_a_row_or_column():
     figure = Chart(panels).draw(data(make_figure(seeds=[0]), panels))
     assert [ax.get_ylabel() for ax in figure.axes] == ["primal suboptimality", "", "", "test error (mean loss)", "", ""]
     assert [bool(ax.get_xlabel()) for ax in figure.axes] == [False] * 3 + [True] * 3
+
+
+def test_labels_stand_below_the_last_of_equal_ones_and_above_columns_of_their_own():
+    axes = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)"}
+    wide = [dataclasses.replace(PANEL, key=f"{row}{axis}", axis=axis) for row in "abc" for axis in axes]
+    figure = Chart(wide, columns=2).draw(data(make_figure(seeds=[0]), wide))
+    assert [ax.get_xlabel() for ax in figure.axes] == [""] * 4 + list(axes.values())
+    assert [[text.get_text() for text in ax.texts] for ax in figure.axes] == [[label] for label in axes.values()] + [[]] * 4
+    mixed = [dataclasses.replace(PANEL, key=key, axis=axis) for key, axis in zip("abc", ("passes", "time", "passes"), strict=True)]
+    figure = Chart(mixed, columns=2).draw(data(make_figure(seeds=[0]), mixed))
+    assert [ax.get_xlabel() for ax in figure.axes[:3]] == ["", axes["time"], axes["passes"]]
+    assert not any(ax.texts for ax in figure.axes)

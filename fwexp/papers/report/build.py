@@ -3,7 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
-from fwexp.driver.progress import print_line
+from fwexp.driver.progress import counted, print_line
 from fwexp.errors import needing
 from fwexp.files import owned
 from fwexp.files.folders import check_folder
@@ -11,7 +11,6 @@ from fwexp.papers.claims import all_claims, check_all
 from fwexp.papers.claims.verdict_records import check_writable as check_claims
 from fwexp.papers.claims.verdict_records import save
 from fwexp.papers.declarations import PAPERS
-from fwexp.papers.figure_files import PICTURE
 from fwexp.papers.report.figures import Drawn, compared, drawn
 
 KIND = "report"
@@ -56,12 +55,12 @@ def build(results_dir="results", out=None, *, verbose: bool = False) -> Path:
         for name, content in contents.items():
             template = "paper.html" if name in papers else f"{name}.html"
             _write(folder / f"{name}.html", pages.render(template, pages.title_of(name), papers, here=name, **content))
-        for run in of_runs:
+        for run in counted(of_runs, "pages of runs written") if verbose else of_runs:
             title = f"{run['method']} on {run['place']}"
             _write(folder / "runs" / f"{run['key']}.html", pages.render("run.html", title, papers, base="../", run=run))
         for figure in figures:  # small pictures: the store has the originals
-            if figure.stem and figure.figure.suffixes == PICTURE:
-                _write(folder / "figures" / f"{figure.id}.webp", figure.small)
+            for name, picture in figure.small.items():
+                _write(folder / "figures" / name, picture)
         for asset in files(__package__).iterdir():
             if asset.name.endswith((".css", ".js")):
                 _write(folder / asset.name, asset.read_text(encoding="utf-8"))

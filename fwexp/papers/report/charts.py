@@ -149,7 +149,7 @@ def _one_in_legend(traces: Sequence[dict]) -> Iterator[dict]:
 
 def _axis(title: str, scale: str, first: float | None = None, last: float | None = None) -> dict:
     axis = {"title": {"text": _plain(title)}, "gridcolor": "#d5d7db", "linecolor": "#55585f", "zeroline": False}
-    axis |= {"exponentformat": "power", "nticks": 6, "automargin": True, "type": scale}  # more ticks overprint on log axes
+    axis |= {"exponentformat": "power", "nticks": 4, "automargin": True, "type": scale}  # more ticks overprint on log axes
     if first is not None:
         axis["range"] = [math.log10(end) if scale == "log" else end for end in (first, last)]
     return axis

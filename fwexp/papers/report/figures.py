@@ -62,12 +62,13 @@ class Drawn:
     @property
     def suffixes(self) -> tuple[str, ...]:
         """Suffixes of its files."""
-        return tuple(suffix for suffix in self.figure.suffixes if self.preset != PUBLISHED or suffix != ".svg")
+        return tuple(suffix for suffix in self.figure.suffixes if self.preset != PUBLISHED or not suffix.endswith(".svg"))
 
-    @functools.cached_property
-    def small(self) -> bytes:
-        """The small picture."""
-        return small_picture(self.read(".png"))
+    @property
+    def small(self) -> dict[str, bytes]:
+        """The small pictures of its pages, by the names of their files in the report."""
+        pages = [suffix for suffix in self.suffixes if suffix.endswith(".png")] if self.stem else []
+        return {f"{self.id}{page.removesuffix('.png')}.webp": small_picture(self.read(page)) for page in pages}
 
     @functools.cached_property
     def chart(self) -> str | None:

@@ -10,10 +10,9 @@ from typing import NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fwexp.papers.claims import VERDICTS, all_claims, shown_by
-from fwexp.papers.claims.verdict import FAILS, HOLDS, IN_PART, NOT_REACHED, OPEN, Finding, told
+from fwexp.papers.claims.verdict import FAILS, HOLDS, IN_PART, NOT_REACHED, OPEN, UNDECIDED, Finding, told
 from fwexp.papers.claims.verdict_records import tally
 from fwexp.papers.declarations import PAPERS, Figure, Kind, is_ours, papers_by_id
-from fwexp.papers.figure_files import PICTURE
 from fwexp.papers.origin import OF_CODE
 from fwexp.papers.report import run_pages
 from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn
@@ -69,7 +68,8 @@ def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping]
         "yours": name == YOURS or (name in PAPERS and not is_ours(PAPERS.module(name))),
         "figures": [shown(one, everything, folder) for one in figures],
         "claims": claims,
-        "elsewhere": [record for record in claims if record["id"] not in ids],
+        "elsewhere": [record for record in claims if record["id"] not in ids and record["verdict"] != UNDECIDED],
+        "undecided": [record for record in claims if record["id"] not in ids and record["verdict"] == UNDECIDED],
     }
 
 
@@ -81,14 +81,27 @@ def index(papers: Mapping[str, Mapping], runs: Sequence[Mapping]) -> dict:
     for run in runs:
         places[run["place"]][run["method"]] += 1
     claims = [record for page in papers.values() for record in page["claims"]]
+    in_part = [record for record in claims if record["verdict"] == IN_PART]
     return {
-        "papers": [{"name": name, "title": title_of(name), **page} for name, page in papers.items()],
+        "papers": [{"name": name, "title": title_of(name), "has_runs": _has_runs(page), **page} for name, page in papers.items()],
         "places": dict(sorted(places.items())),
         "runs": len(runs),
         "contradicted": [record for record in claims if record["verdict"] == FAILS],
-        "in_part": [record for record in claims if record["verdict"] == IN_PART],
+        "in_part": [record for record in in_part if _is_contradicted(record)],
+        "unmeasured": [record for record in in_part if not _is_contradicted(record)],
         "environment": run_pages.environment({"provenance": provenance()}),
     }
+
+
+def _has_runs(page: Mapping) -> bool:
+    """Return whether the store has runs behind a page: of a figure that was drawn here, or of a claim."""
+    of_figures = any(figure["drawn"] and not figure["published"] for figure in page["figures"])
+    return of_figures or any(record["missing"] < len(record["runs"]) for record in page["claims"])
+
+
+def _is_contradicted(record: Mapping) -> bool:
+    """Return whether runs contradict a claim, or a part of it; otherwise what does not hold of it was not reached or measured."""
+    return record["verdict"] == FAILS or False in record["parts"].values()
 
 
 def shown(pictured: Drawn, everything: Mapping[str, Mapping], folder: Path) -> dict:
@@ -108,7 +121,7 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping], folder: Path) -> d
         "file": Path(os.path.relpath(pictured.stem, folder)).as_posix() if pictured.stem else "",
         "described": str(pictured.record.get("description") or figure.title),
         "chart": pictured.chart,
-        "table": _markdown(pictured) if pictured.stem and figure.suffixes != PICTURE else None,
+        "table": _markdown(pictured) if pictured.stem and figure.is_table else None,
         "caption": figure.caption or figure.title,
         "paper": figure.paper,
         "note": note,
@@ -185,8 +198,10 @@ def _state(pictured: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str
         answer += "" if verdicts == {HOLDS} else " in part" if verdicts & {HOLDS, IN_PART} else " nowhere"
     elif verdicts == {HOLDS}:
         answer = "Reproduced"
+    elif verdicts & {HOLDS, IN_PART}:
+        answer = "Reproduced in part" if any(map(_is_contradicted, own)) else "Reproduced, as far as it was measured"
     else:
-        answer = "Reproduced in part" if verdicts & {HOLDS, IN_PART} else "Not reproduced"
+        answer = "Not reproduced"
     return State(answer, ": ", own)
 
 

@@ -1,0 +1,95 @@
+"""Draw the published figures again, from the archive of their runs, after the code that draws them changed: ``make redraw``.
+
+Runs, numbers and verdicts stay as they are: what would change the published numbers of a figure is told, and that figure is kept.
+Tables are kept as well, because one of them has measured times.
+"""
+
+import io
+import math
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from fwexp.commands.arguments import Arguments, command
+from fwexp.driver.progress import print_line
+from fwexp.errors import OptionError, exit_code
+from fwexp.files import folders, owned
+from fwexp.papers.declarations import FIGURES, Figure
+from fwexp.papers.figure_files import paths, read_record, save_figure
+from fwexp.papers.figure_pipeline import configs_of, read_runs
+from fwexp.papers.origin import Origin, facts
+from fwexp.papers.report.figures import Drawn
+from fwexp.store import archive
+from tools import proofs
+from tools.publish import KIND, gallery, small_figure
+
+USAGE = """\
+usage: python -m tools.redraw [NAME ...] [--archive FILE] [results_dir=DIR] [data_dir=DIR] [published=DIR]
+
+Draw published figures (default: all) again from archived runs, write their small copies to the published folder (default:
+results/published), and lay all figures out as a journal would print them, in results/proofs.pdf. Runs nothing.
+
+  --archive FILE   the archive (default: results/runs.tar.xz)
+  results_dir=DIR  a store to unpack the archive into and to keep (default: a temporary one)
+"""
+
+
+def redraw(figure: Figure, published: Path, results_dir: Path, data_dir) -> str:
+    """Draw a figure over its published files; return why it is kept instead, or nothing."""
+    configs = configs_of(figure, "full")
+    results, stored = read_runs(configs, results_dir)
+    if len(stored) < len(configs):
+        return f"{len(configs) - len(stored)} of {len(configs)} runs are not in the archive"
+    shown = () if figure.shows is None else (figure.shows(stored, data_dir),)
+    frame = figure.data(results, *shown)
+    with tempfile.TemporaryDirectory() as folder:
+        stem = Path(folder) / figure.name
+        origin = Origin(figure.name, figure.title, "full", {run.key: facts(run) for run in stored})
+        save_figure(figure.draw(frame, *shown), frame, stem, origin, note=figure.note)
+        drawing = Drawn(figure, stem, "full", read_record(stem, figure.suffixes, figure.name))
+        files = small_figure(drawing, published / "figures" / figure.name)
+    (numbers,) = paths(published / "figures" / figure.name, [".csv"])
+    if changed := differences(pd.read_csv(numbers), pd.read_csv(io.BytesIO(files[numbers]))):
+        return f"its numbers would change: {changed}"
+    for path, content in files.items():
+        path.write_bytes(content)
+    return ""
+
+
+def differences(before: pd.DataFrame, after: pd.DataFrame) -> str:
+    """Return how numbers differ in the columns that both tables have."""
+    both = [name for name in before if name in after]
+    if len(before) != len(after):
+        return f"{len(after)} rows instead of {len(before)}"
+    return ", ".join(name for name in both if not before[name].equals(after[name]))
+
+
+@command(
+    "make redraw", USAGE, words=math.inf, offers=lambda: list(FIGURES), flags={"--archive": ()}, keys=("published", "data_dir")
+)
+def main(given: Arguments) -> int:
+    """Draw the figures again, and return the exit code."""
+    published = folders.check_folder("published", given.keys.get("published", "results/published"))
+    names = given.words or [name for name, figure in FIGURES.items() if not figure.is_table]
+    for name in names:
+        if name not in FIGURES or FIGURES.find(name).is_table:
+            raise OptionError(f"NAME must be a published figure, got {name!r}")
+    kept = {}
+    with tempfile.TemporaryDirectory() as temporary, owned.replacing_folder(published, KIND) as folder:
+        shutil.copytree(published, folder, ignore=shutil.ignore_patterns(owned.MARK), dirs_exist_ok=True)
+        store = folders.check_folder("results_dir", given.keys.get("results_dir", temporary))
+        archive.restore(Path(given.flags.get("--archive", "results/runs.tar.xz")), store)
+        for name in names:
+            if reason := redraw(FIGURES.find(name), folder, store, given.keys.get("data_dir")):
+                kept[name] = reason
+            print_line(f"{name}: {f'kept, {reason}' if reason else 'drawn'}")
+        (folder / "README.md").write_text(gallery(folder), encoding="utf-8")
+    print(proofs.write(published, published.with_name("proofs.pdf")))
+    return 1 if kept else 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code("fwexp", lambda: main(sys.argv[1:])))
