@@ -60,11 +60,12 @@ def redraw(figure: Figure, published: Path, results_dir: Path, data_dir) -> str:
 
 
 def differences(before: pd.DataFrame, after: pd.DataFrame) -> str:
-    """Return how numbers differ in the columns that both tables have."""
-    both = [name for name in before if name in after]
+    """Return how numbers differ in the columns that both tables have, in any order of their rows."""
     if len(before) != len(after):
         return f"{len(after)} rows instead of {len(before)}"
-    return ", ".join(name for name in both if not before[name].equals(after[name]))
+    both = [name for name in before if name in after]
+    one, other = (table[both].sort_values(both, ignore_index=True) for table in (before, after))
+    return ", ".join(name for name in both if not one[name].equals(other[name]))
 
 
 @command(
