@@ -11,6 +11,7 @@ import pytest
 
 from fwexp.experiments import FIGURES
 from fwexp.papers.claims import VERDICTS
+from fwexp.papers.figure_files import stem_of
 from fwexp.run.sweep import expand
 from tests.pages import PAGES, ROOT, TUTORIALS, blocks, command_lines, figure_target, too_wide
 
@@ -81,4 +82,4 @@ def test_every_picture_of_the_publication_is_one_of_its_figures():
     folder = ROOT / "results" / "published"
     for path in folder.rglob("*.png"):
         assert path.relative_to(folder).parts[0] == "figures", path
-        assert "runs" in json.loads(path.with_suffix(".json").read_text()), path
+        assert "runs" in json.loads(Path(f"{stem_of(path)}.json").read_text()), path
