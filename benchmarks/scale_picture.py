@@ -23,11 +23,11 @@ BOTTLENECKS = {
 }
 # Which series is drawn how: this machine's is what its measurements are compared with.
 STYLES: dict[str, dict[str, Any]] = {
-    "cluster": {"linestyle": "-", "label": "simulated, a core for every process"},
+    "cluster": {"linestyle": "-", "label": "simulated, one core per process"},
     "machine": {"linestyle": ":", "label": "simulated, this machine"},
     "measured": {"linestyle": "", "marker": "o", "markersize": 4, "label": "measured, this machine"},
 }
-NAMES = {CALLS: "oracle calls per second", PROGRESS: "the same over how many more passes a gap takes"}
+NAMES = {CALLS: "oracle calls per second", PROGRESS: "effective calls per second (calls / growth in passes)"}
 
 
 def data(table: "pd.DataFrame") -> "pd.DataFrame":

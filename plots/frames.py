@@ -36,7 +36,7 @@ MEASURES = {
     "difference": ("|ours - published code|", "log"),
 }
 AXES = {"passes": "effective passes (oracle calls / n)", "time": "solver time (s)", "at_lam": "λ", "nu": "ν (global criterion)"}
-AXES |= {"calls": "linear minimisations, projections", "inspected": "atoms inspected", "factor": "factor over the fastest"}
+AXES |= {"calls": "linear minimisations (or projections)", "inspected": "atoms inspected", "factor": "factor over the fastest"}
 
 FLOOR = 1e-12
 """Differences of objectives below this are rounding; log axes end here."""

@@ -253,7 +253,7 @@ def test_links_of_the_page_on_an_index_are_absolute(wheel):
     assert [link for link in links if not link.startswith("https://")] == []
     home = PYPROJECT["project"]["urls"]["Repository"]
     ours = [re.sub(rf"{home}/(blob|raw)/v{fwexp.__version__}/", "", link) for link in links if link.startswith(home)]
-    assert {"docs/install.md", "results/published/figures/quickstart.png"} <= set(ours)
+    assert {"docs/install.md", "results/published/figures/horses/overlays.png"} <= set(ours)
     assert [path for path in ours if not (ROOT / path).is_file()] == []
 
 
