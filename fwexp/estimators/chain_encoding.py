@@ -231,15 +231,16 @@ class ChainEncoding(Encoding):
 
     def decoder(self, w):
         """Return features by name that have weights, the weights as `decode` takes them after a row for no feature, and labels."""
-        vectorizer, weights = self.vectorizer_, w.reshape(-1, len(self.classes_))
+        vectorizer, weights, has = self.vectorizer_, w.reshape(-1, len(self.classes_)), None
         if vectorizer.names is not None:
             has = weights.any(axis=1)
             has[vectorizer.num_features :] = True
             has[: vectorizer.num_features] |= [name.endswith("]") for name in vectorizer.names]  # Vectors stay whole.
             names = [*compress(vectorizer.names, has.tolist())]
-            weights, vectorizer = np.vstack((np.zeros(len(self.classes_)), weights[has])), Vectorizer()
+            vectorizer = Vectorizer()
             vectorizer.restore(names, len(names))
-        weights = padded_weights(weights, self.forbidden)
+        vectorizer.prepare()
+        weights = padded_weights(weights, self.forbidden, has)
         return vectorizer, weights, names_of(self.classes_), NamedDecoder(weights, len(self.classes_))
 
     def learned(self):
