@@ -53,6 +53,7 @@ class ChainModel(PartsScore, CertifiedSVM):
     constraints: Any = None
     ignore_label: Any = None
     skip_ignored: bool = False
+    fixed_weights: Any = None
     nonnegative: Weights | None = None
 
     if TYPE_CHECKING:  # `fit` sets these, which are no fields
@@ -173,6 +174,10 @@ class ChainModel(PartsScore, CertifiedSVM):
             found[k] = max_marginals(unary[start:end], transitions, *of_ends[:2])
         return found
 
+    def _fitted(self, encoding, result):
+        result.w = encoding.complete(result.w)
+        return super()._fitted(encoding, result)
+
     def _right(self, X, y, sample_weight):
         mark, partial = self.encoding_.params.ignore_label, None
         if self.encoding_.params.skip_ignored:
@@ -272,11 +277,14 @@ class ChainTagger(FitsFurther, ChainModel):
         """
         encoding, more = self._Encoding(self), {}
         X, y, sample_weight, _ = encoding.examples(X, y, sample_weight)
+        stops_early = check_flag("early_stopping", self.early_stopping)
+        if stops_early and (has_sets(y) or self.fixed_weights):
+            raise ParameterError("early_stopping must be False if y holds sets of labels or fixed_weights are given, got True")
         if has_sets(y):
-            if check_flag("early_stopping", self.early_stopping):
-                raise ParameterError("early_stopping must be False if y holds sets of labels, got True")
+            if self.fixed_weights:
+                raise ParameterError("fixed_weights must be None if y holds sets of labels, got weights")
             return self._fitted(encoding, fit_of_sets(self, encoding, X, y, sample_weight))
-        if check_flag("early_stopping", self.early_stopping):
+        if stops_early:
             left_out = self._validation(len(X))
             kept = np.setdiff1d(np.arange(len(X)), left_out)
             parts = [(X.at(part), some(y, part), some(sample_weight, part)) for part in (kept, left_out)]
