@@ -90,7 +90,7 @@ def test_a_checkout_does_not_change_by_what_runs_write(name, tmp_path):
     assert subprocess.run(command, check=False).returncode == 0
 
 
-@pytest.mark.parametrize(("module", "light"), [("fwexp", set()), ("fwexp.data", {"numpy"})])
+@pytest.mark.parametrize(("module", "light"), [("fwexp", set()), ("fwexp.data", {"numpy"}), ("fwexp.predictor", {"numpy"})])
 def test_import_is_light(module, light):
     """``fwexp --help`` has to answer at once, so nothing heavy may be imported before it is used."""
     code = f"import sys, {module}; print(*sys.modules)"
