@@ -30,12 +30,15 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
-html_title = "fwexp"
+html_title = f"fwexp {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = html_show_sourcelink = False
-html_theme_options = {"navigation_with_keys": True}
+html_theme_options = {
+    "navigation_with_keys": True,
+    "footer_icons": [{"name": "Repository", "url": "https://github.com/fwexp/fwexp", "html": "Repository and issues", "class": ""}],
+}
 
 
 def _mathml(node, block):

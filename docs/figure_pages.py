@@ -3,14 +3,13 @@
 import json
 import re
 import shutil
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import reference
 
 from fwexp.experiments import FIGURES, PAPERS, Figure, Paper
-from fwexp.papers.claims import VERDICTS
+from fwexp.papers.claims.verdict_records import tally
 from fwexp.papers.figure_files import paths
 from tools import departures
 from tools.published_faults import DIFFERENCES
@@ -79,8 +78,26 @@ def _figure(figure: Figure, claims: dict[str, dict], published: Path) -> Iterato
         yield f"## Claims\n\n{COLUMNS}"
         yield from (_row(claim) for claim in shown)
         yield "\n[Figures and claims](/figures.md#check-the-claims) explains the verdicts.\n"
+        for claim in shown:
+            yield f":::{{dropdown}} {claim['id']}: criterion, numbers and other thresholds\n"
+            yield from _details(claim)
+            yield ":::\n"
     check = f"fwexp claims {paper.name}\n" if paper and shown else ""
     yield f"## Repeat it\n\n```bash\nfwexp figure {figure.name}\n{check}```\n"
+
+
+def _details(claim: dict) -> Iterator[str]:
+    """Yield how a claim was decided: its criterion and why that was changed, the numbers, and verdicts at other thresholds."""
+    yield f"**Criterion.** {reference.plain(claim['criterion'])}\n"
+    if claim["changed"]:
+        yield f"**Changed after its result was seen:** {reference.plain(claim['changed'])}\n"
+    if claim["numbers"]:
+        yield "| number | value |\n| --- | --- |"
+        yield from (f"| {reference.plain(name)} | {reference.plain(str(value))} |" for name, value in claim["numbers"].items())
+        yield ""
+    for name, tried in claim["sensitivity"].items():
+        verdicts = ", ".join(f"{found['verdict']} at {value}" for value, found in tried.items())
+        yield f"**With another threshold** `{name}`: {verdicts}.\n"
 
 
 def _row(claim: dict, *, with_why: bool = True) -> str:
@@ -104,11 +121,7 @@ def _gallery(figures: list[Figure], claims: dict[str, dict]) -> Iterator[str]:
             continue
         yield f"## {reference.plain(paper.title) if paper else 'Other figures'}\n"
         if own:
-            counts = Counter(claim["verdict"] for claim in own)
-            several = {verdict: re.sub("^(hold|fail)s", r"\1", verdict) for verdict in VERDICTS}
-            named = {verdict: verdict if counts[verdict] == 1 else several[verdict] for verdict in VERDICTS}
-            listed = ", ".join(f"{counts[verdict]} {named[verdict]}" for verdict in VERDICTS if counts[verdict])
-            yield f"Of {len(own)} claims, {listed}.\n"
+            yield f"Of {len(own)} claims, {tally(own)}.\n"
             doubtful = [claim for claim in own if claim["verdict"] != "holds"]
             if doubtful:
                 yield f"Claims that do not hold in full:\n\n{COLUMNS}"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import command_pages
 import figure_pages
 import pictures
 import reference
@@ -25,6 +26,7 @@ def write(source: Path, folder: Path) -> None:
     figure_pages.pages(readable(source.parent / "results" / "published"), folder / "figures")
     pictures.draw(source, folder / "tutorials")
     reference.pages(source, folder)
+    command_pages.pages(source, folder / "command")
     for name, lines in {"families.txt": [solver_table.table()], "methods.txt": _methods()}.items():  # parts of pages
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -25,14 +25,13 @@ def draw(source: Path, folder: Path) -> None:
                 follow(page, Path(work), until=names)
                 for name in names:
                     shutil.copy(next(Path(work).rglob(name)), folder / name)
-    _cards(folder)
+    _card(folder)
 
 
-def _cards(folder: Path) -> None:
-    """Draw a sentence with its tags, and an image with its labels."""
+def _card(folder: Path) -> None:
+    """Draw a sentence with its tags."""
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    import numpy as np
 
     fig, ax = plt.subplots(figsize=(4.8, 2.7))
     ax.set(xlim=(-0.6, 2.6), ylim=(-0.2, 1.6))
@@ -45,12 +44,4 @@ def _cards(folder: Path) -> None:
         if k:
             ax.plot([k - 0.6, k - 0.4], [1.15, 1.15], color="#0072b2")
     fig.savefig(folder / "card-sentence.png", dpi=120)
-
-    rng, (rows, columns) = np.random.default_rng(0), np.mgrid[:32, :32]
-    disc = (rows - 15) ** 2 + (columns - 17) ** 2 < 80
-    fig, axes = plt.subplots(1, 2, figsize=(4.8, 2.7), layout="constrained")
-    for ax, picture in zip(axes, (np.where(disc, 1.0, -1.0) + 1.2 * rng.normal(size=disc.shape), disc), strict=True):
-        ax.imshow(picture, cmap="gray")
-        ax.axis("off")
-    fig.savefig(folder / "card-image.png", dpi=120)
-    plt.close("all")
+    plt.close(fig)

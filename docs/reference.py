@@ -1,5 +1,6 @@
 """Pages of reference: one for every public object, solver, method, data set and task, and one for every group of them."""
 
+import ast
 import importlib
 import inspect
 import re
@@ -27,6 +28,10 @@ API = {
     "fwexp.solvers": "Write a solver.",
     "fwexp.options": "Declare and check options.",
     "fwexp.problems.protocol": "Write a new family of problems.",
+    "fwexp.problems": "Write the walk of a family, from which most functions of the protocol follow.",
+    "fwexp.blocks": "Write an order, a corner or a step of block methods.",
+    "fwexp.errors": "Catch errors.",
+    "fwexp.types": "Annotate your own code.",
     "fwexp.experiments": "Declare papers and figures.",
     "fwexp.papers.claims": "Declare and check claims.",
     "fwexp.plots": "Draw curves.",
@@ -36,10 +41,17 @@ EXTENDED = {
         *["alignment_error_rate", "alignment_scores", "chunk_f1", "chunk_scores", "class_iou", "entity_report", "label_confusion"],
         *["least_sure", "pose_scores", "segmentation_scores", "token_accuracy"],
     ],
+    "fwexp.problems": ["walk"],
+    "fwexp.types": ["Problem", "SetOfExamples"],
+    "fwexp.blocks": ["block_loop", "orders.Order"],
+    "fwexp.errors": [
+        *["UserError", "ParameterError", "OptionError", "WarmStartError", "DataError", "CertificateError", "MissingPackage"],
+        *["RunsFailed", "WorkersLost"],
+    ],
     "fwexp.data.readers.file_problems": ["from_columns", "from_npz", "from_svmlight"],
     "fwexp.solvers": [
         *["Solver", "get_solver", "base.Budget", "base.NO_BUDGET", "base.Point", "base.Reason", "base.Stop", "base.Terms"],
-        "fw.BatchOracle",
+        *["fw.BatchOracle", "bcfw.BCFW"],
     ],
     "fwexp.options": [
         *["choice", "option", "make_options", "check_choice", "check_flag", "check_fraction", "check_integer", "check_number"],
@@ -55,6 +67,12 @@ HEADS = {
     "dataset": ("Data sets and their options", {STRUCTURED: "Structured SVMs", CONVEX: "Convex sets", SADDLE: "Saddle points"}),
     "task": ("Tasks", {"": "All tasks"}),
 }
+ABOUT = {
+    "solver": "A *method* is a solver with certain options, under a name of its own.",
+    "dataset": "A data set gives a training and a test problem. Options choose its split, size or features.",
+    "task": "A task is what a run does with a problem, a solver and `lam`. The default, `train`, trains once and logs the trace;\n"
+    "`fwexp run task=NAME` chooses another one.",
+}
 CLASS = ".. autoclass:: {}\n   :members:\n   :inherited-members: BaseEstimator, tuple, str, Exception, Enum\n"
 # Pages of single objects are reached from the table of their group. The navigation does not list them: it would grow
 # tenfold on every page.
@@ -64,9 +82,12 @@ TABLE = "| name | summary |\n| --- | --- |"
 
 def pages(source: Path, folder: Path) -> None:
     """Write all pages of reference below ``folder``; those on objects name the pages of ``source`` that use them."""
-    guides = _guides(source)
+    found = guides(source)
     for name in API:
-        _write(folder / "api", _api(name, guides))
+        _write(folder / "api", _api(name, found))
+    rows = [f"| [`{name}`]({name}.md) | {text} |" for name, text in API.items()]
+    lines = ["# Python API\n\n| module | what it is for |\n| --- | --- |", *rows, "\n```{toctree}\n:hidden:\n", *API, "```\n"]
+    (folder / "api" / "index.md").write_text("\n".join(lines), encoding="utf-8")
     for group in HEADS:
         _write(folder / group, _choices(group))
 
@@ -92,32 +113,45 @@ def _member(name: str, path: str) -> object:
     return getattr(module, last) if hasattr(module, last) else importlib.import_module(f"{parent}.{last}")
 
 
-def _guides(source: Path) -> dict[Path, str]:
+def guides(source: Path) -> dict[Path, str]:
     """Return the texts of the pages that are guides, by their paths below ``source``."""
     paths = [path.relative_to(source) for folder in (".", "tutorials", "theory") for path in sorted((source / folder).glob("*.md"))]
     return {path: (source / path).read_text(encoding="utf-8") for path in paths if path.stem not in {"index", "changelog"}}
 
 
-def _see_also(last: str, value: object, guides: dict[Path, str]) -> str:
-    """Return links to the pages that use an object most, at most four."""
-    name = re.compile(rf"\b{last}\b" if last[0].isupper() else rf"\bfwexp(?:\.\w+)*\.{last}\b|(?<![\w.]){last}\(")
+def see_also(name: re.Pattern, guides: dict[Path, str]) -> str:
+    """Return links to the pages that have a name most often, at most four."""
     counts = {path: len(name.findall(text)) for path, text in guides.items()}
     best = sorted((path for path in counts if counts[path]), key=lambda path: -counts[path])[:4]
     links = ", ".join(f"[{guides[path].partition(chr(10))[0].lstrip('# ')}](../../{path})" for path in best)
-    return f"\n```{{seealso}}\n{links}\n```\n" if links and not inspect.ismodule(value) else ""
+    return f"\n```{{seealso}}\n{links}\n```\n" if links else ""
+
+
+def _uses(last: str) -> re.Pattern:
+    """Return the pattern of a public name in the text of a guide."""
+    return re.compile(rf"\b{last}\b" if last[0].isupper() else rf"\bfwexp(?:\.\w+)*\.{last}\b|(?<![\w.]){last}\(")
 
 
 def _api(name: str, guides: dict[Path, str]) -> Iterator[tuple[str, str]]:
     """Yield the names and the texts of the pages on a module: its table, and one for every object."""
     found = members(name)
     rows = [f"| [`{path.rpartition('.')[2]}`]({page_name(name, path)}.md) | {summary(value)} |" for path, value in found.items()]
-    about = f"```{{automodule}} {name}\n```\n\n" if name == "fwexp.problems.protocol" else ""
+    about = f"```{{automodule}} {name}\n```\n\n" if name == "fwexp.problems.protocol" else _aliases(name)
     head = f"# {name}\n\n{API[name]}\n\n" + "\n".join([TABLE, *rows])
     yield name, f"{head}\n\n{about}"
     for path, value in found.items():
         last = path.rpartition(".")[2]
         text = f"{LEAF}# {last}\n\nIn [`{name}`]({name}.md): {API[name]}\n\n```{{eval-rst}}\n{_directives(name, path, value)}```\n"
-        yield page_name(name, path), text + _see_also(last, value, guides)
+        yield page_name(name, path), text + ("" if inspect.ismodule(value) else see_also(_uses(last), guides))
+
+
+def _aliases(name: str) -> str:
+    """Return a table of the type aliases of a module."""
+    nodes = ast.parse(inspect.getsource(importlib.import_module(name))).body
+    aliases = [node for node in nodes if isinstance(node, ast.AnnAssign) and "TypeAlias" in ast.unparse(node.annotation)]
+    types = {ast.unparse(node.target): ast.unparse(node.value).replace("|", r"\|") for node in aliases}
+    rows = [f"| `{alias}` | `{value}` |" for alias, value in types.items()]
+    return "\n".join(["\n\n| alias | type |\n| --- | --- |", *rows, ""]) if rows else ""
 
 
 def _directives(name: str, path: str, value: object) -> str:
@@ -125,11 +159,14 @@ def _directives(name: str, path: str, value: object) -> str:
     parent, _, last = f"{name}.{path}".rpartition(".")
     if inspect.ismodule(value):
         held = {key: other for key, other in vars(value).items() if callable(other) and not key.startswith("_")}
-        functions = [key for key, other in held.items() if other.__module__ == value.__name__]
-        tiers = {key: getattr(held[key], "tier", None) for key in functions}
+        own = [key for key, other in held.items() if other.__module__ == value.__name__]
+        tiers = {key: getattr(held[key], "tier", None) for key in own}
         heads = {tier: f".. rubric:: {tier}\n\n" * (tier is not None) for tier in tiers.values()}
-        entries = (heads.pop(tiers[key], "") + f".. autofunction:: {key}\n" for key in functions)
-        return f".. currentmodule:: {name}\n\n" + "".join(entries)
+        kinds = {key: "autoclass" if inspect.isclass(held[key]) else "autofunction" for key in own}
+        entries = (heads.pop(tiers[key], "") + f".. {kinds[key]}:: {key}\n" for key in own)
+        if name == "fwexp.problems.protocol":  # functions are documented under the name that families register them by
+            return f".. currentmodule:: {name}\n\n" + "".join(entries)
+        return f".. automodule:: {value.__name__}\n\n.. currentmodule:: {value.__name__}\n\n" + "".join(entries)
     directive = CLASS if inspect.isclass(value) else ".. autofunction:: {}\n" if callable(value) else ".. autodata:: {}\n"
     return f".. currentmodule:: {parent}\n\n" + directive.format(last)
 
@@ -150,7 +187,7 @@ def _choices(group: str) -> Iterator[tuple[str, str]]:
     """Yield the names and the texts of the pages on a group of what ``fwexp options`` describes."""
     head, sections = HEADS[group]
     titles, known = titles_of(group), catalogue(group)
-    lines = [f"# {head}\n\n`fwexp options NAME` prints the options on the command line.\n"]
+    lines = [f"# {head}\n\n{ABOUT[group]} `fwexp options NAME` prints the options on the command line.\n"]
     for kind, section in sections.items():
         chosen = [name for name in titles if not kind or kind in kinds(group, own_name(group, name))]
         modules = {}
@@ -159,6 +196,8 @@ def _choices(group: str) -> Iterator[tuple[str, str]]:
         shared = [module for module, names in modules.items() if len({own_name(group, name) for name in names}) > 2]
         lines += [f"## {section}\n", *(f"{_about(sys.modules[module])}\n" for module in shared), TABLE]
         lines += [f"| [`{name}`]({name}.md) | {plain(titles[name])} |" for name in chosen] + [""]
+    if group == "solver":  # the navigation has one entry for the choices of a run
+        lines += ["```{toctree}\n:hidden:\n", *(f"../{other}/index" for other in HEADS if other != group), "```\n"]
     yield "index", "\n".join(lines)
     for name in titles:
         yield name, "\n".join(_choice(group, name))

@@ -37,14 +37,18 @@ _HOME = {
     "weighted_problem": "fwexp.problems.weighted",
 }
 
+_MODULES = ("convex", "data", "distributed", "estimators", "predictor")  # that need no import of their own
+
 __all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str):
+    if name in _MODULES:
+        return import_module(f"fwexp.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'fwexp' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

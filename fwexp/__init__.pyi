@@ -1,4 +1,9 @@
 # What type checkers read instead of __init__.py; tests/texts/test_typing.py compares the imports with its _HOME.
+from fwexp import convex as convex
+from fwexp import data as data
+from fwexp import distributed as distributed
+from fwexp import estimators as estimators
+from fwexp import predictor as predictor
 from fwexp.api import evaluate as evaluate
 from fwexp.api import joint_feature as joint_feature
 from fwexp.api import loss as loss

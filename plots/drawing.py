@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 EARLIEST = 20.0
 """Linear axes show all of every curve from this part of their length on, at the latest."""
 
-ROOM = 2.0
-"""What lies before is shown, too, if an axis then gets at most so many times as long."""
+ROOM = 30.0
+"""What lies before is shown, too, on log axes on which it is at most so many times as high."""
 
 APART, MOSTLY, TURN = 0.012, 0.6, 12.0
 """Lines coincide if they are closer than this part of the panel's height on so much of the way; points of a dash and a gap."""
@@ -208,9 +208,8 @@ def _limits(frame, panel, yscale):
         bands = values["upper"][shown["variant"].isin(tops.index)]
         high = max(tops.iloc[-1], bands.quantile(0.75))
         above += [f"band clipped (max {bands.max():.2g})"] if bands.max() > high else []
-    elif (start := frame["median"].where(np.isfinite(frame["median"])).max()) > high:
-        scale = np.log if yscale == "log" else float
-        high = start if scale(start) - scale(low) <= ROOM * (scale(high) - scale(low)) else high
+    elif yscale == "log" and high < (start := frame["median"].where(np.isfinite(frame["median"])).max()) <= ROOM * high:
+        high = start
     low = max(low, panel.bottom)
     if yscale == "log":
         air = max(high / low, 10.0) ** 0.05

@@ -1,5 +1,6 @@
 """The code of the documentation's pages and of README, as people read it: examples in Python, files to write, commands."""
 
+import math
 import os
 import re
 import subprocess
@@ -15,6 +16,25 @@ ROOT = Path(__file__).resolve().parent.parent
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md"))]
 FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
+
+
+ANY = re.compile(r"\d[\d.e+-]*(?= (?:s|seconds|passes)\b)")
+NEAR = re.compile(r"\b\d+\.\d{3,}(?:e[+-]?\d+)?")
+
+
+class Printed(OutputChecker):
+    """Takes what a page shows for what is printed if words are equal, and numbers that depend on the machine are near.
+
+    Numbers with three decimals or more may differ by a tenth or by 0.001, seconds and passes by any factor.
+    """
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        """Return whether a page may show `want` if `got` is printed."""
+        want, got = (ANY.sub("0", text) for text in (want, got))
+        shown, printed = ([float(number) for number in NEAR.findall(text)] for text in (want, got))
+        if len(shown) == len(printed) and all(math.isclose(*pair, rel_tol=0.1, abs_tol=1e-3) for pair in zip(shown, printed)):
+            want, got = (NEAR.sub("0.000", text) for text in (want, got))
+        return super().check_output(want, got, optionflags)
 
 
 class Block(NamedTuple):
@@ -100,6 +120,6 @@ def follow(page: Path, folder: Path, until: Collection[str] = ()) -> int:
             assert done.returncode == 0, f"{text}{done.stdout}{done.stderr}"
             printed = done.stdout
         elif language == "text" and not until:
-            assert OutputChecker().check_output(text, printed, FLAGS), f"{page.stem} shows\n{text}\nbut printed was\n{printed}"
+            assert Printed().check_output(text, printed, FLAGS), f"{page.stem} shows\n{text}\nbut printed was\n{printed}"
             compared += 1
     return compared

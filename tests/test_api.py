@@ -388,7 +388,8 @@ def test_bad_weights_indices_and_labelings_are_named_on_one_line():
 def test_public_names_are_found_where_they_live():
     for name in fwexp.__all__:
         assert getattr(fwexp, name) is not None
-    assert dir(fwexp) == sorted(fwexp.__all__)
+    assert dir(fwexp) == sorted([*fwexp.__all__, *fwexp._MODULES])
+    assert all(getattr(fwexp, name).__name__ == f"fwexp.{name}" for name in fwexp._MODULES if name != "distributed")
     assert fwexp.Result is Result
     with pytest.raises(AttributeError, match="module 'fwexp' has no attribute 'slove'"):
         fwexp.slove  # noqa: B018

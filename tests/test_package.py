@@ -90,7 +90,7 @@ def test_a_checkout_does_not_change_by_what_runs_write(name, tmp_path):
     assert subprocess.run(command, check=False).returncode == 0
 
 
-@pytest.mark.parametrize(("module", "light"), [("fwexp", set()), ("fwexp.data", {"numpy"})])
+@pytest.mark.parametrize(("module", "light"), [("fwexp", set()), ("fwexp.data", {"numpy"}), ("fwexp.predictor", {"numpy"})])
 def test_import_is_light(module, light):
     """``fwexp --help`` has to answer at once, so nothing heavy may be imported before it is used."""
     code = f"import sys, {module}; print(*sys.modules)"
@@ -253,7 +253,7 @@ def test_links_of_the_page_on_an_index_are_absolute(wheel):
     assert [link for link in links if not link.startswith("https://")] == []
     home = PYPROJECT["project"]["urls"]["Repository"]
     ours = [re.sub(rf"{home}/(blob|raw)/v{fwexp.__version__}/", "", link) for link in links if link.startswith(home)]
-    assert {"docs/install.md", "results/published/figures/quickstart.png"} <= set(ours)
+    assert {"docs/install.md", "results/published/figures/horses/overlays.png"} <= set(ours)
     assert [path for path in ours if not (ROOT / path).is_file()] == []
 
 

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -245,8 +245,8 @@ def gallery(folder: Path) -> str:
         "# Published results",
         "",
         f"These results come from {about['runs']['stored']} stored runs.",
-        f"Runs are of {', '.join(commits_of_runs(folder)) or 'no commit'},",
-        f"drawings of {', '.join(commits_of_drawings(folder)) or 'no commit'}.",
+        f"Runs were made at {', '.join(commits_of_runs(folder)) or 'no commit'},",
+        f"figures drawn at {', '.join(commits_of_drawings(folder)) or 'no commit'}.",
         f"Written by `{about['command']}` on {about['date']} at commit {about['commit'][:12]}, on {about['cpu']}.",
     ]
     for later in about["since"]:
@@ -256,17 +256,22 @@ def gallery(folder: Path) -> str:
         )
     lines += [
         f"[What is reproduced, and how it differs]({DIFFERENCES}) has data, sizes, seeds and budgets;",
-        "[provenance.json](provenance.json) has versions and runs. All is smaller than in the store:",
-        f"pictures by half, tables at most {POINTS} positions per curve and four digits, records {DIGITS} digits of keys.",
+        "[provenance.json](provenance.json) has versions and runs. These are reduced copies: half-size pictures,",
+        f"tables with at most {POINTS} positions per curve and four digits, and keys of {DIGITS} digits.",
         "",
-        "| paper | claims | verdicts |",
-        "| --- | --- | --- |",
+        "A claim is a sentence of a paper with a criterion. Stored runs decide it, or, if it is a theorem, an identity",
+        "or a misprint, a computation on small problems (`runs` in its record is empty). Parts on data that stand in",
+        "for the paper's are not counted.",
+        "",
+        "| paper | claims | verdicts | by stored runs | computed | parts |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     records = {}
     for name, paper in PAPERS.items():
         if here := read(folder / "claims" / f"{name}.json"):
-            lines.append(f"| {paper.title} | {len(here)} | {tally(here.values())}: [claims/{name}.json](claims/{name}.json) |")
+            lines.append(f"| {paper.title}: [claims/{name}.json](claims/{name}.json) | {' | '.join(_counts(here.values()))} |")
             records |= here
+    lines += [f"| all | {' | '.join(_counts(records.values()))} |"] if records else []
     if compared := [path.stem for name in PEERS if (path := folder / PEERS_PART / f"{name}.md") and is_file(path)]:
         lines += ["", "Compared with other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]
     for name, figure in sorted(FIGURES.items()):
@@ -290,10 +295,27 @@ def gallery(folder: Path) -> str:
             lines += (
                 [f"On data that stands in for the paper's: *{escaped(told(claim['stand_ins']))}.*"] if claim["stand_ins"] else []
             )
+    if hanging := {id: names for id, record in records.items() if (names := _deciding(record))}:
+        lines += ["", "## Verdicts that depend on a threshold that we chose", ""]
+        lines += [f"- {id}: {', '.join(names)}" for id, names in hanging.items()]
     if changed := {id: record["changed"] for id, record in records.items() if record["changed"]}:
         lines += ["", "## Criteria that were changed after their result was seen", ""]
         lines += [f"- {id}: {escaped(reason)}" for id, reason in changed.items()]
     return "\n".join(lines) + "\n"
+
+
+def _counts(records: Collection[Mapping]) -> list[str]:
+    """Return how many claims there are, their verdicts, those by what decides them, and the outcomes of their parts."""
+    parts = Counter(outcome if isinstance(outcome, bool) else None for record in records for outcome in record["parts"].values())
+    by_runs, computed = ([record for record in records if bool(record["runs"]) is wanted] for wanted in (True, False))
+    outcomes = f"{parts[True]} hold, {parts[False]} do not, {parts[None]} are open"
+    return [str(len(records)), *(tally(chosen) or "none" for chosen in (records, by_runs, computed)), outcomes]
+
+
+def _deciding(record: Mapping) -> list[str]:
+    """Return the values of thresholds at which a claim has another verdict, with that verdict."""
+    tried = {f"{name} = {value}": found["verdict"] for name, at in record["sensitivity"].items() for value, found in at.items()}
+    return [f"{verdict} at {where}" for where, verdict in tried.items() if verdict != record["verdict"]]
 
 
 def escaped(text: str) -> str:

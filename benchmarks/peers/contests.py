@@ -137,7 +137,7 @@ def liblinear(data_dir=None) -> list[SameObjective]:
         linear("two classes, hinge, digits of scikit-learn", X, y % 2, 40.0 / len(y), tool, tools.liblinear_binary),
         linear("Crammer-Singer, single letters of OCR", pixels, names, 1e-3, tool, tools.liblinear, targets=(1e-2, 1e-3)),
         linear(
-            "Crammer-Singer, made-up bags of words", words, topics, 1.0 / len(topics), tool, tools.liblinear, targets=(1e-2, 1e-3)
+            "Crammer-Singer, synthetic bags of words", words, topics, 1.0 / len(topics), tool, tools.liblinear, targets=(1e-2, 1e-3)
         ),
     ]
 

@@ -288,7 +288,7 @@ def least_sure(scores: Sequence[Any], labels: Sequence[Any], n: int = 20) -> pd.
 
 
 def alignment_error_rate(sure: Sequence, possible: Sequence, predicted: Sequence) -> float:
-    """Return the alignment error rate 1 - (|A & S| + |A & P|) / (|A| + |S|) of predicted links A (Och and Ney 2000).
+    """Return the alignment error rate ``1 - (|A & S| + |A & P|) / (|A| + |S|)`` of predicted links A (Och and Ney 2000).
 
     S are the sure links and P the possible ones, of all sentence pairs together; sure links are possible, whether or not
     they are listed as such. `alignment_scores` has more measures.

@@ -162,6 +162,9 @@ class Iteration(ABC):
     #: Steps without an oracle call so far.
     cache_hits: int = 0
 
+    #: Iterates whose points have arrays that were made for them, so that a log need not copy these.
+    made_anew: tuple[str, ...] = ()
+
     @property
     @abstractmethod
     def step(self) -> int:

@@ -119,7 +119,8 @@ class Log:
         for name in names:
             try:
                 with quiet():
-                    point = _kept(self.iteration.point(name))
+                    point = self.iteration.point(name)
+                    point = point if name in self.iteration.made_anew else _kept(point)
                     value = self.objective(point, None if name == wanted else self.stop)
             except Stopped:  # out of time
                 continue

@@ -25,7 +25,7 @@ OBJECTIVES = ("log", "softmax_margin")
 class CRFEncoding(ChainEncoding):
     """Sequences whose loss has no costs of positions if the objective is the log-likelihood."""
 
-    def _from_arrays(self, rows, labels, ptr, sample_weight=None, z=None):
+    def _from_arrays(self, rows, labels, ptr, sample_weight=None, z=None, known_scores=None):
         if self.params.objective == "log":
             given = {"costs": self.params.costs, "class_weight": self.params.class_weight}
             given["sample_weight"] = sample_weight if isinstance(sample_weight, list) else None  # of positions
@@ -34,7 +34,7 @@ class CRFEncoding(ChainEncoding):
                     accepted = "one number per sequence" if name == "sample_weight" else "None"
                     reason = 'which has no losses of positions; objective="softmax_margin" has'
                     raise ParameterError(f'{name} must be {accepted} with objective="log", {reason}, got {shown(value)}')
-        return super()._from_arrays(rows, labels, ptr, sample_weight, z)
+        return super()._from_arrays(rows, labels, ptr, sample_weight, z, known_scores)
 
 
 @dataclass(eq=False, repr=False)
@@ -57,7 +57,7 @@ class ChainCRF(ChainTagger):
         A solver of `fwexp.solve` for the objective: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
     iterate : {"best", "last"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
-    C, features, transition_features, min_count, constraints, ignore_label, skip_ignored
+    C, features, transition_features, min_count, constraints, ignore_label, skip_ignored, fixed_weights
         The same as for `ChainSVM`.
     tol, max_passes, nonnegative, warm_start, early_stopping, validation_fraction, n_jobs, random_state, verbose
         The same as for `ChainSVM`.
@@ -225,4 +225,5 @@ class ChainCRF(ChainTagger):
 
     @property
     def _objective(self) -> str:
-        return check_choice("objective", self.objective, OBJECTIVES)
+        objective = check_choice("objective", self.objective, OBJECTIVES)
+        return "softmax_margin" if self.fixed_weights else objective  # The scores of these weights are losses.

@@ -90,7 +90,7 @@ class ChainSVMCV(ChainModel):
         ``ignore_label``.
     n_jobs : int, optional
         Number of folds that run at once, in threads, counted as in joblib; by default 1.
-    features, transition_features, min_count, loss, costs, class_weight, constraints, ignore_label, skip_ignored
+    features, transition_features, min_count, loss, costs, class_weight, constraints, ignore_label, skip_ignored, fixed_weights
         The same as for `ChainSVM`.
     solver, iterate, tol, max_passes, nonnegative, random_state, verbose
         The same as for `ChainSVM`.
@@ -292,7 +292,7 @@ def _score_of_labels(tagger, X, y, weights, scorer) -> Callable:
     true, of_true = list(compress(labels, counted.tolist())), None if weights is None else counts[counted]
 
     def score(result):
-        found = decode(chains._replace(weights=padded_weights(result.w.reshape(-1, K), forbidden)))
+        found = decode(chains._replace(weights=padded_weights(encoding.complete(result.w).reshape(-1, K), forbidden)))
         if scorer is None:
             return np.average(found == truth, weights=counts)
         check_found(chains.ptr, found < 0)

@@ -1,9 +1,11 @@
 """Sequences and their labels as problems of chains: the names that training learns, and the weights that decoding needs."""
 
+from collections.abc import Mapping
 from itertools import chain, compress
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
@@ -42,7 +44,7 @@ from fwexp.estimators.labels import (
 )
 from fwexp.estimators.sequence_inputs import Inputs, inputs_of, size_of
 from fwexp.estimators.tag_schemes import converted, forbidden_pairs
-from fwexp.options import check_flag
+from fwexp.options import check_flag, check_number
 from fwexp.problems.arrays import check_costs
 from fwexp.problems.chain import (
     Pair,
@@ -51,6 +53,7 @@ from fwexp.problems.chain import (
     with_allowed,
     with_costs,
     with_forbidden,
+    with_known_scores,
     with_position_weight,
 )
 from fwexp.problems.constraints import constrained
@@ -125,7 +128,9 @@ class ChainEncoding(Encoding):
         self.vectorizer_, self.classes_ = vectorizer, classes_of(found) if classes is None else classes
         check_counted(self.classes_, VOID)
         self.class_weight_ = weights_of(params.class_weight, self.classes_, known, counts)
-        problem, weights = self._from_arrays(rows, labels, ptr, sample_weight, z)
+        self._fix(params.fixed_weights)
+        rows, known_scores = self._without_fixed(rows)
+        problem, weights = self._from_arrays(rows, labels, ptr, sample_weight, z, known_scores)
         if len(found) == len(known) and (found := first_forbidden(problem)) is not None:
             place = int(np.flatnonzero(is_known)[problem.label_ptr[found[0]] + found[1]])
             i = int(np.searchsorted(ptr, place, side="right")) - 1
@@ -155,7 +160,49 @@ class ChainEncoding(Encoding):
         check_whole(y, "to_problem")
         return self._from_arrays(rows, list(chain.from_iterable(y)), ptr, weights, z)
 
-    def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None, z=None) -> tuple:
+    def _fix(self, given) -> None:
+        """Set the features whose weights are fixed, and these weights (m, K)."""
+        self.fixed = np.zeros(0, dtype=np.int64), np.zeros((0, len(self.classes_)))
+        if given is None:
+            return
+        if not isinstance(given, Mapping):
+            raise ParameterError(
+                f"fixed_weights must be None or a dict of dicts {{feature: {{label: weight}}}}, got {shown(given)}"
+            )
+        names, labels = self.vectorizer_.names, {label: k for k, label in enumerate(names_of(self.classes_))}
+        columns = {name: k for k, name in enumerate(range(self.vectorizer_.num_features) if names is None else names)}
+        weights = np.zeros((len(given), len(labels)))
+        for row, (feature, of_labels) in zip(weights, given.items()):
+            if feature not in columns or not isinstance(of_labels, Mapping) or not set(of_labels) <= set(labels):
+                accepted = "features of X to dicts {label: weight} of labels in y"
+                raise ParameterError(f"fixed_weights must map {accepted}, got {shown({feature: of_labels})}")
+            for label, weight in of_labels.items():
+                row[labels[label]] = check_number(f"fixed_weights[{feature!r}][{label!r}]", weight, "a finite number")
+        self.fixed = np.array([columns[feature] for feature in given], dtype=np.int64), weights
+
+    def complete(self, w: np.ndarray) -> np.ndarray:
+        """Return weights with those that are fixed."""
+        columns, weights = getattr(self, "fixed", ((), ()))
+        if not len(columns):
+            return w
+        w = w.copy()
+        w.reshape(-1, len(self.classes_))[columns] = weights
+        return w
+
+    def _without_fixed(self, rows) -> tuple:
+        """Return rows in which features of fixed weights are 0, and the scores (N, K) that these give, or None."""
+        columns, weights = self.fixed
+        if not len(columns):
+            return rows, None
+        free = np.ones(rows.shape[1])
+        free[columns] = 0.0
+        scores = rows[:, columns] @ weights
+        rows = rows.multiply(free).tocsr() if sp.issparse(rows) else rows * free
+        if sp.issparse(rows):
+            rows.eliminate_zeros()
+        return rows, scores
+
+    def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None, z=None, known_scores=None) -> tuple:
         """Return the problem, and the weights of its examples: parts of sequences where labels are ignored."""
         K, is_cut, params, allowed = len(self.classes_), None, self.params, None
         if has_sets([labels]):
@@ -171,7 +218,7 @@ class ChainEncoding(Encoding):
                 joined_runs(kept, ptr) if check_flag("skip_ignored", params.skip_ignored) else labelled_runs(kept, ptr)
             )
             rows, numbers, z, allowed = rows[kept], numbers[kept], some(z, kept), some(allowed, kept)
-            of_positions, weights = some(of_positions, kept), some(weights, origin)
+            of_positions, weights, known_scores = some(of_positions, kept), some(weights, origin), some(known_scores, kept)
         problem = chain_from_arrays(rows, numbers, ptr, K, params.loss, is_cut, z)
         costs = costs_of(params.costs, self.classes_)
         if self.class_weight_ is not None:
@@ -180,6 +227,8 @@ class ChainEncoding(Encoding):
         problem = problem if of_positions is None else with_position_weight(problem, of_positions)
         if allowed is not None and getattr(params, "objective", None) != "log":
             problem = with_allowed(problem, allowed)
+        if known_scores is not None:
+            problem = with_known_scores(problem, known_scores, getattr(params, "objective", None) != "log")
         pairs = self.forbidden
         return constrained(with_forbidden(problem, pairs) if pairs else problem, params.nonnegative), weights
 
@@ -231,15 +280,16 @@ class ChainEncoding(Encoding):
 
     def decoder(self, w):
         """Return features by name that have weights, the weights as `decode` takes them after a row for no feature, and labels."""
-        vectorizer, weights = self.vectorizer_, w.reshape(-1, len(self.classes_))
+        vectorizer, weights, has = self.vectorizer_, w.reshape(-1, len(self.classes_)), None
         if vectorizer.names is not None:
             has = weights.any(axis=1)
             has[vectorizer.num_features :] = True
             has[: vectorizer.num_features] |= [name.endswith("]") for name in vectorizer.names]  # Vectors stay whole.
             names = [*compress(vectorizer.names, has.tolist())]
-            weights, vectorizer = np.vstack((np.zeros(len(self.classes_)), weights[has])), Vectorizer()
+            vectorizer = Vectorizer()
             vectorizer.restore(names, len(names))
-        weights = padded_weights(weights, self.forbidden)
+        vectorizer.prepare()
+        weights = padded_weights(weights, self.forbidden, has)
         return vectorizer, weights, names_of(self.classes_), NamedDecoder(weights, len(self.classes_))
 
     def learned(self):
@@ -268,6 +318,8 @@ class ChainEncoding(Encoding):
 
 def check_whole(y: list[list], what: str) -> None:
     """Reject sets of labels where training does not take them."""
+    if not has_sets(y):
+        return
     for i, labels in enumerate(y):
         for t, label in enumerate(labels):
             if isinstance(label, set):

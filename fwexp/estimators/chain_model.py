@@ -1,7 +1,7 @@
 """Taggers: their training, which may stop early by validation, their predictions, and their weights with their names."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -11,16 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError
-from fwexp.estimators import transition_inputs
+from fwexp.estimators import model_json, transition_inputs
 from fwexp.estimators.certified_fit import as_seed, certified_fit, chosen_iterate
-from fwexp.estimators.chain_encoding import ChainEncoding, classes_in
+from fwexp.estimators.chain_encoding import END, FROM, START, ChainEncoding, classes_in
 from fwexp.estimators.chains_in_numpy import check_found
 from fwexp.estimators.decoding import FREE, Chains, decode, decode_several, max_marginals
 from fwexp.estimators.estimator import CertifiedSVM, FitsFurther, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.estimators.json_values import names_of
 from fwexp.estimators.label_sets import fit_of_sets
-from fwexp.estimators.labels import has_sets, is_mark, some, weighted
+from fwexp.estimators.labels import classes_of, has_sets, is_mark, some, weighted
 from fwexp.estimators.named_features import NamedRows
 from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_inputs import Inputs, size_of
@@ -53,6 +53,7 @@ class ChainModel(PartsScore, CertifiedSVM):
     constraints: Any = None
     ignore_label: Any = None
     skip_ignored: bool = False
+    fixed_weights: Any = None
     nonnegative: Weights | None = None
 
     if TYPE_CHECKING:  # `fit` sets these, which are no fields
@@ -173,6 +174,10 @@ class ChainModel(PartsScore, CertifiedSVM):
             found[k] = max_marginals(unary[start:end], transitions, *of_ends[:2])
         return found
 
+    def _fitted(self, encoding, result):
+        result.w = encoding.complete(result.w)
+        return super()._fitted(encoding, result)
+
     def _right(self, X, y, sample_weight):
         mark, partial = self.encoding_.params.ignore_label, None
         if self.encoding_.params.skip_ignored:
@@ -272,11 +277,14 @@ class ChainTagger(FitsFurther, ChainModel):
         """
         encoding, more = self._Encoding(self), {}
         X, y, sample_weight, _ = encoding.examples(X, y, sample_weight)
+        stops_early = check_flag("early_stopping", self.early_stopping)
+        if stops_early and (has_sets(y) or self.fixed_weights):
+            raise ParameterError("early_stopping must be False if y holds sets of labels or fixed_weights are given, got True")
         if has_sets(y):
-            if check_flag("early_stopping", self.early_stopping):
-                raise ParameterError("early_stopping must be False if y holds sets of labels, got True")
+            if self.fixed_weights:
+                raise ParameterError("fixed_weights must be None if y holds sets of labels, got weights")
             return self._fitted(encoding, fit_of_sets(self, encoding, X, y, sample_weight))
-        if check_flag("early_stopping", self.early_stopping):
+        if stops_early:
             left_out = self._validation(len(X))
             kept = np.setdiff1d(np.arange(len(X)), left_out)
             parts = [(X.at(part), some(y, part), some(sample_weight, part)) for part in (kept, left_out)]
@@ -291,6 +299,63 @@ class ChainTagger(FitsFurther, ChainModel):
         else:
             problem, weights = encoding.learn_from(X, y, sample_weight)
         return self._fitted(encoding, certified_fit(self, encoding, problem, weights, **more))
+
+    @classmethod
+    def from_weights(
+        cls,
+        state_features: Mapping[tuple[str, Hashable], float],
+        transitions: Mapping[tuple[Hashable, Hashable], float] | None = None,
+        *,
+        start: Mapping[Hashable, float] | None = None,
+        end: Mapping[Hashable, float] | None = None,
+        classes: Sequence[Hashable] | None = None,
+        **params: Any,
+    ) -> Self:
+        """Return a tagger with given weights, such as those of another tool; all others are 0, and nothing is certified.
+
+        Parameters
+        ----------
+        state_features : mapping
+            Weights of pairs (feature, label), as ``state_features_``.
+        transitions : mapping, optional
+            Scores of pairs of labels (from, to), as ``transition_features_``.
+        start, end : mapping, optional
+            Scores of the first and of the last label.
+        classes : sequence, optional
+            The labels, by default those with a weight, sorted.
+        **params
+            Parameters of the estimator.
+
+        Returns
+        -------
+        tagger
+            A fitted estimator, which `partial_fit` trains further.
+
+        See Also
+        --------
+        fwexp.data.read_crfsuite : Read the weights of a model of CRFsuite.
+
+        Examples
+        --------
+        >>> from fwexp.estimators import ChainCRF
+        >>> weights = {("the", "D"): 2.0, ("dog", "N"): 1.0}
+        >>> ChainCRF.from_weights(weights, {("D", "N"): 0.5}).predict([["the", "dog"]])
+        [['D', 'N']]
+        """
+        weights = [(feature, label, weight) for (feature, label), weight in state_features.items()]
+        names = dict.fromkeys(feature for feature, _, _ in weights)
+        weights += [((FROM, one), other, weight) for (one, other), weight in (transitions or {}).items()]
+        for row, of_end in ((START, start), (END, end)):
+            weights += [((row,), label, weight) for label, weight in (of_end or {}).items()]
+        if not all(isinstance(name, str) for name in names):
+            raise ParameterError("state_features must be weights of pairs (feature, label) whose features are strings")
+        labels = [label for _, label, _ in weights] + [one for one, _ in transitions or ()]
+        encoding = cls._Encoding(cls(**params))
+        encoding.restore(None, classes_of(labels if classes is None else list(classes)), [*names], len(names))
+        w = np.zeros(encoding.structure(None)["d"])
+        model_json.fill(w, encoding.names(), weights)
+        self = cls(**params)
+        return self._fitted(encoding, model_json.untrained(w, self._objective, self.lam, encoding.structure(w)))
 
     def _validation(self, n: int) -> IntArray:
         """Return the sequences that are set aside."""

@@ -54,6 +54,9 @@ class ChainSVM(ChainTagger):
     skip_ignored : bool, default False
         Whether positions with ``ignore_label`` do not cut sequences: their neighbours follow each other, as the first pieces of
         words do. `predict` needs the marks, in ``partial``, and returns them.
+    fixed_weights : dict, optional
+        Weights that training does not change: ``{feature: {label: weight}}``, where other labels of the feature have weight 0.
+        Features are names or columns. Their weights do not count in the regularisation.
     solver : str, default "auto"
         A solver or method of `fwexp.solve`, except those with kernels.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional

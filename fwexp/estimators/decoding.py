@@ -26,11 +26,16 @@ EXCLUDED = 0.5 * FORBIDDEN  # Labelings of lower scores are not allowed.
 _kernels: dict[tuple, Callable] = {}  # of rows of each class, as they are looked up once only
 
 
-def padded_weights(rows: np.ndarray, forbidden: Sequence[Pair] = ()) -> np.ndarray:
-    """Return weights of chains, rows of K numbers, in rows as long as kernels want them; forbidden pairs have `FORBIDDEN`."""
-    num_states = rows.shape[1]
-    padded = np.pad(rows, ((0, 0), (0, padded_width(num_states) - num_states)))
-    add_forbidden(padded[len(rows) - 2 - num_states :], forbidden)
+def padded_weights(rows: np.ndarray, forbidden: Sequence[Pair] = (), used: np.ndarray | None = None) -> np.ndarray:
+    """Return weights of chains, rows of K numbers, in rows as long as kernels want them; forbidden pairs have `FORBIDDEN`.
+
+    Of rows that are ``used``, bool, there are those alone, after a row of zeros. Weights may be large, so they are copied once.
+    """
+    num_states, first = rows.shape[1], 0 if used is None else 1
+    chosen = rows if used is None or used.all() else rows[used]
+    padded = np.zeros((first + len(chosen), padded_width(num_states)))
+    padded[first:, :num_states] = chosen
+    add_forbidden(padded[len(padded) - 2 - num_states :], forbidden)
     return padded.ravel()
 
 

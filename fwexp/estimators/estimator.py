@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fwexp import estimators
 from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.estimators import model_json
 from fwexp.estimators.certified_fit import certified_fit
 from fwexp.estimators.encoding import Encoding, carried
 from fwexp.estimators.json_values import Unsaved, from_json, parameter_to_json
@@ -215,12 +216,52 @@ class CertifiedSVM(BaseEstimator):
         estimator
             The fitted estimator.
         """
-        fields, found = result_files.read(path, cls.__name__)
+        return cls._restored(*result_files.read(path, cls.__name__), params, f"path must be a file of {cls.__name__}.save")
+
+    def to_json(self) -> str:
+        """Return the fitted estimator as JSON, for tools in other languages.
+
+        Returns
+        -------
+        str
+            An object with ``weights``, a list of [feature, label, weight] without weights that are 0, for taggers and classifiers;
+            for other estimators with ``w``, all weights. ``header`` and ``trace`` are the rest of the file of `save`. `from_json`
+            restores every bit.
+        """
+        check_is_fitted(self)
+        return model_json.as_text(self.result_, self._record(), self.encoding_.names())
+
+    @classmethod
+    def from_json(cls, text: str, **params: Any) -> Self:
+        """Return the estimator that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            The JSON.
+        **params
+            As for `load`.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
+        wrong = f"text must be JSON of {cls.__name__}.to_json"
+        try:
+            fields, found, weights = model_json.fields_of(text)
+        except Exception as error:  # Damaged texts fail anywhere.
+            raise ParameterError(f"{wrong}, got {shown(text)} ({error or type(error).__name__})") from error
+        return cls._restored(fields, found, params, wrong, weights)
+
+    @classmethod
+    def _restored(cls, fields: dict, found: dict | None, params: dict, wrong: str, weights: list | None = None) -> Self:
+        """Return the estimator with the fields of a result, from what was written of it, and weights by name if these are given."""
         name = None if found is None else found.get("name")
         if name != cls.__name__:
             known = isinstance(name, str) and name in {*estimators.__all__, *(kind.__name__ for kind in _subclasses(CertifiedSVM))}
             got = "that of a Result" if found is None else f"that of {shown(name)}" + (f"; use {name}.load" if known else "")
-            raise ParameterError(f"path must be a file of {cls.__name__}.save, got {got}")
+            raise ParameterError(f"{wrong}, got {got}")
         try:
             given = {name: from_json(value) for name, value in found["params"].items() if name not in params} | params
             for name, value in given.items():
@@ -229,12 +270,14 @@ class CertifiedSVM(BaseEstimator):
             self, result = cls(**given), Result(**fields)
             encoding = cls._Encoding(self)
             encoding.from_json(found["learned"], result)
+            if weights is not None:
+                model_json.fill(result.w, encoding.names(), weights)
             return self._fitted(encoding, result)
         except OptionError:
             raise
         except Exception as error:  # Damaged files fail anywhere.
             why = str(error) or type(error).__name__
-            raise ParameterError(f"path must be a file of {cls.__name__}.save, got one that is damaged ({why})") from error
+            raise ParameterError(f"{wrong}, got one that is damaged ({why})") from error
 
 
 class FitsFurther:

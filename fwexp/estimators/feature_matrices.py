@@ -1,6 +1,7 @@
 """Features of users: rows of numbers as they are, and names (dicts, strings) by a vocabulary, a column each."""
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +30,16 @@ class Vectorizer:
         """Restore columns that were learned before."""
         check_named(names, num_features)
         self.names, self.num_features = names, num_features
-        self._tables = Known(names or ())
+        vars(self).pop("_tables", None)
+
+    @cached_property
+    def _tables(self) -> Known:
+        """The columns of names, which take as much memory as the names: made when inputs are first read."""
+        return Known(self.names or ())
+
+    def prepare(self) -> None:
+        """Make what reading inputs needs, so that threads that share this change nothing."""
+        _ = self._tables
 
     def __getstate__(self):
         return self.min_count, self.source, self.names, self.num_features

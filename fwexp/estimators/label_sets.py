@@ -101,10 +101,15 @@ class Bounds:
             self.impossible = int(np.searchsorted(problem.label_ptr, wrong.argmax(), side="right")) - 1
 
     def _explain(self, w: np.ndarray, soft: bool) -> tuple[np.ndarray, float]:
-        """Return delta and the constant of a bound at internal weights, and set the labels of the problem."""
-        labels, total = self.problem.labels.copy(), new_weights(self.problem)
-        entropy = self._kernel(self.problem, w, self.allowed, self.c, self._work, soft, labels, total)
+        """Set the labels of the problem to those of highest score at internal weights; return delta and the constant of a bound.
+
+        Differences to these labels are small once the weights are sure, and then a step starts near its end.
+        """
+        labels, total, entropy = self.problem.labels.copy(), new_weights(self.problem), 0.0
+        self._kernel(self.problem, w, self.allowed, self.c, self._work, False, labels, total)
         self.problem = self.problem._replace(labels=labels)
+        if soft:
+            entropy = self._kernel(self.problem, w, self.allowed, self.c, self._work, True, labels, total)
         return -to_public(self.problem, total) / self.scale, entropy / self.scale
 
     def at(self, w: np.ndarray, soft: bool) -> Bound:

@@ -98,7 +98,8 @@ def known_or_none(labels: list, ignore_label, place: Callable[[int], str], examp
 
 def has_sets(sequences: list[list]) -> bool:
     """Return whether some position has a set of labels."""
-    return any(isinstance(label, set) for labels in sequences for label in labels)
+    checked = (labels for labels in sequences if isinstance(labels, list))  # Others are rejected later.
+    return any(isinstance(label, set) for labels in checked for label in labels)
 
 
 def is_mark(label, ignore_label) -> bool:

@@ -68,9 +68,10 @@ def standing(costs: pd.DataFrame, side: str, cost: str) -> str:
     if ratios.empty:
         return f"{side}, {cost}: no method gets to any gap"
     worst = ratios.idxmax()
-    factor = f"{ratios[worst]:.3g} times" if np.isfinite(ratios[worst]) else "never there, as another is,"
+    ratio = f"ratio {ratios[worst]:.3g}" if np.isfinite(ratios[worst]) else "never there, but another is,"
     near = int((ratios <= NEAR).sum())
-    return f"{side}, {cost}: at most {NEAR:g} times the best other on {near} of {len(ratios)}; worst: {factor} on {worst}"
+    problems = f"{near} of {len(ratios)} problem{'s' * (len(ratios) != 1)}"
+    return f"{side}, {cost}: within {NEAR - 1:.0%} of the best rival on {problems}; worst: {ratio} on {worst}"
 
 
 def fastest(costs: pd.DataFrame) -> list[str]:

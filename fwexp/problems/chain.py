@@ -369,6 +369,20 @@ def with_allowed(problem: ChainProblem, allowed: np.ndarray) -> ChainProblem:
     return problem._replace(position_costs=costs)
 
 
+def with_known_scores(problem: ChainProblem, scores: np.ndarray, has_losses: bool) -> ChainProblem:
+    """Return a problem whose labels have further ``scores`` (positions, K), which no weight changes; and losses if ``has_losses``.
+
+    H_i is the maximum of L_i(y) + <w, phi(y) - phi(y_i)> and the difference of these scores, which is a loss like L_i.
+    """
+    K, y, places = problem.num_states, problem.labels, np.arange(len(problem.labels))
+    problem = with_allowed(problem, np.eye(K, dtype=np.bool_)[y])
+    lengths = np.diff(problem.label_ptr)
+    gains = (scores - scores[places, y][:, None]) * np.repeat(lengths / problem.counts, lengths)[:, None]
+    costs = problem.position_costs * has_losses
+    costs[:, :K] += gains
+    return problem._replace(position_costs=costs)
+
+
 def as_matrices(X) -> list:
     """Return the inputs of sequences as a list of float64 arrays and scipy.sparse matrices, of any shapes."""
     X = as_list("X", X, "(T, p) arrays, one per sequence")

@@ -83,6 +83,7 @@ class BCFW(Solver):
     takes_warm_start = True
     Options = Options
     iterates = ("last", "wavg", "tavg", "avg")
+    made_anew = ("wavg", "tavg", "avg")
     stochastic = True
     takes_order = True
     constraints = True

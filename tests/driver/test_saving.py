@@ -13,6 +13,7 @@ import pytest
 
 import fwexp
 from fwexp.errors import ParameterError
+from fwexp.files import npz
 from tests.small_problems import chain, run_in_plain_python
 from tests.store.test_locks import GONE
 
@@ -121,11 +122,11 @@ def test_kernel_results_say_that_they_need_the_training_inputs(monkeypatch, tmp_
 def test_an_interrupted_save_leaves_the_old_file(path, result, monkeypatch):
     before = path.read_bytes()
 
-    def fail(file, **arrays):
+    def fail(file, arrays, most):
         file.write(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(np, "savez", fail)
+    monkeypatch.setattr(npz, "write", fail)
     with pytest.raises(KeyboardInterrupt):
         result.save(path)
     assert path.read_bytes() == before
@@ -204,7 +205,6 @@ DAMAGE = {
     "pickled weights": lambda p: write(p, members(p) | {"w.npy": npy(np.array([Bomb()], dtype=object), allow_pickle=True)}),
     "pickled trace": lambda p: write(p, members(p) | {"trace_0.npy": npy(np.array([Bomb()], dtype=object), allow_pickle=True)}),
     "zip bomb": lambda p: write(p, {"w.npy": huge((10**8,)) + bytes(8 * 10**6)}, zipfile.ZIP_DEFLATED),
-    "compressed": lambda p: write(p, members(p), zipfile.ZIP_DEFLATED),
     "huge shape": lambda p: write(p, members(p) | {"w.npy": huge((10**15,))}),
     "negative shape": lambda p: write(p, members(p) | {"w.npy": huge((-1,)) + bytes(8)}),
     "code in a header": lambda p: write(p, members(p) | {"w.npy": b"\x93NUMPY\x01\x00\x10\x00__import__('os')"}),

@@ -40,6 +40,8 @@ VALUES = {
     "class_weight": {"a": 5.0},
     "constraints": [("b", "b")],
     "ignore_label": "a",
+    "skip_ignored": True,
+    "fixed_weights": {"word=w1": {"a": 3.0}},
     "objective": "softmax_margin",
     "lams": [0.3, 0.03],
     "lam_min": 1e-2,
@@ -67,6 +69,7 @@ NEEDED = {
     "validation_fraction": {"early_stopping": True},
     "lam_min": {"lams": 3},
     "rescaling": {"costs": COSTS},
+    "skip_ignored": {"ignore_label": "a"},
     "iterate": {"solver": "bcfw", "iterate": "last"},
     "random_state": {"solver": "bcfw"},
 }

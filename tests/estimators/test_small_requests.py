@@ -67,10 +67,13 @@ def test_sequences_without_positions_have_one_labeling(tagger):
     [
         ({"n_best": 0}, "n_best must be an integer >= 1, got 0"),
         ({"n_best": "all"}, "n_best must be an integer >= 1, got 'all'"),
-        ({"partial": [["a"]]}, r"partial must have one label or None per position of X, got lengths \[1\]"),
-        ({"partial": [[None] * len(X[0]), ["D"] * len(X[1])]}, "partial must hold labels in classes_ and None, got 'D'"),
-        ({"partial": 3}, "partial must be a list of lists of labels and None, got"),
-        ({"partial": [3]}, r"partial\[0\] must be a list of labels and None, got int"),
+        ({"partial": [["a"]]}, r"partial must have one entry per position of X, got lengths \[1\]"),
+        (
+            {"partial": [[None] * len(X[0]), ["D"] * len(X[1])]},
+            "partial must hold labels in classes_, sets .*, got 'D'",
+        ),
+        ({"partial": 3}, "partial must be a list of lists of labels, sets of labels and None, got"),
+        ({"partial": [3]}, r"partial\[0\] must be a list of labels, sets of labels and None, got int"),
     ],
 )
 def test_bad_requests_are_one_line(tagger, more, message):

@@ -195,13 +195,13 @@ def test_standings_are_ratios_to_the_best_of_the_others():
         + [(side, "r", np.inf) for side in "abc"],
         columns=["side", "problem", "passes"],
     )
-    for side, worst in (("a", "3 times on q"), ("b", "2 times on p"), ("c", "4 times on p")):
+    for side, worst in (("a", "ratio 3 on q"), ("b", "ratio 2 on p"), ("c", "ratio 4 on p")):
         said = comparison_text.standing(frame, side, "passes")
-        assert said == f"{side}, passes: at most 1.1 times the best other on 1 of 2; worst: {worst}"
+        assert said == f"{side}, passes: within 10% of the best rival on 1 of 2 problems; worst: {worst}"
     never = frame.assign(passes=frame["passes"].where((frame["side"] != "b") | (frame["problem"] != "q"), np.inf))
-    assert comparison_text.standing(never, "b", "passes").endswith("worst: never there, as another is, on q")
+    assert comparison_text.standing(never, "b", "passes").endswith("worst: never there, but another is, on q")
     nothing = comparison_text.standing(frame.assign(passes=0.0), "a", "passes")  # gaps that every start has
-    assert "on 3 of 3; worst: 1 times" in nothing
+    assert "on 3 of 3 problems; worst: ratio 1 on" in nothing
     assert comparison_text.standing(frame[frame["problem"] == "r"], "a", "passes") == "a, passes: no method gets to any gap"
     times = [("a", 0.1, 0.0), ("b", 0.1, 0.0), ("a", 0.01, 2.0), ("b", 0.01, 3.0), ("a", 0.001, np.inf), ("b", 0.001, np.inf)]
     rows = [(side, f"p, gap {gap:g}", "p", gap, time) for side, gap, time in times]

@@ -369,7 +369,7 @@ def test_publishing_what_no_commit_made_says_so(dirty, name, tmp_path, monkeypat
     assert publish.main([f"results_dir={tmp_path}/results", f"published={tmp_path}/there"]) == 0
     said = f"{tmp_path}/there: runs or drawings are of {name}, expected commits of a checkout without changes\n"
     assert capsys.readouterr().err == said
-    assert f"Runs are of {name},\ndrawings of {name}." in (tmp_path / "there/README.md").read_text()
+    assert f"Runs were made at {name},\nfigures drawn at {name}." in (tmp_path / "there/README.md").read_text()
 
 
 def test_titles_are_shown_as_they_are(drawn, tmp_path, monkeypatch):

@@ -49,4 +49,9 @@ def test_verdicts_stand_on_the_pages_of_their_figures_and_are_counted(gallery):
             row = f"| {id} | **{claim['verdict']}**"
             assert (row in index) == (claim["verdict"] != "holds")
             if claim["figure"]:
-                assert row in (gallery / f"{claim['figure']}.md").read_text()
+                page = (gallery / f"{claim['figure']}.md").read_text()
+                assert row in page
+                details = page.partition(f":::{{dropdown}} {id}: ")[2].partition("\n:::\n")[0]
+                shown = [claim["criterion"], claim["changed"], *claim["numbers"]]
+                assert [text for text in shown if figure_pages.reference.plain(text) not in details] == []
+                assert [name for name in claim["sensitivity"] if f"`{name}`" not in details] == []

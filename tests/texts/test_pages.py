@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from fwexp.experiments import FIGURES
-from fwexp.papers.claims import VERDICTS
+from fwexp.papers.claims.verdict_records import tally
 from fwexp.papers.figure_files import stem_of
 from fwexp.run.sweep import expand
 from tests.pages import PAGES, ROOT, TUTORIALS, blocks, command_lines, figure_target, too_wide
 
-SEVERAL = {"holds": "hold", "holds in part": "hold in part", "fails": "fail"}
 DRAWN = {*re.findall(r"savefig\(\"(\S+?)\"", "".join(page.read_text() for page in TUTORIALS)), "fig1.png"}
 DRAWN |= set(re.findall(r"card-\w+\.png", (ROOT / "docs" / "pictures.py").read_text()))
 """Pictures that ``make docs`` draws: those of the tutorials, by their own commands, and those on the home page."""
@@ -26,6 +25,24 @@ def test_code_fits_its_column_and_comments_on_commands_stand_above_them(page):
     assert too_wide(page) == []
     commands = [line for block in blocks(page) if block.language in ("sh", "bash") for line in block.text.splitlines()]
     assert [line for line in commands if re.search(r"\S +# ", line.lstrip("# "))] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, *TUTORIALS], ids=lambda page: page.stem)
+def test_a_page_is_read_in_one_sitting(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert len(text.split()) <= 2000
+
+
+def test_the_navigation_is_short_and_has_every_page():
+    """Pages that belong to another one are below it, where the navigation folds them."""
+    docs, below = ROOT / "docs", {}
+    for page in (*PAGES[1:], *TUTORIALS, *docs.glob("theory/*.md")):
+        tree = re.findall(r"^```{toctree}\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        names = [line for block in tree for line in block.splitlines() if line and line[0] != ":"]
+        below[page] = [os.path.normpath(page.parent / f"{name}.md") for name in names]
+    assert len(below[docs / "index.md"]) <= 25
+    listed = Counter(path for names in below.values() for path in names if "generated" not in path)
+    assert listed == Counter(str(page) for page in below if page.stem != "index")
 
 
 def test_pages_name_figures_that_exist():
@@ -49,13 +66,33 @@ def test_runs_of_pages_are_valid():
             assert expand(known), words
 
 
-def test_readme_counts_the_published_verdicts():
-    records = [json.loads(path.read_text()) for path in (ROOT / "results" / "published" / "claims").glob("*.json")]
-    counts = Counter(record["verdict"] for claims in records for record in claims.values())
-    named = {verdict: f"{count} {verdict if count == 1 else SEVERAL.get(verdict, verdict)}" for verdict, count in counts.items()}
-    *others, last = (named[verdict] for verdict in VERDICTS if counts[verdict])
-    told = f"Of {counts.total()} claims, [{' and '.join(filter(None, (', '.join(others), last)))}]"
-    assert told in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+def test_readme_counts_what_is_published():
+    """All claims, those that runs decide and those that are computed, their parts, and what we chose or changed."""
+    published = ROOT / "results" / "published"
+    records = [record for path in (published / "claims").glob("*.json") for record in json.loads(path.read_text()).values()]
+    by_runs, computed = ([record for record in records if bool(record["runs"]) is wanted] for wanted in (True, False))
+    parts = Counter(outcome if isinstance(outcome, bool) else None for record in records for outcome in record["parts"].values())
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"Of {len(records)} claims, [{_joined(tally(records))}](results/published/README.md)" in text
+    assert f"Stored runs decide {len(by_runs)} claims: {tally(by_runs)}." in text
+    assert f"the other {len(computed)}: we compute them on small problems. {tally(computed).capitalize()}." in text
+    assert f"have {parts.total()} parts: {parts[True]} hold, {parts[False]} do not, and {parts[None]} are open" in text
+    hanging = [
+        record
+        for record in records
+        for at in record["sensitivity"].values()
+        for found in at.values()
+        if found["verdict"] != record["verdict"]
+    ]
+    changed = sum(bool(record["changed"]) for record in records)
+    told = f"{changed} criteria were changed after we saw a result, and {len({record['id'] for record in hanging})} verdicts depend"
+    assert told in text
+    row = f"| all | {len(records)} | {tally(records)} | {tally(by_runs)} | {tally(computed)} | {parts[True]} hold, "
+    assert row in (published / "README.md").read_text(encoding="utf-8")
+
+
+def _joined(counts: str) -> str:
+    return " and ".join(counts.rsplit(", ", 1))
 
 
 PICTURES = re.compile(r"!\[[^]]*\]\(([^)]+)\)|^:img-top: (\S+)", re.MULTILINE)

@@ -14,8 +14,11 @@ from tests.pages import ROOT
 
 pytest.importorskip("sphinx")
 sys.path.insert(0, str(ROOT / "docs"))
+import command_pages
 import links
 import reference
+
+from fwexp.cli import COMMANDS
 
 ALL = [fwexp, fwexp.estimators, fwexp.data, fwexp.convex, fwexp.testing, fwexp.experiments, fwexp.papers.claims]
 
@@ -33,8 +36,23 @@ def test_every_object_has_a_page_and_a_row_with_its_summary(tmp_path):
         assert f".. autoclass:: {name}\n" in page
         assert f"| [`{name}`](fwexp.estimators.{name}.md) | {reference.summary(getattr(fwexp.estimators, name))} |" in table
     assert "[Train on your own data](../../practice.md)" in (tmp_path / "api" / "fwexp.estimators.ChainSVMCV.md").read_text()
-    for name in ("solvers.Solver", "solvers.base.Point", "solvers.fw.BatchOracle", "options.option", "experiments.Figure"):
+    for name in (
+        "data.metrics.chunk_f1",
+        "blocks.orders.Order",
+        "solvers.bcfw.BCFW",
+        "errors.DataError",
+        "solvers.Solver",
+        "solvers.base.Point",
+        "solvers.fw.BatchOracle",
+        "options.option",
+        "experiments.Figure",
+    ):
         assert (tmp_path / "api" / f"fwexp.{name}.md").is_file()
+    assert ".. autofunction:: num_shared\n" in (tmp_path / "api" / "fwexp.problems.walk.md").read_text()
+    loop = (tmp_path / "api" / "fwexp.blocks.block_loop.md").read_text()
+    assert ".. autofunction:: next_block\n" in loop
+    assert ".. autoclass:: FrankWolfe\n" in loop
+    assert r"| `Lam` | `float \| Literal['1/n']` |" in (tmp_path / "api" / "fwexp.types.md").read_text()
     assert ".. autofunction:: max_oracle\n" in (tmp_path / "api" / "fwexp.problems.protocol.declared.md").read_text()
 
 
@@ -51,6 +69,17 @@ def test_the_text_of_a_module_is_printed_once_per_group(tmp_path):
     assert pages["lasso"] <= 1
     assert pages["index"] <= 2  # its convex problems, and its saddle points
     assert "solver.sampling=gap" in (tmp_path / "solver" / "bcfw_gap.md").read_text()
+
+
+def test_every_command_has_a_page_with_its_help(tmp_path):
+    command_pages.pages(ROOT / "docs", tmp_path / "command")
+    index = (tmp_path / "command" / "index.md").read_text()
+    for name in COMMANDS:
+        text = (tmp_path / "command" / f"{name}.md").read_text()
+        assert f"[`fwexp {name}`]({name}.md) | {command_pages.summaries()[name]} |" in index
+        assert command_pages.printed(name, "--help").splitlines()[0] in text
+    assert "[Compared" not in (tmp_path / "command" / "ls.md").read_text()
+    assert "(../../tagging.md)" in (tmp_path / "command" / "tag.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,8 @@ def test_type_checkers_find_every_name_of_the_package():
     imports = {
         alias.asname: f"{node.module}.{alias.name}" for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    assert imports == {name: f"{home}.{name}" for name, home in fwexp._HOME.items()}
+    modules = {name: f"fwexp.{name}" for name in fwexp._MODULES}
+    assert imports == {name: f"{home}.{name}" for name, home in fwexp._HOME.items()} | modules
 
 
 def test_a_missing_type_is_found():
