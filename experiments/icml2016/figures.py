@@ -124,7 +124,7 @@ FIG5 = Figure.declared(
     caption="The eight block methods on OCR and CoNLL-2000 at three strengths of the regularisation each, with equal solver time"
     " on each data set, which ends the lines at different passes; every method checks its gap each 10 passes. The last two rows, "
     "OCR-small, are not in the paper's figure.",
-    paper="Appendix J with the paper's figure (section 5.1, paragraph 2) is not at hand. Section 5.1, paragraph 3, sums it up: gap "
+    paper="We had no appendix J with the paper's figure (section 5.1, paragraph 2). Section 5.1, paragraph 3, sums it up: gap "
     "sampling gains more the larger n is.",
     chart=_at_all_lam(*IN_FIG5),
     places=IN_FIG5,
@@ -137,7 +137,7 @@ FIG6 = Figure.declared(
     " regularisation each, with equal solver time on each data set. All gaps are computed anew each 10 passes; in between, "
     "curves of gap sampling become flat once the gaps that it knows are used up. On HorseSeg-large most runs end before. The "
     "step is the paper's; two methods are drawn with our line search, too, on HorseSeg-large in figure 3 alone.",
-    paper="Appendix J with the paper's figure (section 5.1, paragraph 2) is not at hand. Section 5.1, paragraph 3, sums it up: "
+    paper="We had no appendix J with the paper's figure (section 5.1, paragraph 2). Section 5.1, paragraph 3, sums it up: "
     "where the oracle is expensive the cache costs no time.",
     chart=_at_all_lam(*IN_FIG6),
     places=IN_FIG6,
@@ -157,7 +157,7 @@ FIG8 = Figure.declared(
     caption="Passes and time to follow the solutions from large to small lam: certified and heuristic paths, and grids of the "
     "paper's 31 values with warm and cold starts. A path ends where its last weights serve for all smaller lam: a heuristic "
     "one may go on longer, because old gaps do not show that. On HorseSeg-medium runs end after 250 passes at the latest.",
-    paper="Appendix K with the paper's further paths (section 5.2, paragraph 1) is not at hand. Section 5.2, on interpretation, "
+    paper="We had no appendix K with the paper's further paths (section 5.2, paragraph 1). Section 5.2, on interpretation, "
     "says of figure 4 that warm starts make the grid faster and that a path costs about as much.",
     chart=_ways(*WALKED),
     note=_STAR,
@@ -190,7 +190,7 @@ TABLE1 = Figure.declared(
     name="icml2016/table1",
     title="Data sets of the paper and ours, what a call of the oracle costs on each, and its share of the time of runs",
     caption="The data sets: examples, dimension, oracle, what a call of it costs here, and its share of a run.",
-    paper="Appendix I with the paper's table is not at hand. Section 5, paragraph 3, names the ranges: n from 100 to 25,000, d "
+    paper="We had no appendix I with the paper's table. Section 5, paragraph 3, names the ranges: n from 100 to 25,000, d "
     "from 100 to a million, calls from 0.1 ms to 2 s.",
     data=icml2016_table.data,
     draw=icml2016_table.draw,

@@ -44,16 +44,16 @@ the test file. The second form reads sentences without labels from standard inpu
                    crf_test -n; for a ChainSVM "# RANK SCORE" (with --model, columns only)
   --probabilities  write labels as LABEL/PROBABILITY after a line "# PROBABILITY" of the sentence, like crf_test -v1; needs a
                    ChainCRF (with --model, columns only)
-  --format NAME    columns, conllu or svmhmm (default: conllu for *.conllu, svmhmm for *.svmhmm, *.svmlight and *.svm, else
-                   columns; with --model as in training)
+  --format NAME    columns, conllu or svmhmm (default: conllu for *.conllu, svmhmm for *.svmhmm, *.svmlight and *.svm,
+                   otherwise columns; with --model as in training)
   --label COLUMN   the column of the labels: a number from 0, negative from the end (default: -1), or a name of CoNLL-U
                    (default: UPOS)
   --columns NAMES  the columns of CoNLL-U that the template numbers from 0, with commas (default: FORM)
-  --comment TEXT   lines that begin with this text are no tokens (columns only; default: none)
+  --comment TEXT   skip lines that begin with this text (columns only; default: none)
   KEY=VALUE        a parameter of the tagger, such as lam=0.001, tol=0.001, max_passes=100, min_count=2 or constraints=BIO
 
-Files are texts in UTF-8, packed (.gz) or not. Format columns: a token per line, columns between spaces or tabs, an empty line
-after each sentence; labels are written as a new last column. Format conllu: labels replace their column. Format svmhmm: rows
+Files are UTF-8 text, optionally gzip-compressed (.gz). Format columns: a token per line, columns between spaces or tabs, an empty
+line after each sentence; labels are written as a new last column. Format conllu: labels replace their column. Format svmhmm: rows
 TAG qid:NUMBER INDEX:VALUE ... # COMMENT; labels replace TAG. Every sentence is written as soon as it is complete.
 
 example: fwexp tag train.txt --test test.txt --save tagger.npz && cut -f 1 new.txt | fwexp tag --model tagger.npz

@@ -10,8 +10,8 @@ also relative.
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
+from fwexp import lazy_sparse as sp
 from fwexp.errors import needing
 
 # Quantities whose histograms describe pixels, and numbers of bins.

@@ -93,7 +93,8 @@ def test_one_table(tmp_path, capsys, monkeypatch):
     assert main([str(path), str(path)]) == 0
     head, _, *rows = capsys.readouterr().out.splitlines()
     assert head == "| text | tool | lam | c2 | validation error | error | chunk F1 | seconds |"
-    assert [row.split(" | ")[1].split(" (")[0] for row in rows] == ["softmax-margin", "CRF", "SVM", "CRF: CRFsuite"]
+    names = ["softmax-margin", "CRF", "SVM", "CRF: CRFsuite", "CRF: CRFsuite, with its defaults"]
+    assert [row.split(" | ")[1].split(" (")[0] for row in rows] == names
     assert all(" | 0.0000 | 1.0000 | " in row for row in rows)
     with pytest.raises(UserError, match="TRAIN and TEST must both be given, got one"):
         main(["one"])

@@ -95,7 +95,8 @@ def scipy_cut(terminal, edges, capacity):
     rows = np.concatenate((edges[:, 0], edges[:, 1], np.full(len(source), nodes), sink))
     columns = np.concatenate((edges[:, 1], edges[:, 0], source, np.full(len(sink), nodes + 1)))
     values = np.concatenate((capacity[:, 0], capacity[:, 1], terminal[source], -terminal[sink]))
-    graph = sp.csr_array((values.astype(np.int32), (rows, columns)), shape=(nodes + 2, nodes + 2))
+    places = np.array([rows, columns], dtype=np.int32)  # older releases of scipy take no others
+    graph = sp.csr_array((values.astype(np.int32), tuple(places)), shape=(nodes + 2, nodes + 2))
     graph.sum_duplicates()
     graph.eliminate_zeros()
     result = maximum_flow(graph, nodes, nodes + 1)
