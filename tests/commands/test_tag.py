@@ -81,6 +81,13 @@ def test_train_and_label_columns(tag):
     assert labelled(tag, given="\n") == "\n"
 
 
+def test_chunks_of_iob1_are_scored_as_bio(tag):
+    Path("iob1.txt").write_text(TRAIN.replace("B-", "I-"))
+    code, out, _ = tag("iob1.txt", "--test", "iob1.txt", "--template", "template", "constraints=IOB1", "lam=0.1", "tol=2e-3")
+    assert code == 0
+    assert "\ntoken accuracy  1.0000\nchunk F1        1.0000\n" in out
+
+
 def test_objectives_train_taggers_of_their_kinds(tag):
     for objective in ("log", "softmax_margin"):
         code, _, err = tag("train.txt", "--objective", objective, "--save", "m.npz", "constraints=BIO")

@@ -116,18 +116,18 @@ def test_skipped_positions_do_not_cut_sequences():
 OBJECTIVES = [(ChainSVM, {"lam": 0.05}), (ChainCRF, {}), (ChainCRF, {"objective": "softmax_margin"})]
 
 
-def objective_of_sets(model, w, X, y, weights):
-    """Return lam/2 ||w||^2 and the mean of the loss terms, every labeling written out, of a model without constraints."""
+def objective_of_sets(model, w, X, y, weights, costs=None):
+    """Return the mean of the loss terms, every labeling written out, of a model without constraints; errors may have ``costs``."""
     K, p = len(LABELS), X[0].shape[1]
     coef, start, end, transitions = np.split(w.reshape(-1, K), [p, p + 1, p + 2])
     soft, total = isinstance(model, ChainCRF), 0.0
-    for x, entries, c in zip(X, y, weights):
+    for x, entries, c, of_errors in zip(X, y, weights, costs or [np.ones(len(x)) for x in X]):
         sets = [{*LABELS} if entry is None else entry if isinstance(entry, set) else {entry} for entry in entries]
         every = np.array([*product(range(K), repeat=len(x))])
         values = (x @ coef)[np.arange(len(x)), every].sum(axis=1) + start[0, every[:, 0]] + end[0, every[:, -1]]
         values += transitions[every[:, :-1], every[:, 1:]].sum(axis=1)
         right = np.array([[LABELS[k] in allowed for k, allowed in zip(labels, sets)] for labels in every])
-        losses = 0.0 if soft and model.objective == "log" else (~right).sum(axis=1)
+        losses = 0.0 if soft and model.objective == "log" else ~right @ of_errors
         largest = np.logaddexp.reduce if soft else np.max
         total += c * (largest(values + losses) - largest(values[right.all(axis=1)]))
     return total / sum(c * len(x) for x, c in zip(X, weights))
@@ -143,15 +143,17 @@ def test_bounds_of_the_objective_of_sets_are_those_of_enumeration():
     for trial in range(PROBLEMS):
         cls, parameters = OBJECTIVES[trial % 3]
         model, (X, y) = cls(**parameters), of_sets(rng, 3)
-        weights = rng.random(3) + 0.5 if trial % 2 else np.ones(3)
+        weights, costs = (rng.random(3) + 0.5 if trial % 2 else np.ones(3)), None
+        if trial % 2 == 0 and model._objective != "log":
+            costs = [rng.random(len(x)) for x in X]
         encoding = model._Encoding(model)
-        X, y, sample_weight, _ = encoding.examples(X, y, weights if trial % 2 else None)
+        X, y, sample_weight, _ = encoding.examples(X, y, weights if trial % 2 else costs)
         problem, c = encoding.learn_from(X, y, sample_weight)
         objective = make_objective(model._objective, 1.0)
         bounds = Bounds(problem, c, encoding.allowed_in(y), model.lam, objective)
         w, v = rng.normal(size=(2, problem.d)) * rng.choice([0.3, 3.0])
         bound = bounds.at(w, cls is ChainCRF)
-        values = [objective_of_sets(model, at, X, y, weights) + bounds.lam / 2 * at @ at for at in (w, v)]
+        values = [objective_of_sets(model, at, X, y, weights, costs) + bounds.lam / 2 * at @ at for at in (w, v)]
         assert bound.value == pytest.approx(values[0], abs=1e-10)
         distance = v - bound.delta / bounds.lam
         hinge = evaluator(bound.problem, objective)(from_public(problem, v), error=False).hinge * problem.n / bounds.scale
