@@ -95,8 +95,11 @@ venv: $(INSTALLED)
 
 venv-dev: $(INSTALLED_DEV)
 
-lock release: $(INSTALLED_DEV)
-	$(BIN)/python -m tools.$@ $(ARGS)
+lock: $(INSTALLED_DEV)
+	$(BIN)/python -m tools.lock $(ARGS)
+
+release: $(INSTALLED_DEV)
+	$(BIN)/python -m tools.release $(ARGS)
 
 quickstart: $(INSTALLED)
 	$(BIN)/fwexp figure quickstart $(ARGS)

@@ -98,6 +98,8 @@ GOOD = {
     "joint_feature": {"problem": PROBLEM, "i": 0, "y": 1},
     "loss": {"problem": PROBLEM, "i": 0, "y": 1},
     "max_oracle": {"problem": PROBLEM, "i": 0, "w": W},
+    "decode_chain": {"unary": X, "transitions": np.eye(2), "start": [0.0, 1.0], "end": [1.0, 0.0], "n_best": 1},
+    "chain_marginals": {"unary": X, "transitions": np.eye(2), "start": [0.0, 1.0], "end": [1.0, 0.0]},
     "predict": {"problem": PROBLEM, "w": W},
     "evaluate": {"problem": PROBLEM, "w": W},
     "load": {"path": "no such file"},

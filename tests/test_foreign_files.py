@@ -24,7 +24,7 @@ from fwexp.errors import exit_code
 from fwexp.run.config import canonical
 from fwexp.store import paths
 from tests.small_problems import run_in_plain_python
-from tools import publish
+from tools import publish, release
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN = {"dataset": {"name": "digits"}, "solver": {"name": "ssg"}, "lam": 0.1, "max_passes": 1}
@@ -276,12 +276,23 @@ TARGETS = {
 WRITES_NOTHING = {*(f"benchmarks.{name}" for name in ("few", "log_loss", "unseen", "peers.tagger")), "pytest", "tests.faults"}
 BY_MAKE = {"pip", "venv", "fwexp.files.owned"}  # see the tests of make below
 OF_GIT = {"tools.lock"}  # writes files that git keeps, by their names
+NEW = {"tools.release"}  # writes a folder that must not exist
 
 
 def test_every_target_is_tried():
     text = (ROOT / "Makefile").read_text()
     started = {*re.findall(r"-m ([\w.]+)", text), *re.findall(r"\$\(BIN\)/python (\S+\.py)", text)}
-    assert started == {*TARGETS, *WRITES_NOTHING, *BY_MAKE, *OF_GIT}
+    assert started == {*TARGETS, *WRITES_NOTHING, *BY_MAKE, *OF_GIT, *NEW}
+
+
+def test_a_release_is_made_in_a_new_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(release, "DIST", tmp_path)
+    monkeypatch.setattr(release, "_output", lambda *command: "")
+    assert release.main() == 2
+    assert (
+        capsys.readouterr().err
+        == f"release: {tmp_path} must not exist, because all that it holds would be uploaded; move it away\n"
+    )
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -410,6 +421,7 @@ CHANGES = {
     "benchmarks/yardstick.py": "in a temporary folder",
     "docs/conf.py": "in the new folder of `replacing_folder`",
     "docs/generate.py": "in the new folder of `replacing_folder`",
+    "docs/command_pages.py": "in the folder that docs/generate.py passes, which is new",
     "docs/figure_pages.py": "in the folder that docs/generate.py passes, which is new",
     "docs/pictures.py": "in the folder that docs/generate.py passes, which is new",
     "docs/reference.py": "in the folder that docs/generate.py passes, which is new",

@@ -22,6 +22,9 @@ def main() -> int:
     if _output("git", "status", "--porcelain", "--untracked-files=no"):
         print("release: all changes must be committed, because a release is the last commit", file=sys.stderr)
         return 2
+    if DIST.exists():
+        print(f"release: {DIST} must not exist, because all that it holds would be uploaded; move it away", file=sys.stderr)
+        return 2
     epoch = _output("git", "log", "-1", "--format=%ct")
     with tempfile.TemporaryDirectory() as folder:
         one, other = (_build(Path(folder, name), epoch) for name in ("one", "the-other"))
@@ -29,7 +32,6 @@ def main() -> int:
         if sums[0] != sums[1]:
             print(f"release: two builds must be the same bytes, got {sums[0]} and {sums[1]}", file=sys.stderr)
             return 1
-        shutil.rmtree(DIST, ignore_errors=True)
         DIST.mkdir()
         built = [shutil.copy(path, DIST) for path in one]
         _run(*UV, "tool", "run", "twine", "check", "--strict", *built)
