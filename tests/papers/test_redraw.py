@@ -1,0 +1,61 @@
+"""Published figures that are drawn again, and proofs of them."""
+
+import re
+import shutil
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from fwexp.errors import OptionError
+from fwexp.experiments import FIGURES
+from fwexp.run import sweep
+from tests.plots.synthetic_results import make_results
+from tools import proofs, redraw
+
+NAME = "quickstart"
+
+
+def test_a_figure_is_drawn_again_unless_its_numbers_would_change(published, tmp_path, monkeypatch):
+    folder = shutil.copytree(published, tmp_path / "published")
+    results = make_results(sweep.expand([f"+experiment={NAME}"], preset="smoke"))
+    monkeypatch.setattr(redraw, "configs_of", lambda figure, preset: [])
+    monkeypatch.setattr(redraw, "read_runs", lambda configs, folder: (results, []))
+    picture, numbers = (folder / f"figures/{NAME}{suffix}" for suffix in (".png", ".csv"))
+    before = picture.read_bytes(), numbers.read_bytes()
+    assert redraw.redraw(FIGURES[NAME], folder, tmp_path, None) == ""
+    assert picture.read_bytes() != before[0]
+    assert numbers.read_bytes() == before[1]
+    changed = pd.read_csv(numbers)
+    changed.loc[3, "median"] *= 2
+    changed.to_csv(numbers, index=False)
+    before = picture.read_bytes(), numbers.read_bytes()
+    assert redraw.redraw(FIGURES[NAME], folder, tmp_path, None) == "its numbers would change: median"
+    assert (picture.read_bytes(), numbers.read_bytes()) == before
+    monkeypatch.setattr(redraw, "configs_of", lambda figure, preset: [{}, {}])
+    assert redraw.redraw(FIGURES[NAME], folder, tmp_path, None) == "2 of 2 runs are not in the archive"
+
+
+def test_numbers_may_have_more_columns_and_another_order():
+    table = pd.DataFrame({"panel": ["a", "b"], "x": [1.0, float("nan")]})
+    assert redraw.differences(table, table[::-1].assign(lower=0.0)) == ""
+    assert redraw.differences(table, table.assign(x=[1.0, 2.0])) == "x"
+    assert redraw.differences(table, table[:1]) == "1 rows instead of 2"
+
+
+@pytest.mark.parametrize("name", ["icml2013/table1", "nothing"])
+def test_only_pictures_are_drawn_again(name, tmp_path):
+    with pytest.raises(OptionError, match=f"NAME must be a published figure, got '{name}'"):
+        redraw.main([name, f"published={tmp_path}"])
+
+
+def test_proofs_have_each_picture_on_pages_of_a_journal(tmp_path):
+    (tmp_path / "figures/icml2016").mkdir(parents=True)
+    for page in ("fig6", "fig6-2", "fig1"):
+        Image.new("RGB", (1012, 900)).save(tmp_path / f"figures/icml2016/{page}.png")
+    content = proofs.write(tmp_path, tmp_path / "proofs.pdf").read_bytes()
+    assert len(re.findall(rb"/Type /Page\b", content)) == 3
+    captions = [" ".join(lines) for _, lines in proofs._figures(tmp_path)]
+    assert [words.split(".")[0].partition(",")[0] for words in captions] == ["icml2016/fig1", "icml2016/fig6", "icml2016/fig6"]
+    assert captions[2] == "icml2016/fig6, continued."
+    assert all(len(line) <= proofs.LETTERS for _, lines in proofs._figures(tmp_path) for line in lines)
