@@ -133,9 +133,15 @@ def fig2_draw(frame: "pd.DataFrame") -> "Figure":
             _draw_shares(frame[frame["panel"] == panel], f"({panel}) {title}", ax)
         drawing.draw_panel(frame, *FIG2_B.panels, last)
         if images := [image for ax in maps for image in ax.images]:
-            ticks = {"format": lambda value, _: f"{100 * value:.0f} %", "ticks": [0, 0.5, 1]}
             bar = figure.colorbar(
-                images[0], ax=figure.axes, shrink=0.4, anchor=(0, 0.96), aspect=25, label="share of steps", **ticks
+                images[0],
+                ax=figure.axes,
+                shrink=0.4,
+                anchor=(0, 0.96),
+                aspect=25,
+                label="share of steps",
+                format=lambda value, _: f"{100 * value:.0f} %",
+                ticks=[0, 0.5, 1],
             )
             bar.outline.set_visible(False)
         drawing.legend(figure, frame[frame["panel"] == "b"], style.TEXT)
