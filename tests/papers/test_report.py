@@ -349,7 +349,7 @@ def test_claims_that_are_contradicted_stand_apart_from_those_that_were_not_measu
     }
     papers = {"review": {"figures": [], "claims": list(records.values()), "yours": False}}
     page = pages.render("index.html", "T", papers, **pages.index(papers, []))
-    contradicted, rest = page.partition("Claims that runs contradict")[2].split("Claims that hold in part")
+    contradicted, rest = page.partition("Claims that fail")[2].split("Claims that hold in part")
     in_part, unmeasured = rest.split("Claims that hold as far as they were measured")
     assert [re.findall("#(R-.)", words) for words in (contradicted, in_part, unmeasured)] == [["R-1"], ["R-4"], ["R-5"]]
 

@@ -100,7 +100,7 @@ def _has_runs(page: Mapping) -> bool:
 
 
 def _is_contradicted(record: Mapping) -> bool:
-    """Return whether runs contradict a claim, or a part of it; otherwise what does not hold of it was not reached or measured."""
+    """Return whether a claim, or a part of it, does not hold; otherwise parts were not reached or not measured."""
     return record["verdict"] == FAILS or False in record["parts"].values()
 
 
