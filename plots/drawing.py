@@ -163,7 +163,8 @@ def label_log(*axes: "Axis") -> None:
             ticks = ticks[(ticks >= low) & (ticks <= high)]
             if len(ticks) >= 3:
                 break
-        if (every := -(-len(ticks) // 6)) > 1:  # of powers, exponents 0, 2, ... or 0, 3, ... are left
+        most = 4.5 if axis.axis_name == "x" else 6  # side by side, numbers with many zeros would touch
+        if (every := int(np.ceil(len(ticks) / most))) > 1:  # of powers, exponents 0, 2, ... or 0, 3, ... are left
             ticks = ticks[np.arange(len(ticks)) % every == int(-np.round(np.log10(ticks[0]))) % every]
         axis.set_major_locator(FixedLocator(ticks.tolist()))
         axis.set_minor_locator(NullLocator())
