@@ -258,14 +258,15 @@ def edit(file, change):
     return broken
 
 
-def rewrite(change=str, **facts):
-    """Write the figure again, with its checksums, of other numbers or with other facts."""
+def rewrite(change=str, name="quickstart", **facts):
+    """Write the figure again, or under another name, with its checksums, of other numbers or with other facts."""
 
     def rewritten(folder):
-        stem = folder / "figures/quickstart"
+        stem, target = folder / "figures/quickstart", folder / "figures" / name
+        target.parent.mkdir(exist_ok=True)
         contents = {".png": stem.with_suffix(".png").read_bytes(), ".csv": change(stem.with_suffix(".csv").read_text()).encode()}
         record = figure_files.read_record(stem, (".png", ".csv", ".json"), "quickstart")
-        for path, content in figure_files.sealed(stem, contents, record | facts).items():
+        for path, content in figure_files.sealed(target, contents, record | {"figure": name} | facts).items():
             path.write_bytes(content)
 
     return rewritten
@@ -320,7 +321,7 @@ BROKEN = [
     (edit("peers/dlib.csv", lambda text: text.replace("tool", "peer", 1)), "peers/dlib.csv: is damaged: dlib.csv is not as"),
     (rewrite(note="smoke, runs of ssg mix sources"), "figures/quickstart: smoke, runs of ssg mix sources"),
     (rewrite(note="runs of fw were made by another version of the code"), "figures/quickstart: runs of fw were made by another"),
-    (rewrite(commit="d" * 40), "drawings are of cccccccccccc, dddddddddddd, expected one commit"),
+    (rewrite(name="review/fig3", commit="d" * 40), "drawings are of cccccccccccc, dddddddddddd, expected one commit"),
     (rewrite(runs={12 * "k": {"commit": DIRTY}}), "runs or drawings are of dddddddddddd-dirty, expected commits of a checkout"),
     (edit("provenance.json", with_runs(["review"], commits={DIRTY: 1})), "runs or drawings are of dddddddddddd-dirty, exp"),
     (edit("provenance.json", with_runs(["review"], stale={"review": 2})), "^2 runs of review were made by another version"),
