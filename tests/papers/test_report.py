@@ -323,7 +323,8 @@ def test_a_figure_says_whether_it_is_reproduced():
 
 
 def test_without_plotly_it_is_one_line(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "plotly", None)
+    for name in ("plotly", "plotly.offline"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingPackage, match="needs plotly, which is not installed"):
         building.build(tmp_path)
     assert list(tmp_path.iterdir()) == []
