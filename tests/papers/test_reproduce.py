@@ -151,7 +151,8 @@ def test_a_dry_run_only_tells(tmp_path, monkeypatch, capsys):
 def test_it_runs_draws_and_concludes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(plan, "experiments", lambda: [("review/fig3", FIGURES.find("review/fig3"))])
     monkeypatch.setattr("fwexp.papers.claims.all_claims", lambda: CLAIMS)
-    monkeypatch.setitem(sys.modules, "plotly", None)
+    for name in ("plotly", "plotly.offline"):
+        monkeypatch.setitem(sys.modules, name, None)
     line = ["reproduce", "--preset", "smoke", "hydra/launcher=basic", f"results_dir={tmp_path}"]
     assert main(line) == 0
     captured = capsys.readouterr()
