@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("plain_python")
 X = [["the", "dog"], ["a", "cat"], ["the", "cat"]]
 IMAGE = np.array([[1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]])
 NANS = [float("nan"), np.float32("nan"), np.longdouble("nan"), Decimal("nan")]
-MISSING = [None, "", pd.NA, pd.NaT, np.datetime64("NaT"), np.ma.masked, *NANS]
+MISSING = [None, "", pd.NA, pd.NaT, np.datetime64("NaT", "D"), np.ma.masked, *NANS]
 
 
 @pytest.mark.parametrize("missing", MISSING, ids=repr)
