@@ -152,6 +152,7 @@ def label_logs(axes: "Iterable[Axes]") -> None:
 
 def label_log(*axes: "Axis") -> None:
     """Put ticks on log axes: powers of ten if two are in view, else numbers between them; all plain, or all by their powers."""
+    from matplotlib.axis import XAxis
     from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
     shown = []
@@ -163,7 +164,7 @@ def label_log(*axes: "Axis") -> None:
             ticks = ticks[(ticks >= low) & (ticks <= high)]
             if len(ticks) >= 3:
                 break
-        most = 4.5 if axis.axis_name == "x" else 6  # side by side, numbers with many zeros would touch
+        most = 4.5 if isinstance(axis, XAxis) else 6  # side by side, numbers with many zeros would touch
         if (every := int(np.ceil(len(ticks) / most))) > 1:  # of powers, exponents 0, 2, ... or 0, 3, ... are left
             ticks = ticks[np.arange(len(ticks)) % every == int(-np.round(np.log10(ticks[0]))) % every]
         axis.set_major_locator(FixedLocator(ticks.tolist()))
