@@ -51,6 +51,25 @@ def test_kernels_read_and_write_fields():
         assert ours.inner.values.tolist() == plain.inner.values.tolist()
 
 
+@njit
+def entries(x, table, small, k, u):
+    x[k] += 1.0
+    x[np.uint64(0)] *= 2.0
+    table[k, -1] = table[0, k] + small[k]
+    table[-1, k + 1] -= int(x[-2])
+    small[k] = 9
+    return max(x[k], u) + min(u, table[k, k]) + max(k, 3) * min(k, small[k])
+
+
+@pytest.mark.parametrize("k", [0, 1, -1, -2])
+@pytest.mark.parametrize("u", [0.5, -3, 40])
+def test_entries_and_extremes_are_those_of_python(k, u):
+    """Negative numbers count from the end; numbers may be of any type."""
+    ours, plain = ([np.array([1.0, 2.0, 7.5]), np.arange(9).reshape(3, 3), np.arange(3, dtype=np.int8)] for _ in range(2))
+    assert entries(*ours, k, u) == entries.py_func(*plain, k, u)
+    assert [array.tolist() for array in ours] == [array.tolist() for array in plain]
+
+
 def test_what_is_known_when_a_kernel_is_compiled():
     """Equal kinds are one object: classes, booleans, types, and of a problem or where a class says so, integers and emptiness."""
     first = kinds.packed(make([1.0])).kind
