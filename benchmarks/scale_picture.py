@@ -1,4 +1,4 @@
-"""How training grows with workers: what was measured, next to simulations, a panel for each regime."""
+"""Picture of how training grows with workers: measurements next to simulations, a panel for each regime."""
 
 from typing import TYPE_CHECKING, Any
 

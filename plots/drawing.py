@@ -19,7 +19,7 @@ EARLIEST = 20.0
 """Linear axes show all of every curve from this part of their length on, at the latest."""
 
 ROOM = 30.0
-"""What lies before is shown, too, on log axes on which it is at most so many times as high."""
+"""Log axes also show earlier values if these are at most this many times as high."""
 
 APART, MOSTLY, TURN = 0.012, 0.6, 12.0
 """Lines coincide if they are closer than this part of the panel's height on so much of the way; points of a dash and a gap."""

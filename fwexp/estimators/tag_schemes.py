@@ -33,12 +33,12 @@ class Tag(NamedTuple):
 
     @property
     def is_inside(self) -> bool:
-        """Whether the tag continues a chunk."""
+        """True if the tag continues a chunk."""
         return self.place in "IE"
 
     @property
     def is_open(self) -> bool:
-        """Whether the chunk may continue after the tag."""
+        """True if the chunk may continue after the tag."""
         return self.place in "BI"
 
 

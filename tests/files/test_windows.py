@@ -1,4 +1,4 @@
-"""What Windows lacks or does in another way, as far as other systems can show it."""
+"""Functions that Windows lacks, and its rules for open files, simulated on other systems."""
 
 import ast
 import errno
