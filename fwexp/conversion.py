@@ -1,5 +1,6 @@
 """Lists and arrays of users, converted to one form; a wrong one raises one line that names its place."""
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from fwexp import lazy_sparse as sp
 from fwexp.errors import ParameterError, shown
 
+LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 NAMES = "give every feature name a column of its own, for instance with DictVectorizer of scikit-learn"
 
 
@@ -44,6 +46,15 @@ def as_floats(name: str, value, what: str) -> np.ndarray:
         place = np.argwhere(~finite)[0].tolist()
         raise ParameterError(f"{name.partition('[')[0]} must be finite, got NaN or infinity ({name} at {place})")
     return array
+
+
+def links_in(name: str, text: str) -> np.ndarray:
+    """Return the links (row, column) that a text such as "0-0 1-2" names, an int64 array (m, 2)."""
+    found = [LINK.fullmatch(link) for link in text.split()]
+    if None in found:
+        wrong = text.split()[found.index(None)]
+        raise ParameterError(f"{name} must be links ROW-COLUMN from 0 between spaces, as in '0-0 1-2', got {shown(wrong)}")
+    return np.array([link.groups() for link in found], dtype=np.int64).reshape(-1, 2)
 
 
 def _is_masked(value) -> bool:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -44,22 +44,26 @@ the test file. The second form reads sentences without labels from standard inpu
                    crf_test -n; for a ChainSVM "# RANK SCORE" (with --model, columns only)
   --probabilities  write labels as LABEL/PROBABILITY after a line "# PROBABILITY" of the sentence, like crf_test -v1; needs a
                    ChainCRF (with --model, columns only)
-  --format NAME    columns, conllu or svmhmm (default: conllu for *.conllu, svmhmm for *.svmhmm, *.svmlight and *.svm,
-                   otherwise columns; with --model as in training)
-  --label COLUMN   the column of the labels: a number from 0, negative from the end (default: -1), or a name of CoNLL-U
-                   (default: UPOS)
-  --columns NAMES  the columns of CoNLL-U that the template numbers from 0, with commas (default: FORM)
+  --format NAME    columns, csv, conllu, crfsuite or svmhmm (default: by the end of the name, .csv, .conllu, .crfsuite, .svmhmm,
+                   .svmlight or .svm, otherwise columns; with --model as in training)
+  --label COLUMN   the column of the labels: a number from 0, negative from the end (default: -1), or a name in csv (default:
+                   label) and conllu (default: UPOS)
+  --columns NAMES  the columns that the template numbers from 0, with commas (csv, default: all others; conllu, default: FORM)
+  --sequence NAME  the column whose value changes where a sentence begins (csv only; default: an empty row ends a sentence)
+  --sep CHARACTER  what separates columns, \\t for a tab (columns, default: spaces and tabs; csv, default: a comma)
   --comment TEXT   skip lines that begin with this text (columns only; default: none)
   KEY=VALUE        a parameter of the tagger, such as lam=0.001, tol=0.001, max_passes=100, min_count=2 or constraints=BIO
 
 Files are UTF-8 text, optionally gzip-compressed (.gz). Format columns: a token per line, columns between spaces or tabs, an empty
-line after each sentence; labels are written as a new last column. Format conllu: labels replace their column. Format svmhmm: rows
-TAG qid:NUMBER INDEX:VALUE ... # COMMENT; labels replace TAG. Every sentence is written as soon as it is complete.
+line after each sentence; labels are written as a new last column. Format csv: the first row names the columns; labels replace their
+column, or are a new last one. Format conllu: labels replace their column; ignore_label=_ leaves words without a label out. Format
+crfsuite: lines TAG<tab>NAME[:VALUE]<tab>... with escapes \\: and \\\\; labels replace TAG. Format svmhmm: rows TAG qid:NUMBER
+INDEX:VALUE ... # COMMENT; labels replace TAG. Every sentence is written as soon as it is complete.
 
 example: fwexp tag train.txt --test test.txt --save tagger.npz && cut -f 1 new.txt | fwexp tag --model tagger.npz
 """
-SUFFIXES = {".conllu": "conllu", ".svmhmm": "svmhmm", ".svmlight": "svmhmm", ".svm": "svmhmm"}
-SETTINGS = {"--label": "label", "--columns": "columns", "--comment": "comment"}  # of formats
+SUFFIXES = {f".{name}": name for name in ("csv", "conllu", "crfsuite", "svmhmm")} | {".svmlight": "svmhmm", ".svm": "svmhmm"}
+SETTINGS = {f"--{name}": name for name in ("label", "columns", "sequence", "sep", "comment")}  # of formats
 PROBABILITIES = "--probabilities"
 FLAGS = {
     "--test": (),
@@ -81,6 +85,7 @@ PARAMETERS = (
     "min_count",
     "class_weight",
     "constraints",
+    "ignore_label",
     "early_stopping",
     "validation_fraction",
     "n_jobs",
@@ -131,12 +136,17 @@ def _train(train: Path, flags: dict, parameters: dict) -> None:
     if unknown:
         raise OptionError(f"{unknown[0]} does not belong to --objective {objective}")
     form = _form(flags, _by_name(train), {})
+    if form.name == "conllu":
+        form = dataclasses.replace(form, ignore_label=parameters.get("ignore_label"))
+    if form.name == "csv":
+        form = form.with_columns_of(train)
     template = read_template(paths["--template"]) if "--template" in paths else None
     X, y = form.read(train)
     if form.name == "svmhmm":
-        if template is not None:
-            raise OptionError("--template needs tokens in columns, got rows of numbers (svmhmm)")
         form = dataclasses.replace(form, num_features=X[0].shape[1], numeric=not isinstance(y[0][0], str))
+    if form.has_features:
+        if template is not None:
+            raise OptionError(f"--template needs tokens in columns, got features ({form.name})")
     else:
         width = len(X[0][0])
         template = template or default_template(width)
@@ -175,14 +185,10 @@ def _naming_lines(form, path: Path) -> Iterator[None]:
         place = re.match(r"y\[(\d+)\](?:\[(\d+)\])?", str(error))
         if place is None:
             raise
-        start, sentences = 1, int(place[1]) + 1
-        for found in form.sentences(path):
-            sentences -= bool(found.tokens)
-            if not sentences:
-                break
-            start += len(found.lines)
-        line = start + found.rows[int(place[2] or 0)]
-        raise DataError(f"{path}, line {line} (sentence {int(place[1]) + 1}): the label{str(error)[place.end() :]}") from error
+        number = int(place[1])
+        found = next(islice((found for found in form.sentences(path) if found.tokens), number, None))
+        line = found.line_of(int(place[2] or 0))
+        raise DataError(f"{path}, line {line} (sentence {number + 1}): the label{str(error)[place.end() :]}") from error
 
 
 def _use(path: Path, flags: dict) -> None:
@@ -190,9 +196,10 @@ def _use(path: Path, flags: dict) -> None:
     model, reading = _load(path)
     form = _form(flags, reading.pop("format", None), reading)
     if form.name == "svmhmm":
-        if isinstance(model.features, Template):
-            raise OptionError(f"--format must be columns or conllu, as {path} has a template, got svmhmm")
         form = dataclasses.replace(form, num_features=model.n_features_in_, numeric=not isinstance(model.classes_[0], str))
+    if form.has_features:
+        if isinstance(model.features, Template):
+            raise OptionError(f"--format must be columns, csv or conllu, as {path} has a template, got {form.name}")
     elif not isinstance(model.features, Template):
         raise ParameterError(f"--model must be a tagger whose features are a fwexp.data.Template, got {path} without one")
     answers = _answers(model, form, path, flags)
@@ -212,18 +219,16 @@ def _use(path: Path, flags: dict) -> None:
 
 def _label(model, form, answers: Callable, source: Source) -> None:
     """Write all lines of a source with labels, sentence by sentence."""
-    number = 1
     for found in form.sentences(source):
         lines = found.lines
         if found.tokens:
-            with naming(f"{source}, line {number + found.rows[0]}"):
+            with naming(f"{source}, line {found.line_of(0)}"):
                 of_answers = [[*heads, *form.tagged(found, labels)] for heads, labels in answers(model, form.inputs(found))]
             if len(of_answers) > 1 and found.rows[-1] == len(lines) - 1:
                 of_answers = [[*of_one, ""] for of_one in of_answers[:-1]] + of_answers[-1:]
             lines = chain.from_iterable(of_answers)
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()  # The next sentence may come much later.
-        number += len(found.lines)
 
 
 def _answers(model, form, path: Path, flags: dict) -> Callable:
@@ -277,9 +282,10 @@ def _evaluate(model, X, y) -> None:
     from fwexp.estimators.tag_schemes import converted
 
     predicted, y = model.predict(X), converted(model.constraints, y)
-    right = sum(a == b for a, b in zip(chain.from_iterable(y), chain.from_iterable(predicted)))
+    pairs = zip(chain.from_iterable(y), chain.from_iterable(predicted))
+    right = [a == b for a, b in pairs if model.ignore_label is None or a != model.ignore_label]
     print(f"test            {_sizes(X, y)}")
-    print(f"token accuracy  {right / sum(map(len, y)):.4f}")
+    print(f"token accuracy  {sum(right) / max(len(right), 1):.4f}")
     try:
         scheme = model.constraints if model.constraints in ("BILOU", "BMES") else None
         report = entity_report(y, predicted, scheme)
@@ -305,8 +311,12 @@ def _form(flags: dict, name: object, before: dict):
             if key not in accepted:
                 raise OptionError(f"{flag} does not belong to the format {kind.name}")
             text = flags[flag]
-            by_number = key == "label" and kind.name == "columns"
-            settings[key] = tuple(text.split(",")) if key == "columns" else _value(text) if by_number else text
+            if key == "columns":
+                settings[key] = tuple(text.split(","))
+            elif key == "label" and kind.name == "columns":
+                settings[key] = _value(text)
+            else:
+                settings[key] = "\t" if (key, text) == ("sep", r"\t") else text
     return kind(**settings)
 
 

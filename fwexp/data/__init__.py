@@ -2,8 +2,7 @@
 
 `load_dataset` is the way in; `DATASETS` has what there is by name: each `Dataset` in a module of this folder, and those of
 other packages, by entry points of the group ``fwexp.datasets`` whose names are those of the data sets. Nothing heavy is
-imported before a data set is read. `read_columns`, `read_conllu`, `read_crfsuite`, `read_svmlight` and
-`read_template` read files of other tools.
+imported before a data set is read. Functions ``read_...`` read files of other tools.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,7 +11,17 @@ from typing import Any, overload
 from fwexp import plugins
 from fwexp.data.data_files import resolve_data_dir
 from fwexp.data.dataset import DataFile, DataFolder, Dataset
-from fwexp.data.readers import read_columns, read_conllu, read_crfsuite, read_svmlight, read_template
+from fwexp.data.readers import (
+    as_pharaoh,
+    read_attributes,
+    read_columns,
+    read_conllu,
+    read_crfsuite,
+    read_csv,
+    read_pharaoh,
+    read_svmlight,
+    read_template,
+)
 from fwexp.errors import ParameterError, unknown
 from fwexp.files.user_paths import check_path
 from fwexp.options import KINDS, make_options
@@ -25,11 +34,15 @@ __all__ = [
     "DataFolder",
     "Dataset",
     "Template",
+    "as_pharaoh",
     "check_options",
     "load_dataset",
+    "read_attributes",
     "read_columns",
     "read_conllu",
     "read_crfsuite",
+    "read_csv",
+    "read_pharaoh",
     "read_svmlight",
     "read_template",
     "resolve_data_dir",

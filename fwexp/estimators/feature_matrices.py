@@ -129,10 +129,10 @@ def by_name(X: list) -> bool:
         if sp.issparse(x) or (isinstance(x, np.ndarray) and x.dtype.kind in "fiub"):
             return False
         for position in x if isinstance(x, Iterable) else ():
-            if isinstance(position, str | Mapping):
+            if isinstance(position, str | bytes | Mapping):
                 return True
             if isinstance(position, list | tuple | set | frozenset) and len(position):
-                return isinstance(next(iter(position)), str)
+                return isinstance(next(iter(position)), str | bytes)
             if not isinstance(position, list | tuple | set | frozenset):
                 return False
     return False

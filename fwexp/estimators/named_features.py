@@ -17,6 +17,7 @@ from fwexp.errors import ParameterError, shown
 FORMS = "sequences: arrays, sparse matrices, or lists of one dict, string or list of strings per position"
 BY_NAME = "a dict, a string or a list of strings"
 VALUES = "a number, a string, a list of strings or a vector of numbers"
+TEXTS = (str, bytes)
 MAPPINGS, NUMBERS = (dict, Mapping), (int, float, Real, np.bool_)  # common types, which are tested first
 SEVERAL, TEXT, TEXTS_AND_FLAGS = frozenset((list, tuple)), frozenset((str,)), frozenset((str, bool))
 NONE = 0  # the column of a name to be left out; others are counted from 1
@@ -174,7 +175,8 @@ def named_rows(X: list, tables: Learning | Known) -> NamedRows:
                 if isinstance(position, MAPPINGS):
                     _read(position, tables, columns, others, vectors)
                 else:
-                    columns.extend(map(tables.column_of, (position,) if isinstance(position, str) else _strings(position)))
+                    names = (as_text(position),) if isinstance(position, TEXTS) else _strings(position)
+                    columns.extend(map(tables.column_of, names))
                 lengths.append(len(columns) - before)
         ptr.append(len(lengths))
     return columns, lengths, ptr, others, vectors
@@ -203,8 +205,9 @@ def _read(position: Mapping, tables: Learning | Known, columns: array, others: d
     """Add the columns of the features of a position; note the places of values that are not 1, and of vectors."""
     column_of = tables.column_of
     for key, value in position.items():
-        if isinstance(value, str):
-            columns.append(column_of(f"{key}=" + value))
+        key = as_text(key)
+        if isinstance(value, TEXTS):
+            columns.append(column_of(f"{key}=" + as_text(value)))
         elif isinstance(key, str) and (vector := _vector(key, value)) is not None:
             found = tables.columns_of(key, len(vector))
             if found:
@@ -223,6 +226,16 @@ def _read(position: Mapping, tables: Learning | Known, columns: array, others: d
             columns.append(column)
 
 
+def as_text(name):
+    """Return bytes as the text in UTF-8 that they are, as CRFsuite does; anything else as it is."""
+    if not isinstance(name, bytes):
+        return name
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise ParameterError(f"bytes in X must be text in UTF-8, got {shown(name)}; decode them first") from None
+
+
 def _vector(key: str, value) -> np.ndarray | None:
     """Return a vector of numbers as an array, or None if a value is something else."""
     if not (isinstance(value, np.ndarray) or (isinstance(value, list | tuple) and value and isinstance(value[0], NUMBERS))):
@@ -238,5 +251,7 @@ def _strings(value, key=None) -> Collection[str]:
     several = isinstance(value, list | tuple | set | frozenset)
     if several and ({*map(type, value)} <= {str} or all(isinstance(text, str) for text in value)):  # the first is faster
         return value
+    if several and all(isinstance(text, TEXTS) for text in value):
+        return [*map(as_text, value)]
     what = f"a position in X must be {BY_NAME}" if key is None else f"feature {key!r} in X must be {VALUES}"
     raise ParameterError(f"{what}, got {type(value).__name__} {shown(value)}")

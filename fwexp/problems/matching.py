@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fwexp import lazy_sparse as sp
-from fwexp.conversion import as_list
+from fwexp.conversion import as_list, links_in
 from fwexp.errors import ParameterError
 from fwexp.jit.compilation import njit
 from fwexp.options import check_positive_scale
@@ -205,7 +205,7 @@ def _stack(X, shapes):
 
 def check_links(name: str, links, shape) -> np.ndarray:
     """Return links as an int64 array (m, 2) of edges of a grid."""
-    pairs = as_labels(name, links, "be an int array of links, shape (m, 2)")
+    pairs = links_in(name, links) if isinstance(links, str) else as_labels(name, links, "be an int array of links, shape (m, 2)")
     if pairs.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:

@@ -115,6 +115,7 @@ VALUES = {
     "min_count": "4",
     "class_weight": "balanced",
     "constraints": "BIO",
+    "ignore_label": "O",
     "early_stopping": "true",
     "validation_fraction": "0.4",
     "n_jobs": "1",
@@ -236,6 +237,48 @@ def test_conllu(tag):
     assert labelled(tag, "--format", "columns", given="a\nc\n") == "a D\nc N\n"
 
 
+def test_words_of_conllu_without_a_label_are_left_out(tag):
+    Path("some.conllu").write_text(CONLLU.replace("\tN\t", "\t_\t") + CONLLU)
+    code, _, err = tag("some.conllu", "--save", "m.npz")
+    assert (code, err.count("pass ignore_label=")) == (2, 1)
+    code, out, _ = tag("some.conllu", "--test", "some.conllu", "--save", "m.npz", "ignore_label=_")
+    assert code == 0
+    assert "token accuracy  1.0000" in out
+    assert ChainSVM.load("m.npz").classes_.tolist() == ["D", "N"]
+    assert tag("--model", "m.npz", "--test", "some.conllu")[1].endswith("token accuracy  1.0000\n")
+
+
+def test_columns_between_separators(tag):
+    Path("words.txt").write_text("New York\tx\tB-X\nis\t\tO\n\nYork\tx\tO\n")
+    assert tag("words.txt", "--sep", r"\t", "--test", "words.txt", *SAVE)[0] == 0
+    assert labelled(tag, given="New York\tx\nis\t\n") == "New York\tx\tB-X\nis\t\tO\n"
+
+
+def test_csv(tag):
+    """The columns of the training file are found by name, and the label is replaced, or added with its name."""
+    table = 'no,word,pos,tag\n1,"a, b",D,B-X\n,"c\n",N,I-X\n2,it,P,O\n'
+    Path("words.csv").write_text(table)
+    code, out, err = tag("words.csv", "--test", "words.csv", "--label", "tag", "--sequence", "no", *SAVE)
+    assert (code, err) == (0, "")
+    assert out.startswith("train           2 sentences, 3 tokens, 3 labels")
+    assert labelled(tag, given=table.replace(",B-X", ",?").replace(",O", ",?")) == table
+    given = '\npos,word,no\nD,"a, b",1\nN,"c\n",\n\nP,it,2\n'
+    assert labelled(tag, given=given) == '\npos,word,no,tag\nD,"a, b",1,B-X\nN,"c\n",,I-X\n\nP,it,2,O\n'
+    code, _, err = tag("--model", "m.npz", given="word,no\nit,1\n")
+    assert (code, err) == (2, "fwexp: standard input, line 1: unknown column 'pos'; accepted: no, word\n")
+    code, _, err = tag("words.csv", "--sequence", "no", *SAVE)
+    assert (code, err) == (2, "fwexp: words.csv: unknown column 'label'; accepted: no, pos, tag, word\n")
+
+
+def test_attributes_of_crfsuite(tag):
+    text = "D\tw=the\tx:2\nN\tw=10\\:30\n\nN\tw=10\\:30\nD\\:x\tx:3\n"
+    Path("train.crfsuite").write_text(text)
+    assert tag("train.crfsuite", "--test", "train.crfsuite", *SAVE, "lam=0.01")[0] == 0
+    assert labelled(tag, given=re.sub("(?m)^[^\t\n]+", "?", text)) == text
+    code, _, err = tag("--model", "m.npz", "--format", "columns", given="a b\n")
+    assert (code, err.count("must be a tagger whose features are a fwexp.data.Template")) == (2, 1)
+
+
 def test_svmhmm(tag):
     assert tag("rows.svmhmm", "--test", "rows.svmhmm", "--save", "m.npz")[0] == 0
     given = ROWS.replace("4 qid", "0 qid").replace("7 qid", "0  qid").replace("2:1.5", "2:1.5 99:3")
@@ -285,7 +328,7 @@ SAVE = ("--save", "m.npz")
         (("train.txt", "--columns", "FORM", *SAVE), "--columns does not belong to the format columns"),
         (("train.conllu", "--comment", "#", *SAVE), "--comment does not belong to the format conllu"),
         (("train.conllu", "--label", "1", *SAVE), "unknown column of CoNLL-U '1'"),
-        (("rows.svmhmm", "--template", "template", *SAVE), "--template needs tokens in columns, got rows of numbers (svmhmm)"),
+        (("rows.svmhmm", "--template", "template", *SAVE), "--template needs tokens in columns, got features (svmhmm)"),
         (("train.txt", "--label", "-2", "--test", "two.txt"), "two.txt: 1 columns next to the label, expected 2 as in train.txt"),
         (("two.txt", "--template", "template", *SAVE), "--template must use columns < 1, as two.txt has them, got 1"),
         (("empty.txt", *SAVE), "empty.txt: no sequences"),
@@ -335,7 +378,7 @@ def test_mistakes_in_models_and_words_are_one_line(tag):
     assert fails("standard input, line 4: 1 column, expected 2", given="the D\ndog N\n\ncat\n") == "the D B-NP\ndog N I-NP\n\n"
     assert fails("standard input, line 2: not UTF-8", given=b"\n\xff\n") == "\n"
     assert fails("standard input, line 2: tokens must have at least 2 columns", given="\nthe\n") == "\n"
-    assert fails("--format must be columns or conllu, as m.npz has a template, got svmhmm", "--format", "svmhmm") == ""
+    assert fails("--format must be columns, csv or conllu, as m.npz has a template, got svmhmm", "--format", "svmhmm") == ""
     X, y = [["a"], ["b"]], [["x"], ["y"]]
     ChainSVM().fit(X, y).save("m.npz")
     fails("--model must be a tagger whose features are a fwexp.data.Template, got m.npz without one")

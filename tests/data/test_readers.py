@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.data import read_columns, read_conllu, read_svmlight, read_template
+from fwexp.data import (
+    as_pharaoh,
+    read_attributes,
+    read_columns,
+    read_conllu,
+    read_crfsuite,
+    read_csv,
+    read_pharaoh,
+    read_svmlight,
+    read_template,
+)
 from fwexp.data.readers.conllu import NAMES
 from fwexp.data.readers.file_problems import from_columns, from_npz, from_svmlight
 from fwexp.errors import DataError, ParameterError
@@ -151,6 +161,36 @@ def test_columns_with_comments_and_without_labels(tmp_path):
     assert read_columns(path, label=-2)[0] == [[("x",), ("b",), ("c",), ("e",)], [("f",)]]
 
 
+def test_a_separator_keeps_blanks_and_empty_columns(tmp_path):
+    (path,) = write(tmp_path, train=" New York \t\tL\n\t \t\n-DOCSTART-\tx\tO\na\tb\tM\n")
+    assert read_columns(path, sep="\t") == ([[(" New York ", "")], [("a", "b")]], [["L"], ["M"]])
+    assert read_columns(path, label=None, sep="\t")[0][0] == [(" New York ", "", "L")]
+    (path,) = write(tmp_path, train="a,b\n\n c ,\u3000\n")
+    assert read_columns(path, sep=",") == ([[("a",)], [(" c ",)]], [["b"], ["\u3000"]])
+
+
+TABLE = """\
+no,word,"pos, fine",tag
+1,the,D,B
+,"a ""b"",
+c",N,I
+2,it,,B
+
+2,1,P,B
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_csv(tmp_path, end):
+    (path,) = write(tmp_path, train="\ufeff" + TABLE.replace("\n", end))
+    X = [[("the", "D"), ('a "b",\nc', "N")], [("it", "")], [("1", "P")]]
+    assert read_csv(path, "tag", sequence="no") == (X, [["B", "I"], ["B"], ["B"]])
+    assert read_csv(path, "tag", columns=["word"])[0] == [[("the",), ('a "b",\nc',), ("it",)], [("1",)]]
+    assert read_csv(path, None, columns=["tag"]) == ([[("B",), ("I",), ("B",)], [("B",)]], None)
+    (path,) = write(tmp_path, train='\n\nword\ttag\n"\tQ\n\t\n\n"a"\tR\n')
+    assert read_csv(path, "tag", sep="\t") == ([[('"',)], [('"a"',)]], [["Q"], ["R"]])
+
+
 CONLLU = """\
 # sent_id = 1
 1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_
@@ -182,6 +222,57 @@ def test_words_without_a_label_in_conllu_are_named(tmp_path, label):
     with pytest.raises(DataError, match=f"text.conllu, line 4: expected a label in the column {label}, got '_'"):
         read_conllu(path, label)
     assert read_conllu(path, "FEATS")[1] == [["_"], ["_"]]
+    assert read_conllu(path, label, ignore_label="_")[1][1] == ["_"]
+
+
+def test_attributes_of_crfsuite(tmp_path):
+    r"""A colon and a backslash in names have escapes; another backslash is one."""
+    rows = r"""
+B;w[0]=10\:30;x:0.5;b\\:2;c\d
+a\:b;x:1;x:2;;y:
+
+\\@;#;x
+I
+"""
+    (path,) = write(tmp_path, train=rows.replace(";", "\t"))
+    X, y = read_attributes(path)
+    assert X == [[{"w[0]=10:30": 1.0, "x": 0.5, "b\\": 2.0, "c\\d": 1.0}, {"x": 3.0, "y": 1.0}], [["#", "x"], []]]
+    assert y == [["B", "a:b"], ["\\@", "I"]]
+
+
+def test_attributes_and_weights_of_crfsuite_fit_together(tmp_path):
+    """A model that CRFsuite trains on the attributes of a file predicts the same labels here."""
+    crfsuite = pytest.importorskip("pycrfsuite")
+    from fwexp.estimators import ChainCRF
+
+    rng = np.random.default_rng(0)
+    rows = [[f"{k % 3}\tw={k}\tt\\:{t}\tx:{rng.normal():.3f}" for t, k in enumerate(rng.integers(9, size=5))] for _ in range(9)]
+    (path,) = write(tmp_path, train="\n\n".join("\n".join(of_one) for of_one in rows))
+    X, y = read_attributes(path)
+    trainer = crfsuite.Trainer(verbose=False)
+    for x, labels in zip(X, y):
+        trainer.append(x, labels)
+    trainer.train(str(tmp_path / "model"))
+    tagger = crfsuite.Tagger()
+    tagger.open(str(tmp_path / "model"))
+    tagger.dump(str(tmp_path / "dump"))
+    assert ChainCRF.from_weights(**read_crfsuite(tmp_path / "dump")).predict(X) == [tagger.tag(x) for x in X]
+
+
+def test_alignments_of_pharaoh(tmp_path):
+    (path,) = write(tmp_path, links="0-0 1-12\r\n\n 2-1\t0-0 \n")
+    found = read_pharaoh(path)
+    assert [links.tolist() for links in found] == [[[0, 0], [1, 12]], [], [[2, 1], [0, 0]]]
+    assert {links.dtype for links in found} == {np.dtype(np.int64)}
+    assert [links.shape[1] for links in found] == [2, 2, 2]
+    assert [as_pharaoh(links) for links in found] == ["0-0 1-12", "", "2-1 0-0"]
+    x = np.eye(2)[:, :, np.newaxis]
+    a, b = (fwexp.matching_problem([x], [links]) for links in ("0-1 1-0", [(0, 1), (1, 0)]))
+    np.testing.assert_array_equal(a.labels, b.labels)
+    with pytest.raises(
+        ParameterError, match=re.escape("y[0] must be links ROW-COLUMN from 0 between spaces, as in '0-0 1-2', got")
+    ):
+        fwexp.matching_problem([x], ["0,1"])
 
 
 def test_svmhmm_as_sequences_for_estimators(tmp_path):
@@ -200,6 +291,18 @@ def test_svmhmm_as_sequences_for_estimators(tmp_path):
 
 def conllu(path, label="UPOS"):
     return read_conllu(path, label)
+
+
+def table_of(path, **options):
+    return read_csv(path, "tag", **options)
+
+
+def table(path):
+    return read_csv(path, "tag", columns=["word"], sequence="no")
+
+
+def tabs(path):
+    return read_columns(path, sep="\t")
 
 
 WRONG_TEXTS = [
@@ -229,6 +332,29 @@ WRONG_TEXTS = [
     (conllu, CONLLU.replace("1-2", "1-x"), "line 2: expected the ID 1, or one such as 1-2 or 1.1, got '1-x'"),
     (conllu, CONLLU.replace("\n\n# a comment alone\n\n", "\n# a comment alone\n"), "line 7: expected the ID 3"),
     (read_template, "U00:%x[0,0]\nX\n", "template line 2 must be U or B and macros"),
+    (tabs, "a b\tc\nd\t\n", "line 2: expected a label, got an empty column"),
+    (tabs, "a b\tc\nd e\n", "line 2: 1 column, expected 2"),
+    (table, "no,word,tag\n", "no sequences"),
+    (table, "no,word,tags\n1,a,b\n", "text: unknown column 'tag' (did you mean 'tags'?); accepted: no, tags, word"),
+    (table, "no,words,tag\n1,a,b\n", "line 1: unknown column 'word' (did you mean 'words'?); accepted: no, tag, words"),
+    (table, "word,tag\na,b\n", "line 1: unknown column 'no'"),
+    (table, "no,word,tag,tag\n", "line 1: expected names of columns, got ['no', 'word', 'tag', 'tag'] with one name twice"),
+    (table, 'no,word,tag\n1,"a\nb",c\n2,d\n', "line 4: 2 columns, expected 3: no, word, tag"),
+    (table, 'no,word,tag\n1,"a\nb",c\n,d,\n', "line 4: expected a label, got an empty column"),
+    (table, 'no,word,tag\n1,"a,b\n', "line 2: not a row of columns between ',': unexpected end of data"),
+    *(
+        (read_attributes, f"a\tb\nc\t{field}\n", "line 2: expected NAME or NAME:VALUE")
+        for field in ("x:y", "x:nan", ":1", "x:1_0:")
+    ),
+    (read_attributes, "a\tw=10:30:1\n", "got 'w=10:30:1'; write a colon in a name as \\:"),
+    (read_attributes, "@weight:2\na\tb\n", "line 1: expected a label, got the declaration '@weight:2'"),
+    (read_attributes, "a\tb\n\tb\n", "line 2: expected a label, got an empty column"),
+    (read_attributes, "\n\n", "no sequences"),
+    (
+        read_pharaoh,
+        "0-0\n0-0 1-2-3\n",
+        "line 2: links must be links ROW-COLUMN from 0 between spaces, as in '0-0 1-2', got '1-2-3'",
+    ),
 ]
 
 
@@ -290,6 +416,12 @@ def test_what_is_no_npz(tmp_path):
             for label in ("last", True, 1.0)
         ),
         *((read_columns, {"comment": text}, "comment must be a text with which lines begin") for text in ("", 1)),
+        *((read, {"sep": text}, "sep must be one character") for read in (read_columns, table_of) for text in ("", "ab", "\n", 1)),
+        (table_of, {"columns": []}, "columns must be names of columns, such as ['word'], got ()"),
+        (table_of, {"columns": "word"}, "columns must be names of columns, such as ['word'], got 'word'"),
+        (table_of, {"columns": ["tag"]}, "label must be another column than the others, got 'tag' for two of them"),
+        (table_of, {"sequence": 1}, "sequence must be the name of a column, got 1"),
+        (read_conllu, {"ignore_label": "O"}, "ignore_label must be '_' or None for CoNLL-U, got 'O'"),
         (read_svmlight, {"num_features": 0}, "num_features must be an integer >= 1"),
         (read_conllu, {"label": "POS"}, "unknown column of CoNLL-U 'POS' (did you mean 'XPOS'?); accepted: "),
         (read_conllu, {"columns": ["FORM", "WORD"]}, "unknown column of CoNLL-U 'WORD'"),

@@ -29,6 +29,21 @@ def test_strings_and_lists_of_strings_are_names():
     assert rows.toarray().tolist() == [[1, 0, 0], [1, 2, 0], [0, 0, 1], [0, 0, 0]]
 
 
+def test_bytes_are_text_in_utf8():
+    """In names, values, lists and alone, when they are learned and when they are known, as in CRFsuite."""
+    sun = "солнце"
+    texts = [[{sun: "да", "n": 2.0, "l": ["x", sun]}, sun, ["a", sun], {}], [sun]]
+    raw = [[{sun.encode(): "да".encode(), b"n": 2.0, "l": [b"x", sun.encode()]}, sun.encode(), [b"a", sun], {}], [sun.encode()]]
+    expected, vectorizer = Vectorizer(), Vectorizer()
+    rows, _ = expected.fit_transform(texts)
+    np.testing.assert_array_equal(vectorizer.fit_transform(raw)[0].toarray(), rows.toarray())
+    assert vectorizer.names == expected.names
+    np.testing.assert_array_equal(vectorizer.transform(raw)[0].toarray(), rows.toarray())
+    for wrong in ({"w": b"\xff"}, {b"\xff": 1}, b"\xff", ["a", b"\xff"]):
+        with pytest.raises(ParameterError, match="bytes in X must be text in UTF-8, got .*; decode them first"):
+            vectorizer.transform([[wrong]])
+
+
 def test_features_of_few_positions_are_left_out():
     vectorizer = Vectorizer(min_count=2)
     rows, _ = vectorizer.fit_transform([[["b", "b"], ["a"]], [["a", "c"], ["d"]]])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sys import intern
 from typing import ClassVar
 
-from fwexp.data.readers.lines import Sentence, Source, split, text_lines
+from fwexp.data.readers.lines import Sentence, Source, TextFormat, check_separator, found_labels, split, text_lines
 from fwexp.errors import DataError, ParameterError, shown
 from fwexp.files.user_paths import check_path
 from fwexp.options import is_integer
@@ -15,11 +15,11 @@ DOCUMENT = "-DOCSTART-"  # the first column of lines that separate documents, in
 
 
 def read_columns(
-    path: AnyPath, label: int | None = -1, *, comment: str | None = None
+    path: AnyPath, label: int | None = -1, *, comment: str | None = None, sep: str | None = None
 ) -> tuple[list[list[tuple[str, ...]]], list[list[str]] | None]:
     r"""Return the tokens and labels of sentences in columns.
 
-    Columns stand between spaces and tabs; every other character belongs to a token. Lines whose first column is
+    By default columns stand between spaces and tabs; every other character belongs to a token. Lines whose first column is
     ``-DOCSTART-`` separate documents and are left out. Estimators take the result with ``features=``, a function of a
     sentence such as a `Template`.
 
@@ -31,6 +31,9 @@ def read_columns(
         The column of the labels, counted from 0, or from the end if negative. None: there are no labels.
     comment : str, optional
         Lines that begin with this text are left out. By default no line is a comment, because ``#`` may be a token.
+    sep : str, optional
+        One character that separates columns, such as ``"\t"``. Columns may then contain blanks or be empty. By default any number
+        of spaces and tabs separates them.
 
     Returns
     -------
@@ -46,6 +49,7 @@ def read_columns(
 
     See Also
     --------
+    read_csv : Read columns that have names.
     read_conllu, read_svmlight, read_template
 
     Examples
@@ -57,16 +61,20 @@ def read_columns(
     >>> _ = path.write_text("the D\ncat N\n\na D\n")
     >>> read_columns(path)
     ([[('the',), ('cat',)], [('a',)]], [['D', 'N'], ['D']])
+    >>> _ = path.write_text("New York\tLOC\n")
+    >>> read_columns(path, sep="\t")
+    ([[('New York',)]], [['LOC']])
     """
-    return Columns(label, comment).read(check_path("path", path))
+    return Columns(label, comment, sep).read(check_path("path", path))
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(TextFormat):
     """The format of `read_columns`."""
 
     label: int | None = -1
     comment: str | None = None
+    sep: str | None = None
 
     name: ClassVar[str] = "columns"
 
@@ -75,18 +83,19 @@ class Columns:
             raise ParameterError(f"label must be the number of a column, got {shown(self.label)}")
         if not (self.comment is None or (isinstance(self.comment, str) and self.comment)):
             raise ParameterError(f"comment must be a text with which lines begin, got {shown(self.comment)}")
+        check_separator(self.sep, optional=True)
 
     def sentences(self, path: Source) -> Iterator[Sentence]:
         """Yield all lines of a file, sentence by sentence; tokens are the lists of their columns."""
-        width, found = None, Sentence([], [], [])
+        width, found = None, Sentence.at(1)
         for number, line in text_lines(path):
-            columns = split(line)
+            columns = split(line, self.sep)
             found.lines.append(line)
             if self.comment and line.startswith(self.comment):
                 continue
-            if not columns or columns[0] == DOCUMENT:
+            if not line.strip(f" \t{self.sep or ''}") or columns[0] == DOCUMENT:
                 yield found
-                found = Sentence([], [], [])
+                found = Sentence.at(number + 1)
                 continue
             if len(columns) != width:
                 width = width or self._check_width(path, number, len(columns))
@@ -97,29 +106,25 @@ class Columns:
         if found.lines:
             yield found
 
-    def read(self, path: Source) -> tuple[list, list | None]:
-        """Return tokens and labels of all sentences."""
-        X, y = [], []
-        for found in self.sentences(path):
-            if found.tokens:
-                tokens = [[*map(intern, columns)] for columns in found.tokens]  # a word that comes back takes no memory
-                if self.label is not None:
-                    y.append([columns.pop(self.label) for columns in tokens])
-                X.append([*map(tuple, tokens)])
-        if not X:
-            raise DataError(f"{path}: no sequences")
-        return X, None if self.label is None else y
-
     def inputs(self, found: Sentence) -> list[tuple[str, ...]]:
         """Return the tokens of a sentence without labels."""
-        return [*map(tuple, found.tokens)]
+        # A word that occurs again takes no memory.
+        rows = [[*map(intern, columns)] for columns in found.tokens]
+        if self.label is not None:
+            for columns in rows:
+                del columns[self.label]
+        return [*map(tuple, rows)]
+
+    def labels(self, path: Source, found: Sentence) -> list[str]:
+        """Return the labels of a sentence."""
+        return found_labels(path, found, [columns[self.label] for columns in found.tokens])
 
     def tagged(self, found: Sentence, labels: Sequence) -> list[str]:
         """Return the lines of a sentence with the labels as their last column."""
         lines = [*found.lines]
         for row, label in zip(found.rows, labels, strict=True):
-            sign = "\t" if "\t" in lines[row] else " "
-            lines[row] = lines[row].rstrip(" \t") + sign + str(label)
+            sign = self.sep or ("\t" if "\t" in lines[row] else " ")
+            lines[row] = (lines[row] if self.sep else lines[row].rstrip(" \t")) + sign + str(label)
         return lines
 
     def _check_width(self, path: Source, number: int, width: int) -> int:

@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from sys import intern
 from typing import ClassVar
 
-from fwexp.data.readers.lines import Sentence, Source, text_lines
+from fwexp.data.readers.lines import Sentence, Source, TextFormat, found_labels, text_lines
 from fwexp.errors import DataError, ParameterError, shown, unknown
 from fwexp.files.user_paths import check_path
 from fwexp.types import AnyPath
 
 NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+NO_LABEL = "_"
 ALWAYS_GIVEN = ("UPOS", "XPOS", "HEAD", "DEPREL")  # of annotated words; elsewhere "_" says that a word has no such value
 
 
 def read_conllu(
-    path: AnyPath, label: str | None = "UPOS", *, columns: Sequence[str] = ("FORM",)
+    path: AnyPath, label: str | None = "UPOS", *, columns: Sequence[str] = ("FORM",), ignore_label: str | None = None
 ) -> tuple[list[list[tuple[str, ...]]], list[list[str]] | None]:
     r"""Return the tokens and labels of sentences in CoNLL-U.
 
@@ -29,6 +30,9 @@ def read_conllu(
         The column of the labels: ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS or MISC. None: there are no labels.
     columns : sequence of str, default ("FORM",)
         The columns of tokens, in this order. The default excludes all annotations, which new sentences do not have.
+    ignore_label : "_", optional
+        Accept words without a label, whose label is then ``"_"``. Pass ``ignore_label="_"`` to the estimator, too: it leaves these
+        positions out. By default such a word is an error.
 
     Returns
     -------
@@ -40,8 +44,9 @@ def read_conllu(
     Raises
     ------
     ValueError
-        If the file cannot be read or is not CoNLL-U, or a label is ``_`` in UPOS, XPOS, HEAD or DEPREL, which means that it is
-        unknown; the message names the line.
+        If the file cannot be read or is not CoNLL-U. The message names the line.
+    ValueError
+        If a label is ``_`` in UPOS, XPOS, HEAD or DEPREL, which means that it is unknown, and ``ignore_label`` is not ``"_"``.
 
     See Also
     --------
@@ -59,15 +64,17 @@ def read_conllu(
     >>> read_conllu(path, columns=("FORM", "LEMMA"))
     ([[('Dogs', 'dog'), ('bark', 'bark')]], [['NOUN', 'VERB']])
     """
-    return Conllu(label, columns if isinstance(columns, str) else tuple(columns)).read(check_path("path", path))
+    names = columns if isinstance(columns, str) else tuple(columns)
+    return Conllu(label, names, ignore_label).read(check_path("path", path))
 
 
 @dataclass(frozen=True)
-class Conllu:
+class Conllu(TextFormat):
     """The format of `read_conllu`."""
 
     label: str | None = "UPOS"
     columns: tuple[str, ...] = ("FORM",)
+    ignore_label: str | None = None
 
     name: ClassVar[str] = "conllu"
 
@@ -79,10 +86,12 @@ class Conllu:
                 raise ParameterError(unknown("column of CoNLL-U", name, NAMES))
         if self.label in self.columns:
             raise ParameterError(f"columns must be others than the label, got {self.label} for both")
+        if self.ignore_label not in (None, NO_LABEL):
+            raise ParameterError(f"ignore_label must be {NO_LABEL!r} or None for CoNLL-U, got {shown(self.ignore_label)}")
 
     def sentences(self, path: Source) -> Iterator[Sentence]:
         """Yield all lines of a file, sentence by sentence; tokens are the lists of their ten columns."""
-        found = Sentence([], [], [])
+        found = Sentence.at(1)
         for number, line in text_lines(path):
             blank = not line.strip(" \t")
             if not blank and not line.startswith("#"):
@@ -99,30 +108,23 @@ class Conllu:
             found.lines.append(line)
             if blank:
                 yield found
-                found = Sentence([], [], [])
+                found = Sentence.at(number + 1)
         if found.lines:
             yield found
-
-    def read(self, path: Source) -> tuple[list, list | None]:
-        """Return tokens and labels of all sentences."""
-        X, y, number = [], [], 1
-        for found in self.sentences(path):
-            if found.tokens:
-                X.append(self.inputs(found))
-                if self.label is not None:
-                    y.append([intern(columns[NAMES.index(self.label)]) for columns in found.tokens])
-                    if self.label in ALWAYS_GIVEN and "_" in y[-1]:
-                        line = number + found.rows[y[-1].index("_")]
-                        raise DataError(f"{path}, line {line}: expected a label in the column {self.label}, got '_', which is none")
-            number += len(found.lines)
-        if not X:
-            raise DataError(f"{path}: no sequences")
-        return X, None if self.label is None else y
 
     def inputs(self, found: Sentence) -> list[tuple[str, ...]]:
         """Return the tokens of a sentence."""
         places = [NAMES.index(name) for name in self.columns]
         return [tuple(intern(columns[place]) for place in places) for columns in found.tokens]
+
+    def labels(self, path: Source, found: Sentence) -> list[str]:
+        """Return the labels of a sentence."""
+        labels = [columns[NAMES.index(self.label)] for columns in found.tokens]
+        if self.label in ALWAYS_GIVEN and NO_LABEL in labels and self.ignore_label is None:
+            line = found.line_of(labels.index(NO_LABEL))
+            cure = 'label it, or pass ignore_label="_" to leave it out'
+            raise DataError(f"{path}, line {line}: expected a label in the column {self.label}, got '_', which is none; {cure}")
+        return found_labels(path, found, labels)
 
     def tagged(self, found: Sentence, labels: Sequence) -> list[str]:
         """Return the lines of a sentence with the labels in their column."""

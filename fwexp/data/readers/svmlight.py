@@ -81,17 +81,18 @@ class Svmlight:
     numeric: bool | None = None
 
     name: ClassVar[str] = "svmhmm"
+    has_features: ClassVar[bool] = True
 
     def sentences(self, path: Source) -> Iterator[Sentence]:
         """Yield all lines of a file, sequence by sequence; tokens are rows."""
-        found = Sentence([], [], [])
+        found = Sentence.at(1)
         for number, line, row in rows_of(path):
             if row is not None:
                 if row.qid is None:
                     raise DataError(f"{path}, line {number}: expected qid:number after the label, as rows are those of sequences")
                 if found.tokens and row.qid != found.tokens[-1].qid:
                     yield found
-                    found = Sentence([], [], [])
+                    found = Sentence.at(number)
                 found.rows.append(len(found.lines))
                 found.tokens.append(row)
             found.lines.append(line)
