@@ -182,9 +182,7 @@ class Player(NamedTuple):
 
     def second(self, s: np.ndarray, v: np.ndarray, change: np.ndarray) -> np.ndarray:
         """Return T(s + change), as a projection of v = T(s) and the change where T is Euclidean."""
-        if self.centre is None:
-            return self.convex_set.soften(self.eta * (s + change))
-        return self.convex_set.project(v + self.eta * change)
+        return self.first(s + change) if self.centre is None else self.convex_set.project(v + self.eta * change)
 
     def start(self) -> np.ndarray:
         """Return what minimises d."""

@@ -7,18 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from fwexp.data.chunks import check_lengths, chunks_of
 from fwexp.errors import ParameterError, shown
-
-# The letters of tags in every scheme, and the places in a chunk that they mean. None is any of those that conlleval knows.
-LETTERS = {
-    None: {"B": "B", "I": "I", "E": "E", "S": "S"},
-    "BIO": {"B": "B", "I": "I"},
-    "IOB1": {"B": "B", "I": "I"},
-    "BIOES": {"B": "B", "I": "I", "E": "E", "S": "S"},
-    "BILOU": {"B": "B", "I": "I", "L": "E", "U": "S"},
-    "BMES": {"B": "B", "M": "I", "E": "E", "S": "S"},
-}
-ALIASES = {"IOB2": "BIO", "IOBES": "BIOES"}
+from fwexp.tag_letters import SCHEMES
 
 
 class ChunkScores(NamedTuple):
@@ -74,7 +65,7 @@ def token_accuracy(problem, predictions: Sequence) -> float:
     if not isinstance(problem, ChainProblem):
         raise ParameterError(f"problem must be made of sequences, got {type(problem).__name__}")
     lengths = [len(labels) for labels in predictions]
-    _check_lengths("predictions", lengths, np.diff(problem.label_ptr).tolist())
+    check_lengths("predictions", lengths, np.diff(problem.label_ptr).tolist())
     return float(np.mean(np.concatenate([np.asarray(labels) for labels in predictions]) == problem.labels))
 
 
@@ -104,7 +95,7 @@ def chunk_scores(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
     true, predicted : sequences of sequences of str
         One tag per token of every sentence: ``O``, ``B-TYPE``, ``I-TYPE``, ``E-TYPE`` or ``S-TYPE``.
     """
-    (own, found), (chunks, guesses), _ = _chunks_of("true", true, "predicted", predicted, None)
+    (own, found), (chunks, guesses), _ = chunks_of("true", true, "predicted", predicted, None)
     correct, of_true, of_predicted = len(np.intersect1d(chunks, guesses)), len(chunks), len(guesses)
     return ChunkScores(
         accuracy=int(np.count_nonzero(own == found)) / len(own),
@@ -126,7 +117,7 @@ def entity_report(y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str
     ----------
     y_true, y_pred : sequences of sequences of str
         One tag per token of every sentence: ``O``, ``B-KIND``, ``I-KIND``, ...
-    scheme : {"BIO", "IOB1", "BIOES", "BILOU", "BMES"}, optional
+    scheme : {"BIO", "IOB2", "IOB1", "BIOES", "IOBES", "BILOU", "BMES"}, optional
         By default, entities begin and end as in conlleval (see `chunk_scores`), in IOB1, BIO and BIOES alike, even where tags
         break the scheme. With a name, only entities that keep to the scheme count (the strict mode of seqeval). IOB2 is BIO, and
         IOBES is BIOES. Tags without a kind, as of words in BMES, have the kind ``_``.
@@ -155,10 +146,9 @@ def entity_report(y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str
     macro avg          0.25     0.5  0.333333        2
     weighted avg       0.25     0.5  0.333333        2
     """
-    scheme = ALIASES.get(scheme, scheme) if isinstance(scheme, str) else scheme
-    if scheme is not None and scheme not in LETTERS:
-        raise ParameterError(f"scheme must be None, {', '.join(filter(None, LETTERS))}, got {shown(scheme)}")
-    _, (chunks, guesses), kinds = _chunks_of("y_true", y_true, "y_pred", y_pred, scheme)
+    if scheme is not None and (not isinstance(scheme, str) or scheme not in SCHEMES):
+        raise ParameterError(f"scheme must be None, {', '.join(SCHEMES)}, got {shown(scheme)}")
+    _, (chunks, guesses), kinds = chunks_of("y_true", y_true, "y_pred", y_pred, scheme)
     counts = [
         np.bincount(of_one % (len(kinds) or 1), minlength=len(kinds))
         for of_one in (np.intersect1d(chunks, guesses), guesses, chunks)
@@ -198,7 +188,7 @@ def label_confusion(y_true: Sequence[Any], y_pred: Sequence[Any]) -> pd.DataFram
     V          0  1  0
     """
     flat = [[list(np.ravel(labels)) if isinstance(labels, np.ndarray) else list(labels) for labels in y] for y in (y_true, y_pred)]
-    _check_lengths("y_pred", [len(labels) for labels in flat[1]], [len(labels) for labels in flat[0]])
+    check_lengths("y_pred", [len(labels) for labels in flat[1]], [len(labels) for labels in flat[0]])
     true, predicted = (list(chain.from_iterable(y)) for y in flat)
     labels = {*true, *predicted}
     labels = sorted(labels, key=None if all(isinstance(label, str) for label in labels) else repr)
@@ -345,7 +335,7 @@ def segmentation_scores(sizes: Sequence, inside: Sequence, predicted: Sequence) 
     >>> segmentation_scores([[10, 10]], [[10, 5]], [[1, 0]])
     SegmentationScores(pixel_accuracy=0.75, iou=0.6666666666666666)
     """
-    _check_lengths("predicted", [len(labels) for labels in predicted], [len(of_one) for of_one in sizes])
+    check_lengths("predicted", [len(labels) for labels in predicted], [len(of_one) for of_one in sizes])
     right, overlaps = 0, []
     for size, figure, labels in zip(sizes, inside, predicted, strict=True):
         size, figure, chosen = np.asarray(size), np.asarray(figure), np.asarray(labels) == 1
@@ -359,60 +349,6 @@ def _ratios(correct: int, predicted: int, true: int) -> tuple[float, float, floa
     """Return precision, recall, F1 and support."""
     precision, recall = correct / max(predicted, 1), correct / max(true, 1)
     return precision, recall, 2 * precision * recall / (precision + recall) if correct else 0.0, true
-
-
-def _chunks_of(name: str, true, other: str, predicted, scheme: str | None) -> tuple[list, list, list[str]]:
-    """Return the tags of both as numbers; their chunks, integers whose remainder is the number of the kind; and the kinds."""
-    lengths = [len(tags) for tags in true]
-    _check_lengths(other, [len(tags) for tags in predicted], lengths)
-    if not sum(lengths):
-        raise ParameterError(f"{name} must hold at least one tag, got none")
-    first = np.zeros(sum(lengths) + 1, dtype=bool)
-    first[np.cumsum([0, *lengths])] = True
-    flat = [list(chain.from_iterable(tags)) for tags in (true, predicted)]
-    known = {tag: number for number, tag in enumerate(dict.fromkeys(chain(*flat)))}
-    places, kinds = np.full(len(known), "O"), np.full(len(known), -1)
-    numbers: dict[str, int] = {}
-    for tag, number in known.items():
-        letter, hyphen, kind = str(tag).partition("-")
-        if letter in LETTERS[scheme] and (kind or (scheme and not hyphen)):
-            places[number], kinds[number] = LETTERS[scheme][letter], numbers.setdefault(kind or "_", len(numbers))
-        elif tag != "O":
-            forms = ", ".join(f"{letter}-TYPE" for letter in [*LETTERS[scheme]][:-1])
-            which = name if tag in flat[0] else other
-            advice = f" with scheme={scheme!r}" if scheme else ""
-            raise ParameterError(f"{which} tags must be O, {forms} or {[*LETTERS[scheme]][-1]}-TYPE{advice}, got {tag!r}")
-    tags = [np.array([known[tag] for tag in of_one]) for of_one in flat]
-    return tags, [_chunks(places[of_one], kinds[of_one], first, scheme, len(numbers)) for of_one in tags], [*numbers]
-
-
-def _chunks(places: np.ndarray, kinds: np.ndarray, first: np.ndarray, scheme: str | None, num_kinds: int) -> np.ndarray:
-    """Return one integer per chunk, for its start, end and kind; ``first`` marks starts of sentences."""
-    same = np.append(False, (kinds[1:] == kinds[:-1]) & (kinds[1:] >= 0)) & ~first[:-1]  # as the tag before
-    before = np.append("O", places[:-1])
-    goes_on = same & np.isin(places, ["I", "E"]) & np.isin(before, ["B", "I"])
-    start, end = np.flatnonzero((kinds >= 0) & ~goes_on), np.flatnonzero((kinds >= 0) & ~np.append(goes_on[1:], False))
-    kept = np.ones(len(start), dtype=bool)
-    if scheme == "IOB1":  # as seqeval has it: B begins a chunk after one of its kind only, and must not precede B of another kind
-        begins = (places[start] == "I") | same[start]
-        follows = np.append((places[1:] == "B") & ~same[1:] & ~first[1:-1], False)
-        kept = ~(begins & (places[start] == "B") & (start == end) & follows[end])
-        start = start + ~begins
-        kept &= start <= end
-    elif scheme == "BIO":
-        kept = places[start] == "B"
-    elif scheme is not None:
-        kept = np.isin(places[start], ["B", "S"]) & np.isin(places[end], ["E", "S"])
-    start, end = start[kept], end[kept]
-    return (start * len(places) + end) * num_kinds + kinds[start]
-
-
-def _check_lengths(name: str, lengths: list[int], expected: list[int]) -> None:
-    if len(lengths) != len(expected):
-        raise ParameterError(f"{name} must hold {len(expected)} sequences, got {len(lengths)}")
-    for i, (length, right) in enumerate(zip(lengths, expected, strict=True)):
-        if length != right:
-            raise ParameterError(f"{name}[{i}] must have length {right}, got {length}")
 
 
 def pose_scores(joints, predictions: Sequence) -> PoseScores:

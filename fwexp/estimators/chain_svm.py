@@ -42,7 +42,7 @@ class ChainSVM(ChainTagger):
     class_weight : dict or "balanced", optional
         Factor by which the loss is multiplied at positions whose true label is the key, 1 by default. ``"balanced"`` uses factors
         inversely proportional to the frequency of the label.
-    constraints : {"BIO", "IOB1", "BIOES", "IOBES", "BILOU", "BMES"}, list of pairs or tuple, optional
+    constraints : {"BIO", "IOB2", "IOB1", "BIOES", "IOBES", "BILOU", "BMES"}, list of pairs or tuple, optional
         Forbidden pairs (from, to) of labels, with None for the start or the end. They are never predicted, and training does not
         consider them. A name forbids the pairs that the tagging scheme forbids. ``"IOB1"`` takes labels whose chunks begin with
         ``I-`` unless they follow a chunk of their kind, and learns and predicts BIO. A tuple has an entry for each layer of

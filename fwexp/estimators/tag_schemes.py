@@ -8,19 +8,11 @@ import numpy as np
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.json_values import as_array_of, names_of
 from fwexp.options import is_integer
+from fwexp.tag_letters import SCHEMES
 
 Pair = tuple[int | None, int | None]  # numbers of labels (from, to); None is the start or the end
 
 TAG = re.compile(r"(?P<place>[A-Z])(-(?P<kind>.*))?", re.DOTALL)
-# The letters of tags in every scheme, and the places in a chunk that they mean: Beginning, Inside, End, Single.
-SCHEMES = {
-    "BIO": {"B": "B", "I": "I"},
-    "IOB1": {"B": "B", "I": "I"},  # after `converted`
-    "BIOES": {"B": "B", "I": "I", "E": "E", "S": "S"},
-    "IOBES": {"B": "B", "I": "I", "E": "E", "S": "S"},
-    "BILOU": {"B": "B", "I": "I", "L": "E", "U": "S"},
-    "BMES": {"B": "B", "M": "I", "E": "E", "S": "S"},
-}
 PREVIOUS = "previous"  # a layer that holds what the next layer has at the position before
 ACCEPTED = f"None, {', '.join(SCHEMES)}, a list of pairs of labels or a tuple of these, one per layer"
 

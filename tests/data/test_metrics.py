@@ -189,7 +189,10 @@ LINKS = [[(0, 0)]]
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: entity_report([["O"]], [["O"]], "IOE2"), "scheme must be None, BIO, IOB1, BIOES, BILOU, BMES, got 'IOE2'"),
+        (
+            lambda: entity_report([["O"]], [["O"]], "IOE2"),
+            "scheme must be None, BIO, IOB2, IOB1, BIOES, IOBES, BILOU, BMES, got 'IOE2'",
+        ),
         (lambda: entity_report([["O"]], [["E-X"]], "BIO"), "y_pred tags must be O, B-TYPE or I-TYPE with scheme='BIO', got 'E-X'"),
         (lambda: label_confusion([["a"]], [["a", "b"]]), "y_pred[0] must have length 1, got 2"),
         (lambda: chunk_f1([["O"]], []), "predicted must hold 1 sequences, got 0"),

@@ -68,7 +68,7 @@ CHAINS = [
     ({"constraints": [("a", "b")]}, [UVW], [["a", "a", "b"]], r"y\[0\]\[2\] must be allowed by .*=\[.*\], got 'b' in a b$"),
     ({"constraints": "BIO"}, [UVW], [["O", "E-X", "O"]], "labels in y must be O or B-X, I-X with constraints='BIO', got 'E-X'"),
     ({"constraints": "BIOES"}, [UVW], [[1, 2, 3]], "labels in y must be O or B-X, I-X, E-X, S-X with constraints='BIOES', got 1"),
-    ({"constraints": "IOB2"}, WORDS, TAGS, "constraints must be None, BIO, IOB1, .*, one per layer, got 'IOB2'"),
+    ({"constraints": "IOB3"}, WORDS, TAGS, "constraints must be None, BIO, IOB2, IOB1, .*, one per layer, got 'IOB3'"),
     ({"constraints": [("D", "z")]}, WORDS, TAGS, r"constraints must be BIO, .* or pairs .*, got \('D', 'z'\)"),
     ({"constraints": [(None, None)]}, WORDS, TAGS, r"constraints must be BIO, .* or pairs .*, got \(None, None\)"),
     ({"constraints": 3}, WORDS, TAGS, "constraints must be BIO, .* or pairs .*, got 3"),

@@ -38,7 +38,10 @@ FAMILIES = {  # the constructor, what each example has of an argument, and the o
     ),
     "sparse chain": (
         fwexp.chain_problem,
-        {"X": [sp.random_array((size, 30), density=0.2, rng=RNG, format="csr") for size in SIZES], "y": [of % 3 for of in LABELS]},
+        {
+            "X": [sp.csr_array(RNG.random((size, 30)) * (RNG.random((size, 30)) < 0.2)) for size in SIZES],
+            "y": [of % 3 for of in LABELS],
+        },
         {"num_states": 3},
     ),
     "multiclass": (
