@@ -1,17 +1,13 @@
 """The same small chain problem in every form: enumerated for the transcriptions, and as each kind of fwexp problem."""
 
-import importlib
-import pkgutil
-import sys
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 
 import fwexp
-import fwexp.blocks
-import fwexp.solvers
-import fwexp.tasks
+from fwexp.jit.compilation import Kernel
 from tests import reference as ref
 
 # How inputs are kept, and problems given by Python functions with dense or sparse features.
@@ -80,17 +76,19 @@ def counting(n=20, seed=0):
 
 
 def run_in_plain_python(monkeypatch):
-    """Run all kernels as plain Python, for any problem.
+    """Run all kernels as plain Python that take a problem or an iterate, for any problem; those on arrays alone serve all.
 
     Machine code of a method takes seconds; that it does what plain Python does is a check of ``check_solver``, and that a family's
     functions do so is one of ``check_problem``.
     """
-    for package in (fwexp.blocks, fwexp.solvers, fwexp.tasks):  # a module that was imported only later would have its own way
-        for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-            importlib.import_module(module.name)
-    for name, module in list(sys.modules.items()):
-        if name.startswith("fwexp.") and hasattr(module, "specialise") and name != "fwexp.jit.compilation":
-            monkeypatch.setattr(module, "specialise", lambda kernel, *values: kernel.py_func)
+    monkeypatch.setattr(Kernel, "__call__", _plain)
+
+
+def _plain(kernel, *args):
+    return (kernel.py_func if any(isinstance(value, tuple) for value in args) else partial(_compiled, kernel))(*args)
+
+
+_compiled = Kernel.__call__
 
 
 def relative_error(got, wanted):

@@ -31,6 +31,11 @@ def close(a, b, scale: float = 1.0) -> bool:
     return bool(np.isfinite(size)) and a.shape == b.shape and bool(np.abs(a - b).max(initial=0.0) <= TOL * size)
 
 
+def value_of(loss: float, psi: np.ndarray, w: np.ndarray) -> tuple[float, float]:
+    """Return L - <w, psi>, and the size of its terms."""
+    return loss - float(psi @ w), loss + float(np.abs(psi) @ np.abs(w)) + 1.0
+
+
 class ProblemProbe:
     """Some examples of a problem, weights and labelings to try on them, and the protocol's answers as vectors in R^d."""
 
@@ -155,6 +160,8 @@ class ProblemProbe:
                 y = random_neighbour(rng, labelings[i])
                 if y is not None and self.is_labeling(i, y):
                     labelings[i].append(y)
+            found = labelings[i]
+            labelings[i] = [y for k, y in enumerate(found) if not any(self.same(y, other) for other in found[:k])]
         return labelings
 
     def is_labeling(self, i: int, y) -> bool:
@@ -173,5 +180,4 @@ class ProblemProbe:
 
     def value(self, i: int, y, w: np.ndarray) -> tuple[float, float]:
         """Return L_i(y) - <w, psi_i(y)>, and the size of its terms."""
-        loss, psi = self.loss(i, y), self.psi(i, y)
-        return loss - float(psi @ w), loss + float(np.abs(psi) @ np.abs(w)) + 1.0
+        return value_of(self.loss(i, y), self.psi(i, y), w)

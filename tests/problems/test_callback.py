@@ -15,7 +15,6 @@ from fwexp.problems import known_labelings, sparse_vector
 from fwexp.problems.python_labelings import equal_labelings, key_of, snapshot
 from fwexp.problems.sparse_vector import SparseVector, difference, fits_single
 from fwexp.testing import CheckFailed, check_problem
-from tests.small_problems import run_in_plain_python
 
 
 def test_labelings_may_be_any_objects():
@@ -290,8 +289,7 @@ def of_form(make, read, key=key_of):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("solver", "options"), [("auto", {}), ("n_slack", {}), ("bcfw", {"step": "away", "cache": True})], ids=str)
-def test_labelings_of_any_form_are_trained_on_alike(solver, options, form, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_labelings_of_any_form_are_trained_on_alike(solver, options, form):
     arrays, other = (of_form(*each) for each in ((np.array, np.asarray), FORMS[form]))
     wanted, found = (fwexp.solve(problem, solver, lam=0.1, max_passes=5, check=True, **options) for problem in (arrays, other))
     assert found.w.tobytes() == wanted.w.tobytes()
@@ -317,8 +315,7 @@ def test_labelings_that_cannot_be_compared_are_one_line():
         fwexp.solve(problem, lam=0.1)
 
 
-def test_weights_of_examples_keep_the_key(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_weights_of_examples_keep_the_key():
     make, nodes, key = FORMS["dataclass"]
     check_problem(fwexp.weighted_problem(of_form(make, nodes, key), np.ones(4)))
 

@@ -9,7 +9,6 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems import chain, protocol
 from fwexp.problems.chain import ChainProblem, chain_from_arrays
 from fwexp.testing import check_problem
-from tests.small_problems import run_in_plain_python
 
 
 def test_costs_of_labels_that_are_unknown_are_1():
@@ -59,7 +58,6 @@ def test_parts_that_vanish_leave_no_entries_behind():
 
 def test_long_sequences_have_cuts_too(monkeypatch):
     """Sequences without a Gram matrix take another way to norms."""
-    run_in_plain_python(monkeypatch)
     monkeypatch.setattr(chain, "LONGEST_GRAM", 2)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(9, 2)), rng.integers(3, size=9)
@@ -68,8 +66,7 @@ def test_long_sequences_have_cuts_too(monkeypatch):
     check_problem(chains)
 
 
-def test_predictions_and_kernels_know_features_of_transitions(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_predictions_and_kernels_know_features_of_transitions():
     rng = np.random.default_rng(0)
     X, Z, y = (
         [rng.normal(size=(T, 2)) for T in (3, 1)],

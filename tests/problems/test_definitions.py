@@ -1,7 +1,7 @@
 """Every form of every compiled family against its definition: joint features, losses, both oracles, expectations, optima.
 
 In plain Python, because every form would take machine code of its own: what kernels are compiled for, `check_problem` compiles
-in tests/test_every_solver.py, and a solver is compiled for some forms below.
+in tests/test_every_solver.py, and tests/jit/test_linker.py compares methods with plain Python for every family.
 """
 
 import numpy as np
@@ -22,23 +22,18 @@ from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.marginal_oracle import MarginalOracle
 from fwexp.testing import CheckFailed, check_problem
 from tests.blocks.test_constraints import METHODS, optimum
+from tests.plain_python import both_ways
 from tests.problems.definitions import CLASSES, FORMS, Defined, build, feasible
-from tests.small_problems import run_in_plain_python
 from tests.solvers.test_block_entropic import Enumerated
 
 LAM = 0.2
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10**6), integers=st.booleans(), scale=st.sampled_from([1e-10, 1.0, 300.0]))
 def test_features_losses_and_oracles_are_those_of_all_labelings(form, seed, integers, scale):
-    with pytest.MonkeyPatch.context() as patch:
-        run_in_plain_python(patch)
-        check_definition(build(form, seed, integers), np.random.default_rng(seed), integers, scale)
-
-
-def check_definition(defined: Defined, rng, integers, scale):
+    defined, rng = build(form, seed, integers), np.random.default_rng(seed)
     problem = defined.problem
     # Losses are multiples of 1/T: with multiples of 1/2 as weights ties with losses occur, too, and are exact.
     w = rng.integers(-2, 3, size=problem.d) / 2.0 if integers else scale * rng.normal(size=problem.d)
@@ -133,11 +128,9 @@ def test_inputs_are_kept_as_what_they_are(field, form):
         assert isinstance(kept, cls) or (kind, type(kept)) == ("sparse", DenseFeatures if "classes" in form else BinaryFeatures)
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@both_ways
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "chain of one label"])  # which knows H = 0 up to rounding
-def test_families_keep_their_promises(form, compiled, monkeypatch):
-    if not compiled:
-        run_in_plain_python(monkeypatch)
+def test_families_keep_their_promises(form, compiled):
     check_problem(build(form).problem)
 
 
@@ -145,7 +138,6 @@ def test_families_keep_their_promises(form, compiled, monkeypatch):
 @pytest.mark.parametrize("form", ["dense graphs", "graphs of which the foreground counts", "balanced graphs"])
 def test_labelings_of_which_only_the_nodes_are_written_are_found(form, function, monkeypatch):
     """The checks of families see the edge features in what is kept of a labeling."""
-    run_in_plain_python(monkeypatch)
     problem = build(form, 3).problem
     original = getattr(protocol, function).find(type(problem))
 
@@ -178,22 +170,10 @@ RUNS = [  # forms, solvers, and how near they come
     ("forests of three labels", "auto", {}, 1e-6),
     ("graphs of three labels without edges", "bcfw", EXACT, 1e-6),
 ]
-COMPILED = [  # of what kernels do with a family, one each of the ways to keep its labelings and vectors of parts
-    ("binary matchings", "bcfw", {}, 1e-2),
-    ("chain with dense edges", "bcfw", {}, 5e-3),
-    ("cut chain with costs", "fw", {}, 1e-2),
-    ("forests of three labels", "fw", {}, 1e-2),
-]
 
 
-@pytest.mark.parametrize(
-    ("form", "solver", "options", "tol", "compiled"),
-    [*((*run, False) for run in RUNS), *((*run, True) for run in COMPILED)],
-    ids=str,
-)
-def test_solvers_certify_the_optimum(form, solver, options, tol, compiled, monkeypatch):
-    if not compiled:
-        run_in_plain_python(monkeypatch)
+@pytest.mark.parametrize(("form", "solver", "options", "tol"), RUNS, ids=str)
+def test_solvers_certify_the_optimum(form, solver, options, tol):
     check_run(build(form, 5), solver, options, tol)
 
 
@@ -214,8 +194,7 @@ def check_run(defined: Defined, solver, options, tol, max_passes=3000):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("solver", "options"), METHODS, ids=str)
-def test_every_solver_keeps_the_bounds_of_poses(solver, options, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_every_solver_keeps_the_bounds_of_poses(solver, options):
     check_run(build("poses", 5), solver, options, 0.02 if solver in ("ssg", "fw") else 1e-4)
 
 
@@ -226,8 +205,7 @@ SMOOTH = [form for form in FORMS if "forests" in form or "edges" in form]
 
 @pytest.mark.parametrize("objective", ["log", "softmax_margin"])
 @pytest.mark.parametrize("form", SMOOTH)
-def test_values_and_gradients_of_smooth_objectives(form, objective, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_values_and_gradients_of_smooth_objectives(form, objective):
     defined, term, rng = build(form, 1), make_objective(objective, 0.7), np.random.default_rng(2)
     problem, tp = defined.problem, defined.written_out()
     enumerated = Enumerated(tp, LAM, term)
@@ -246,20 +224,18 @@ def test_values_and_gradients_of_smooth_objectives(form, objective, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("form", "solver", "objective", "compiled"),
+    ("form", "solver", "objective"),
     [
-        ("forests", "lbfgs", "log", True),
-        ("forests of three labels", "lbfgs", "softmax_margin", True),
-        ("forests", "block_entropic", "softmax_margin", False),
-        ("forests of which the foreground counts", "block_entropic", "log", False),
-        ("forests of three labels", "block_entropic", "log", False),
-        ("chain with dense edges", "lbfgs", "softmax_margin", False),
-        ("chain with sparse edges", "block_entropic", "log", False),
+        ("forests", "lbfgs", "log"),
+        ("forests of three labels", "lbfgs", "softmax_margin"),
+        ("forests", "block_entropic", "softmax_margin"),
+        ("forests of which the foreground counts", "block_entropic", "log"),
+        ("forests of three labels", "block_entropic", "log"),
+        ("chain with dense edges", "lbfgs", "softmax_margin"),
+        ("chain with sparse edges", "block_entropic", "log"),
     ],
 )
-def test_smooth_optima_are_reached_with_valid_duals(form, solver, objective, compiled, monkeypatch):
-    if not compiled:
-        run_in_plain_python(monkeypatch)
+def test_smooth_optima_are_reached_with_valid_duals(form, solver, objective):
     defined, term, cls = build(form, 3), make_objective(objective), SOLVERS[solver]
     problem, enumerated = defined.problem, Enumerated(defined.written_out(), LAM, term)
     low = np.full(problem.d, -np.inf)

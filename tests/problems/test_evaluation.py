@@ -41,6 +41,7 @@ def test_the_start_is_known_without_an_oracle(rescaling, monkeypatch):
     assert (evaluator.mean_loss, evaluator.calls) == (mean_loss, problem.n)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 40])
 def test_thread_count_does_not_matter(n, monkeypatch):
     """Every example is decoded exactly once, in the same shares, and sums are taken in the same order."""

@@ -17,7 +17,6 @@ from fwexp.problems.oracle_check import OracleCheck
 from fwexp.testing import CheckFailed, check_problem
 from tests import small_graphs
 from tests.small_graphs import feasible, hamming
-from tests.small_problems import run_in_plain_python
 
 L = 3
 
@@ -152,8 +151,7 @@ def test_ways_through_several_lam_need_certificates():
 
 
 @pytest.mark.parametrize("options", [{"num_labels": 3}, {}, {"foreground_only": True}], ids=str)
-def test_prediction_needs_no_labels(options, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_prediction_needs_no_labels(options):
     X, edges, Z, y, _ = small_graphs.random_arrays(np.random.default_rng(0))
     problem = fwexp.segmentation_problem(X, edges, Z, y, **options)
     result = fwexp.solve(problem, "bcfw", lam=0.1, max_passes=3)
@@ -193,8 +191,7 @@ def test_an_inexact_oracle_may_miss_the_best_but_not_the_truth(monkeypatch):
 
 
 @pytest.mark.parametrize("num_labels", [2, 3])
-def test_without_edge_features_every_node_is_for_itself(num_labels, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_without_edge_features_every_node_is_for_itself(num_labels):
     rng = np.random.default_rng(num_labels)
     X, edges = [rng.normal(size=(4, 2)) for _ in range(3)], [[(0, 1), (1, 3)], np.empty((0, 2), int), [(2, 3)]]
     Z, y = [np.empty((len(pairs), 0)) for pairs in edges], [rng.integers(num_labels, size=4) for _ in range(3)]
@@ -205,9 +202,8 @@ def test_without_edge_features_every_node_is_for_itself(num_labels, monkeypatch)
     assert [predicted.tolist() for predicted in fwexp.predict(problem, w)] == [labels.tolist() for labels in wanted]
 
 
-def test_weights_at_zero_are_held(monkeypatch):
+def test_weights_at_zero_are_held():
     """With features of edges that are cut by the truth, the best weights of edges are 0."""
-    run_in_plain_python(monkeypatch)
     rng = np.random.default_rng(4)
     X, edges = [rng.normal(size=(4, 2)) for _ in range(6)], [[(0, 1), (1, 2), (2, 3)]] * 6
     problem = fwexp.segmentation_problem(X, edges, [np.ones((3, 1))] * 6, [[0, 1, 0, 1]] * 6)

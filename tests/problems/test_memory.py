@@ -16,7 +16,7 @@ from fwexp.problems import chain, protocol, sparse_blocks
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.testing import check_problem
-from tests.small_problems import ARRAYS, as_form, inputs, run_in_plain_python
+from tests.small_problems import ARRAYS, as_form, inputs
 
 LENGTHS = (1, 2, 3, 5)
 
@@ -48,7 +48,6 @@ def one_long_one(form, T, n, K, p=6, seed=0):
 
 @pytest.mark.parametrize("form", ARRAYS)
 def test_long_sequences_keep_the_promises_of_the_protocol(monkeypatch, form):
-    run_in_plain_python(monkeypatch)
     monkeypatch.setattr(chain, "LONGEST_GRAM", 2)
     check_problem(as_form(form, *inputs(form, 0, n=3, K=3, p=5, lengths=(1, 2, 3)), 3))
 
@@ -57,8 +56,6 @@ def test_long_sequences_keep_the_promises_of_the_protocol(monkeypatch, form):
 @pytest.mark.parametrize("options", [{}, {"step": "corrective"}])
 @pytest.mark.parametrize("form", ARRAYS)
 def test_iterates_without_gram_are_those_with_it(monkeypatch, form, options):
-    if form != "dense" or options:  # each form would take machine code of its own, for the same few functions of the protocol
-        run_in_plain_python(monkeypatch)
     X, y = inputs(form, 3, n=12, K=3, p=5, lengths=LENGTHS)
     both = with_and_without_gram(monkeypatch, lambda: as_form(form, X, y, 3))
     # sums in another order: equal up to rounding as long as it decides nothing
@@ -100,7 +97,6 @@ def test_kernels_need_no_gram_either(monkeypatch, kind):
 
 
 def test_a_sequence_without_any_nonzero_input_needs_no_columns(monkeypatch):
-    run_in_plain_python(monkeypatch)
     monkeypatch.setattr(chain, "LONGEST_GRAM", 2)
     problem = fwexp.chain_problem([sp.csr_array((4, 3)), sp.csr_array(np.eye(3))], [[0, 1, 1, 0], [0, 1, 1]])
     check_problem(problem)
@@ -142,6 +138,7 @@ def test_active_sets_allocate_no_blocks(options):
         assert solver.state.cache is None
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("options", [{}, {"cache": True}, {"sampling": "gap"}])
 def test_growth_of_blocks_changes_nothing(monkeypatch, options):
     problem = one_long_one("dense", 40, 30, 5)

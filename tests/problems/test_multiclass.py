@@ -7,7 +7,6 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.problems import protocol
-from tests.small_problems import run_in_plain_python
 
 
 def data(seed, n=6, K=3, p=2):
@@ -34,8 +33,7 @@ def test_dense_inputs_and_sparse_ones_have_the_same_scores(K, p):
         np.testing.assert_allclose(a, b, atol=1e-13)
 
 
-def test_test_sets_may_have_inputs_of_the_other_kind(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_test_sets_may_have_inputs_of_the_other_kind():
     X, y = data(5, n=20, p=3)
     train, sparse = fwexp.multiclass_problem(X, y), fwexp.multiclass_problem(sp.csr_array(X), y)
     errors = [fwexp.solve(train, lam=0.1, max_passes=3, test=test).trace["test_error"].tolist() for test in (train, sparse)]

@@ -11,13 +11,11 @@ from fwexp.problems.oracle_check import OracleCheck
 from fwexp.problems.protocol import from_public
 from fwexp.testing import small_chains
 from tests.problems.test_callback import three_way
-from tests.small_problems import run_in_plain_python
 from tests.test_every_solver import FAMILIES
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_good_oracles_pass(family, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_good_oracles_pass(family):
     problem = FAMILIES[family]()
     rng = np.random.default_rng(1)
     check = OracleCheck(Evaluator(problem))

@@ -7,14 +7,9 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.signature import signature
-from tests.small_problems import chain, run_in_plain_python
+from tests.small_problems import chain
 
 RNG = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def plain_python(monkeypatch):
-    run_in_plain_python(monkeypatch)
 
 
 def classes(p, K, n=4):

@@ -10,7 +10,6 @@ import fwexp
 from fwexp.convex import Bilinear, LeastSquares, Logistic, Quadratic, Simplex
 from fwexp.errors import ParameterError
 from fwexp.problems.arrays import as_sparse
-from tests.small_problems import run_in_plain_python
 
 SIZE = 4
 GOOD = np.eye(SIZE) + np.eye(SIZE, k=1)
@@ -125,9 +124,7 @@ PREDICTED = {
 
 @pytest.fixture(scope="module")
 def results():
-    with pytest.MonkeyPatch.context() as patch:
-        run_in_plain_python(patch)
-        return {name: fwexp.solve(CALLS[name][1](GOOD), "ssg", lam=1.0, max_passes=1) for name in PREDICTED}
+    return {name: fwexp.solve(CALLS[name][1](GOOD), "ssg", lam=1.0, max_passes=1) for name in PREDICTED}
 
 
 def refused(name, call, *arguments):

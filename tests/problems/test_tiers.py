@@ -27,6 +27,7 @@ from fwexp.solvers.ssg import SSG
 from fwexp.testing import CheckFailed, check_problem
 from tests import reference as ref
 from tests.pages import ROOT
+from tests.plain_python import both_ways
 from tests.plugin.fwexp_plugin.bits import BitsProblem
 from tests.small_problems import chain, run_in_plain_python
 
@@ -184,16 +185,13 @@ def compiled():
 # --- what the required functions give ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@both_ways
 @pytest.mark.parametrize("lengths", [(L,) * 6, (1,), (1, 4, 2)])
-def test_required_functions_make_a_family(lengths, compiled, monkeypatch):
-    if not compiled:
-        run_in_plain_python(monkeypatch)
+def test_required_functions_make_a_family(lengths, compiled):
     assert check_problem(multilabel(lengths=lengths)) == ("required", "sets")
 
 
-def test_labelings_of_another_form_make_a_family_without_sets(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_labelings_of_another_form_make_a_family_without_sets():
     assert check_problem(multilabel(Unlabelled)) == ("required",)
     assert best_options(multilabel(Unlabelled), LAM) == {"sampling": "perm", "step": "fw", "accelerate": False}
 
@@ -225,12 +223,12 @@ RUNS += [
 
 
 @pytest.mark.parametrize(("family", "solver", "options"), RUNS)
-def test_a_family_from_outside_trains(monkeypatch, family, solver, options):
-    run_in_plain_python(monkeypatch)
+def test_a_family_from_outside_trains(family, solver, options):
     train(family, solver, options)
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("family", "options"),
     [
@@ -282,6 +280,7 @@ def test_a_missing_tier_is_named_before_anything_is_compiled(family, solver, opt
     assert not recorder
 
 
+@pytest.mark.compiled
 def test_the_recorder_records():
     class Other(Multilabel):
         """Nothing is compiled for it yet."""
@@ -293,8 +292,7 @@ def test_the_recorder_records():
 
 
 @pytest.mark.parametrize("options", [{"accelerate": {"kap": 1.0}}, {"accelerate": False}])
-def test_bounds_are_needed_only_where_kap_is_not_given(monkeypatch, options):
-    run_in_plain_python(monkeypatch)
+def test_bounds_are_needed_only_where_kap_is_not_given(options):
     assert fwexp.solve(multilabel(), "bcfw", lam=LAM, max_passes=30, **options).gap < 0.1
 
 
@@ -328,7 +326,6 @@ NOTHING = lambda *args: None  # noqa: E731 - a function that registers itself an
     ],
 )
 def test_half_a_tier_and_wrong_statements_are_rejected(monkeypatch, registered, stated, message):
-    run_in_plain_python(monkeypatch)
     for name, function in registered.items():
         monkeypatch.setitem(getattr(protocol, name).implementations, Multilabel, function)
     if stated:

@@ -1,7 +1,7 @@
 """Weights of examples: 2 is the example twice, 0 its absence, in every family and for every solver.
 
 In plain Python, for every family with weights would take machine code of its own; that compiled code does the same is
-tested with every family's own functions, and with one solver each.
+tested in tests/jit/test_linker.py.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ from fwexp.problems.weighted import Weighted, share, total_weight
 from fwexp.solvers import SOLVERS, of_kind
 from fwexp.testing import check_problem
 from tests.blocks.test_constraints import optimum, primal
+from tests.plain_python import both_ways
 from tests.problems.definitions import build
-from tests.small_problems import run_in_plain_python
 
 LAM = 0.2
 WEIGHTS = np.array([2.0, 0.0, 1.0, 0.5, 1.0])
@@ -35,11 +35,9 @@ def weights_for(problem):
     return WEIGHTS[: problem.n]
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@both_ways
 @pytest.mark.parametrize("family", FAMILIES)
-def test_weighted_problems_keep_the_promises_of_families(family, compiled, monkeypatch):
-    if not compiled:
-        run_in_plain_python(monkeypatch)
+def test_weighted_problems_keep_the_promises_of_families(family, compiled):
     problem = build(family).problem
     check_problem(fwexp.weighted_problem(problem, weights_for(problem)))
 
@@ -78,9 +76,8 @@ def costs_written_out(X, y, costs=COSTS):
 
 @pytest.mark.parametrize("family", ["dense classes", "dense chain", "functions"])
 @pytest.mark.parametrize(("solver", "options"), ANY_METHOD, ids=str)
-def test_certificates_hold_with_weights(solver, options, family, monkeypatch):
+def test_certificates_hold_with_weights(solver, options, family):
     """P(w) is recomputed at every w that is returned, and P* is that of the quadratic program of all labelings."""
-    run_in_plain_python(monkeypatch)
     defined, cls = build(family, 9), SOLVERS[solver]
     weights = weights_for(defined.problem)
     weighted, c = fwexp.weighted_problem(defined.problem, weights), weights / weights.mean()
@@ -107,9 +104,8 @@ def test_certificates_hold_with_weights(solver, options, family, monkeypatch):
 
 @pytest.mark.parametrize("solver", ["auto", "one_slack"])
 @pytest.mark.parametrize("given", [("class_weight",), ("sample_weight",), ("class_weight", "sample_weight")], ids=str)
-def test_classifiers_with_costs_and_weights_are_certified(given, solver, monkeypatch):
+def test_classifiers_with_costs_and_weights_are_certified(given, solver):
     """Weights are such that H(0) without them is less than the optimum with them."""
-    run_in_plain_python(monkeypatch)
     of_classes = {"a": 0.5, "b": 9.0, "c": 1.0} if "class_weight" in given else None
     of_examples = np.where(Y == 1, 3.0, 0.1) if "sample_weight" in given else None
     labels = np.array(list("abc"))[Y]
@@ -126,19 +122,6 @@ def test_classifiers_with_costs_and_weights_are_certified(given, solver, monkeyp
     assert model.dual_gap_ <= 1e-4
 
 
-@pytest.mark.parametrize("family", ["dense chain", "dense classes", "dense matchings"])
-def test_compiled_code_of_every_family_does_what_plain_python_does(family, monkeypatch):
-    """With the solver that takes least to compile; the example in the docstring of ``weighted_problem`` compiles the most."""
-    problem = build(family).problem
-    weighted = fwexp.weighted_problem(problem, weights_for(problem))
-    compiled = fwexp.solve(weighted, "fw", lam=LAM, max_passes=20, gap_tol=0, test=weighted)
-    run_in_plain_python(monkeypatch)
-    plain = fwexp.solve(weighted, "fw", lam=LAM, max_passes=20, gap_tol=0, test=weighted)
-    np.testing.assert_allclose(compiled.w, plain.w, rtol=1e-9, atol=1e-12)
-    for name in ("primal", "dual", "test_error"):
-        np.testing.assert_allclose(compiled.trace[name], plain.trace[name], rtol=1e-9, atol=1e-12)
-
-
 def test_results_serve_problems_with_and_without_weights(tmp_path):
     problem, weighted = CLASSES, fwexp.weighted_problem(CLASSES, WEIGHTS)
     result = fwexp.solve(weighted, "fw", lam=LAM, max_passes=5, test=problem)
@@ -152,8 +135,7 @@ def test_results_serve_problems_with_and_without_weights(tmp_path):
     assert repr(weighted) == f"Weighted({problem!r})"
 
 
-def test_paths_of_weighted_problems_are_certified(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_paths_of_weighted_problems_are_certified():
     psi, losses = FIVE["outputs"].written_out().psi, FIVE["outputs"].written_out().loss
     weighted = fwexp.weighted_problem(OUTPUTS, WEIGHTS)
     path = fwexp.regularization_path(weighted, eps=0.05, lam_min=0.05, max_passes=5000)
@@ -176,9 +158,8 @@ def test_weights_have_the_mean_one_and_multiply():
 
 
 @pytest.mark.parametrize("family", FIVE)
-def test_1_n_is_one_over_the_sum_of_the_weights(family, monkeypatch):
+def test_1_n_is_one_over_the_sum_of_the_weights(family):
     """Also of weights of weights, of some of the examples, and of parts of them."""
-    run_in_plain_python(monkeypatch)
     problem, weights = FIVE[family].problem, np.array([2.0, 0.0, 1.0, 4.0, 2.0])
     weighted = fwexp.weighted_problem(problem, weights)
     twice = fwexp.weighted_problem(weighted, [1, 5, 2, 0.5, 0])

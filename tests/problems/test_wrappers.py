@@ -28,7 +28,6 @@ from fwexp.problems.full_pairs import FullPairsProblem
 from fwexp.problems.kernel_features import Kernel, kernelised
 from fwexp.problems.weighted import Weighted, WeightedFunctions, share
 from tests.problems.definitions import IN_PYTHON, build
-from tests.small_problems import run_in_plain_python
 
 FORMS = (
     *("dense chain", "chain that counts", "cut chain with costs", "dense classes", "classes with slack", "outputs"),
@@ -362,9 +361,7 @@ def counted_positions(case):
         positions = np.array([len(of_one[0]) for of_one in case.d.labelings])
     same(protocol.counted_positions(case.problem), case.d.c * positions)
     w = case.weights()
-    with pytest.MonkeyPatch.context() as patch:
-        run_in_plain_python(patch)
-        value = Evaluator(case.problem)(case.internal(w))
+    value = Evaluator(case.problem)(case.internal(w))
     if protocol.exact_oracle(case.problem):
         same(value.hinge, np.mean([case.values(i, w).max() for i in case.examples]))
         errors = [losses[scores.argmax()] for losses, scores in zip(own, (phi @ w for phi in case.d.phi))]

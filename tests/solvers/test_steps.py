@@ -86,16 +86,3 @@ def test_weights_stay_the_sum_of_the_blocks(form):
     assert relative_error(running.state.iterate.w, w) <= 1e-11
     assert running.exact_dual() == pytest.approx(running.point("last").dual, abs=1e-12)
     assert running.state.iterate.ell[0] == pytest.approx(running.state.iterate.losses.mean(), abs=1e-12)
-
-
-@pytest.mark.parametrize("lam", [0.003, 0.3])
-@pytest.mark.parametrize("solver", ["bcfw", "fw"])
-def test_line_search_never_lowers_the_dual(solver, lam):
-    problem = chain("dense", 7, n=8)[1]
-    running = start(problem, solver, lam=lam, iterates=("last",))
-    duals = [running.point("last").dual]
-    for k in range(1, 400):
-        running.advance(Budget(BIG, k))
-        duals.append(running.point("last").dual)
-    assert np.diff(duals).min() >= -1e-14
-    assert duals[-1] > 0.0

@@ -1,0 +1,24 @@
+"""Kernels as plain Python, unless a test is marked ``compiled``: what the folders do whose conftest takes these two hooks.
+
+Machine code takes seconds, for problems that are small; that it does what plain Python does is tested in tests/jit, bit for bit.
+"""
+
+import pytest
+
+from tests.small_problems import run_in_plain_python
+
+both_ways = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=[pytest.mark.slow, pytest.mark.compiled])])
+_patch = pytest.MonkeyPatch()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Begin before the fixtures of a module."""
+    if not item.get_closest_marker("compiled"):
+        run_in_plain_python(_patch)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown():
+    """Undo it after they have ended."""
+    _patch.undo()
