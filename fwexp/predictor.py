@@ -1,21 +1,18 @@
 """Predictions of saved estimators with numpy alone, in processes that are to start fast or have no other packages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from fwexp import lazy_sparse as sp
-from fwexp.conversion import as_floats, as_list
+from fwexp.conversion import as_list
 from fwexp.errors import OptionError, ParameterError, shown
-from fwexp.estimators import chains_in_numpy
-from fwexp.estimators.chains_in_numpy import Chains, check_found
-from fwexp.estimators.json_values import Unsaved, from_json, names_of
-from fwexp.estimators.named_features import FORMS, NONE, Known, encoded
-from fwexp.estimators.sequence_inputs import inputs_of, length
-from fwexp.estimators.tag_schemes import forbidden_pairs
+from fwexp.estimators.json_values import Unsaved, from_json
+from fwexp.estimators.named_features import FORMS
+from fwexp.estimators.sequence_inputs import inputs_of
+from fwexp.estimators.tagger_in_numpy import FeatureScores, NumpyTagger
 from fwexp.files import saved_results
-from fwexp.options import check_integer
 from fwexp.types import AnyPath
 
 __all__ = ["ChainPredictor", "ClassPredictor", "LabelSetPredictor", "Predictor", "load"]
@@ -132,59 +129,14 @@ class Predictor:
             raise ParameterError(f"predict_proba needs a file of ChainCRF or MulticlassLogistic, got that of {self._name}")
 
 
-class _Rows:
-    """Columns of features, by name or by number, and the scores that rows of weights (p, K) give to rows of features."""
-
-    def __init__(self, names: list[str] | None, num_features: int, source: str = "X") -> None:
-        if names is not None and len(names) != num_features:
-            raise ValueError(f"{len(names)} names are those of {num_features} features")
-        self._tables, self.size, self._source = None if names is None else Known(names), num_features, source
-
-    def scores(self, X: list, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the scores (N, K) of all positions of sequences, and where sequences begin and end."""
-        if self._tables is None:
-            found = [self._matrix(x) @ weights for x in X]
-            scores = np.concatenate([np.zeros((0, weights.shape[1])), *map(np.asarray, found)])
-            return scores, np.cumsum([0, *map(len, found)])
-        ends, columns, values, ptr = encoded(X, self._tables)
-        entries = weights[columns - 1]  # in which column 0 has the last row
-        entries *= (columns != NONE)[:, None] if values is None else np.where(columns != NONE, values, 0.0)[:, None]
-        scores, has = np.zeros((len(ends) - 1, weights.shape[1])), np.diff(ends) > 0
-        if has.any():
-            scores[has] = np.add.reduceat(entries, ends[:-1][has], axis=0)
-        return scores, ptr
-
-    def _matrix(self, x):
-        """Return the rows of a sequence as a matrix."""
-        if isinstance(x, list) and not x:
-            return np.zeros((0, self.size))
-        matrix = x if sp.issparse(x) else as_floats(self._source, x, "be an array of numbers (T, p)")
-        if matrix.ndim != 2 or matrix.shape[1] != self.size:
-            got = matrix.shape[1] if matrix.ndim == 2 else f"shape {matrix.shape}"
-            raise ParameterError(f"{self._source} must have {self.size} features per position, as in fit, got {got}")
-        return matrix
-
-
 class ChainPredictor(Predictor):
     """Labels of sequences, from a file of ``ChainSVM``, ``ChainSVMCV`` or ``ChainCRF``."""
 
     def __init__(self, name: str, params: dict[str, Any], learned: dict[str, Any], w: np.ndarray) -> None:
         super().__init__(name, params, learned, w)
-        K = len(self.classes_)
-        self._features = params["features"], params.get("transition_features")
-        self._rows, self._edges = _Rows(learned["names"], learned["num_features"]), None
-        if learned.get("num_edge_features") is not None:
-            self._edges = _Rows(learned["edge_names"], learned["num_edge_features"], "transition_features")
-        rows, p = w.reshape(-1, K), self._rows.size
-        first = p + (0 if self._edges is None else K * self._edges.size)
-        if len(rows) != first + 2 + K:
-            raise ValueError(f"{len(rows)} rows of weights are those of {first + 2 + K}")
-        self._weights, self._of_edges, ends = rows[:p], rows[p:first].reshape(-1, K * K), rows[first:].copy()
-        for one, other in forbidden_pairs(params.get("constraints"), self.classes_):
-            ends[0 if one is None else 1 if other is None else 2 + one, one if other is None else other] = -np.inf
-        self._start, self._end, self._transitions = ends[0], ends[1], ends[2:]
+        self._features, self._tagger = (params["features"], params.get("transition_features")), NumpyTagger(params, learned, w)
 
-    def predict(self, X: Any, *, n_best: int | None = None) -> list[list[Any]]:
+    def predict(self, X: Any, *, n_best: int | None = None, partial: Sequence[Any] | None = None) -> list[list[Any]]:
         """Return the labels of sequences, a list of lists.
 
         Parameters
@@ -193,35 +145,25 @@ class ChainPredictor(Predictor):
             As for ``fit`` of the estimator.
         n_best : int, optional
             Return this many labelings of each sequence, best first, as pairs (labels, score); fewer if no more exist.
+        partial : list of lists, optional
+            What is known of every position: its label, a set of labels of which it has one, or None.
 
         Returns
         -------
         list of lists
             Per sequence its labels, or with ``n_best`` its pairs.
         """
-        chains, names = self._chains(X), names_of(self.classes_)
-        ends = [*zip(chains.ptr[:-1].tolist(), chains.ptr[1:].tolist())]
-        if n_best is None:
-            found = chains_in_numpy.best(chains)
-            check_found(chains.ptr, found < 0)
-            labels = [names[k] for k in found.tolist()]
-            return [labels[start:end] for start, end in ends]
-        most = len(names) ** int(np.diff(chains.ptr).max(initial=0))
-        numbers, scores = chains_in_numpy.several_best(chains, min(check_integer("n_best", n_best, 1), most))
-        check_found(chains.ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(chains.ptr)))
-        several = [[names[k] for k in labeling] for labeling in numbers.tolist()]
-        return [
-            [(several[r][start:end], score) for r, score in enumerate(of_one) if score > -np.inf]
-            for (start, end), of_one in zip(ends, scores.tolist())
-        ]
+        return self._tagger.predict(inputs_of(X, *self._features), partial, n_best)
 
-    def predict_proba(self, X: Any) -> list[np.ndarray]:
+    def predict_proba(self, X: Any, *, partial: Sequence[Any] | None = None) -> list[np.ndarray]:
         """Return the probabilities of all labels at every position, from a file of ``ChainCRF``.
 
         Parameters
         ----------
         X : list of sequences
             As for ``fit`` of the estimator.
+        partial : list of lists, optional
+            What is known of every position, as for ``predict``. Probabilities are then conditional on this.
 
         Returns
         -------
@@ -229,29 +171,7 @@ class ChainPredictor(Predictor):
             In the order of ``classes_``; every row sums to 1.
         """
         self._check_probabilities()
-        chains = self._chains(X)
-        found, log_z = chains_in_numpy.marginals(chains)
-        check_found(chains.ptr, np.repeat(np.isneginf(log_z), np.diff(chains.ptr)))
-        return np.split(found, chains.ptr[1:-1]) if len(chains.ptr) > 1 else []
-
-    def _chains(self, X: Any) -> Chains:
-        """Return the scores of sequences."""
-        X = inputs_of(X, *self._features)
-        unary, ptr = self._rows.scores(X, self._weights)
-        full = np.diff(ptr) > 0
-        unary[ptr[:-1][full]] += self._start
-        unary[ptr[1:][full] - 1] += self._end
-        edges = self._transitions if self._edges is None or X.edges is None else self._transitions_at(self._edges, X.edges, ptr)
-        return Chains(unary, edges, ptr)
-
-    def _transitions_at(self, rows: _Rows, edges: list, ptr: np.ndarray) -> np.ndarray:
-        """Return the scores of the transitions to all positions, (N, K, K), 0 for first ones."""
-        K, follows = len(self.classes_), np.ones(int(ptr[-1]), dtype=bool)
-        follows[ptr[:-1][np.diff(ptr) > 0]] = False
-        found = np.zeros((len(follows), K, K))
-        several = [x for x in edges if length(x)]
-        found[follows] = rows.scores(several, self._of_edges)[0].reshape(-1, K, K) + self._transitions
-        return found
+        return self._tagger.predict_proba(inputs_of(X, *self._features), partial)
 
 
 class _ExamplePredictor(Predictor):
@@ -259,7 +179,7 @@ class _ExamplePredictor(Predictor):
 
     def __init__(self, name: str, params: dict[str, Any], learned: dict[str, Any], w: np.ndarray) -> None:
         super().__init__(name, params, learned, w)
-        self._rows, columns = _Rows(learned["names"], learned["num_features"]), learned.get("columns")
+        self._rows, columns = FeatureScores(learned["names"], learned["num_features"]), learned.get("columns")
         self._columns = None if learned["names"] is not None or columns is None else columns.tolist()
         self._has_constant = learned["has_constant"]
         self._weights, self._constants = self._split(w.copy(), self._rows.size + self._has_constant)

@@ -1,6 +1,7 @@
 """Estimators with scikit-learn's conventions over `fwexp.solve`; scikit-learn comes with the extra ``estimators``."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from fwexp.errors import needing
@@ -44,8 +45,9 @@ _HOME = {
 def __getattr__(name: str) -> type:
     if name not in _HOME:
         raise AttributeError(f"module 'fwexp.estimators' has no attribute {name!r}")
-    with needing("fwexp.estimators needs"):
-        import sklearn  # noqa: F401
+    if find_spec("sklearn") is None:  # It is imported where it acts.
+        with needing("fwexp.estimators needs"):
+            raise ModuleNotFoundError(name="sklearn")
 
     return getattr(import_module(f"fwexp.estimators.{_HOME[name]}"), name)
 

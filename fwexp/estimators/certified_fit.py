@@ -8,8 +8,6 @@ from types import FrameType
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from fwexp.driver.clock import on_interrupt
 from fwexp.driver.settings import check_gap_tol
@@ -59,12 +57,19 @@ def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *,
         except WarmStartError as error:
             reason = error
     if not exact_oracle(problem):
-        warn(UNCERTIFIED, ConvergenceWarning)
+        warn_of_convergence(UNCERTIFIED)
     elif result.status == "diverged" or (result.status in ("max_passes", "stalled") and result.gap > estimator.tol):
-        warn(_not_converged(estimator, result, largest_feature(problem)), ConvergenceWarning)
+        warn_of_convergence(_not_converged(estimator, result, largest_feature(problem)))
     if not keeps_state:
         result.state = None  # which holds the training data
     return result
+
+
+def warn_of_convergence(message: str) -> None:
+    """Warn, in scikit-learn's category, that training has not reached what was asked for."""
+    from sklearn.exceptions import ConvergenceWarning  # Most trainings reach it, and need nothing of scikit-learn.
+
+    warn(message, ConvergenceWarning)
 
 
 def lam_of(estimator, problem) -> float | str:
@@ -176,6 +181,8 @@ def as_seed(random_state) -> int:
     if is_integer(random_state) and random_state >= 0:
         return int(random_state)
     if random_state is None or isinstance(random_state, np.random.RandomState):
+        from sklearn.utils import check_random_state  # of which integers need nothing
+
         return int(check_random_state(random_state).randint(2**31))
     raise ParameterError(f"random_state must be an integer >= 0, a RandomState or None, got {shown(random_state)}")
 

@@ -5,14 +5,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.chain_encoding import ChainEncoding
 from fwexp.estimators.chain_model import ChainTagger
 from fwexp.estimators.chains_in_numpy import check_found
-from fwexp.estimators.decoding import EXCLUDED, marginals
+from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.json_values import names_of
 from fwexp.estimators.labels import OPEN, allowed_labels, check_same_length
 from fwexp.estimators.tag_schemes import span_tags, tags_in
@@ -122,7 +121,9 @@ class ChainCRF(ChainTagger):
         list of arrays (T, K)
             In the order of ``classes_``; every row sums to 1, or is NaN at positions that are skipped.
         """
-        check_is_fitted(self)
+        check_fitted(self)
+        from fwexp.estimators.decoding import EXCLUDED, marginals
+
         if not (X := self.encoding_.features(X)):
             return []
         query = self._query(X, partial)
@@ -165,7 +166,9 @@ class ChainCRF(ChainTagger):
         ndarray (n,)
             One value per sequence; -inf if all such labelings are forbidden or contain a label that `fit` has not seen.
         """
-        check_is_fitted(self)
+        check_fitted(self)
+        from fwexp.estimators.decoding import EXCLUDED, marginals
+
         X, y = self.encoding_.features(X), as_list("y", y, "sequences of labels")
         check_same_length(X, y)
         if not X:
@@ -209,7 +212,9 @@ class ChainCRF(ChainTagger):
         >>> crf.span_proba([["Ann", "Lee"]], [spans])[0].round(2)
         array([0.42, 0.33])
         """
-        check_is_fitted(self)
+        check_fitted(self)
+        from fwexp.estimators.decoding import marginals
+
         X, spans = self.encoding_.features(X), as_list("spans", spans, "lists of triples (start, end, kind)")
         if len(spans) != len(X):
             raise ParameterError(f"spans must hold a list for each of {len(X)} sequences, got {len(spans)}")

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from fwexp.conversion import as_floats
 from fwexp.driver.clock import interrupted_by, on_interrupt
-from fwexp.errors import ParameterError, shown, warn
+from fwexp.errors import ParameterError, shown
 from fwexp.estimators import transition_inputs
-from fwexp.estimators.certified_fit import as_seed, certified_fit, positions_per_example, solve
+from fwexp.estimators.certified_fit import as_seed, certified_fit, positions_per_example, solve, warn_of_convergence
 from fwexp.estimators.chain_encoding import ChainEncoding, check_whole, classes_in
 from fwexp.estimators.chain_model import ChainModel
 from fwexp.estimators.chains_in_numpy import check_found
@@ -197,7 +196,7 @@ class ChainSVMCV(ChainModel):
         if far.any():
             message = f"training in the folds stopped after max_passes={self.max_passes:g} with gaps > tol={self.tol:g} at "
             message += f'{far.sum()} of {len(lams)} values of lam, up to lam={lams[far].max():.2g}; see cv_results_["gap"]'
-            warn(message, ConvergenceWarning)
+            warn_of_convergence(message)
         problem, weights = encoding.learn_from(X, y, weights)
         return self._fitted(encoding, certified_fit(self, encoding, problem, weights, lam=encoding.lam_))
 

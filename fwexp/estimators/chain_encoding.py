@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping
 from itertools import chain, compress
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
+from fwexp import lazy_sparse as sp
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
-from fwexp.estimators import transition_inputs
-from fwexp.estimators.decoding import NamedDecoder, padded_weights
 from fwexp.estimators.encoding import (
     Encoding,
     Names,
@@ -34,7 +32,6 @@ from fwexp.estimators.labels import (
     costs_of,
     counted,
     has_sets,
-    is_among,
     labels_of,
     numbers_of,
     part_weights,
@@ -45,18 +42,9 @@ from fwexp.estimators.labels import (
 from fwexp.estimators.sequence_inputs import Inputs, inputs_of, size_of
 from fwexp.estimators.tag_schemes import converted, forbidden_pairs
 from fwexp.options import check_flag, check_number
-from fwexp.problems.arrays import check_costs
-from fwexp.problems.chain import (
-    Pair,
-    chain_from_arrays,
-    first_forbidden,
-    with_allowed,
-    with_costs,
-    with_forbidden,
-    with_known_scores,
-    with_position_weight,
-)
-from fwexp.problems.constraints import constrained
+
+if TYPE_CHECKING:
+    from fwexp.problems.chain import Pair
 
 VOID = (-100, -1)  # for positions without a label
 START, END, FROM, EDGE = "start", "end", "from", "edge"  # in names of weights, in tuples, which features by name are not
@@ -108,6 +96,9 @@ class ChainEncoding(Encoding):
 
         Weights of sequences count in ``min_count`` and in balanced classes; weights of positions are costs of errors there.
         """
+        from fwexp.estimators import transition_inputs  # Predictions need no problem.
+        from fwexp.problems.chain import first_forbidden
+
         params, edges, z, counts = self.params, None, None, None
         vectorizer = Vectorizer(params.min_count)
         if isinstance(sample_weight, np.ndarray):
@@ -153,6 +144,8 @@ class ChainEncoding(Encoding):
 
     def problem_from(self, features: Inputs, y, sample_weight=None) -> tuple:
         """Return the problem of sequences with the features and labels of training, and the weights of its examples."""
+        from fwexp.estimators import transition_inputs
+
         rows, ptr = self.vectorizer_.transform(features)
         z = None if self.edge_vectorizer_ is None else transition_inputs.rows(self.edge_vectorizer_, features.edges, ptr)
         weights = part_weights(sample_weight, np.diff(ptr))
@@ -204,6 +197,10 @@ class ChainEncoding(Encoding):
 
     def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None, z=None, known_scores=None) -> tuple:
         """Return the problem, and the weights of its examples: parts of sequences where labels are ignored."""
+        from fwexp.problems import chain as chains
+        from fwexp.problems.arrays import check_costs
+        from fwexp.problems.constraints import constrained
+
         K, is_cut, params, allowed = len(self.classes_), None, self.params, None
         if has_sets([labels]):
             allowed = allowed_labels(labels, self.classes_)
@@ -219,21 +216,21 @@ class ChainEncoding(Encoding):
             )
             rows, numbers, z, allowed = rows[kept], numbers[kept], some(z, kept), some(allowed, kept)
             of_positions, weights, known_scores = some(of_positions, kept), some(weights, origin), some(known_scores, kept)
-        problem = chain_from_arrays(rows, numbers, ptr, K, params.loss, is_cut, z)
+        problem = chains.chain_from_arrays(rows, numbers, ptr, K, params.loss, is_cut, z)
         costs = costs_of(params.costs, self.classes_)
         if self.class_weight_ is not None:
             costs = self.class_weight_[:, None] * check_costs(costs, K)
-        problem = problem if costs is None else with_costs(problem, costs)
-        problem = problem if of_positions is None else with_position_weight(problem, of_positions)
+        problem = problem if costs is None else chains.with_costs(problem, costs)
+        problem = problem if of_positions is None else chains.with_position_weight(problem, of_positions)
         if allowed is not None and getattr(params, "objective", None) != "log":
-            problem = with_allowed(problem, allowed)
+            problem = chains.with_allowed(problem, allowed)
         if known_scores is not None:
-            problem = with_known_scores(problem, known_scores, getattr(params, "objective", None) != "log")
+            problem = chains.with_known_scores(problem, known_scores, getattr(params, "objective", None) != "log")
         pairs = self.forbidden
-        return constrained(with_forbidden(problem, pairs) if pairs else problem, params.nonnegative), weights
+        return constrained(chains.with_forbidden(problem, pairs) if pairs else problem, params.nonnegative), weights
 
     @property
-    def forbidden(self) -> list[Pair]:
+    def forbidden(self) -> "list[Pair]":
         """The pairs of numbers of labels that constraints forbid."""
         return forbidden_pairs(self.params.constraints, self.classes_)
 
@@ -245,23 +242,6 @@ class ChainEncoding(Encoding):
         """Return the labels of sequences as lists, in the scheme that training has; None where they are ignored."""
         ignore_label = self.params.ignore_label if ignore_label is None else ignore_label
         return converted(self.params.constraints, as_sequences(y, lengths, ignore_label))
-
-    def entries(self, partial, ptr: np.ndarray) -> list:
-        """Return what is known of all positions: a label, a set of labels, or None."""
-        partial = as_list("partial", partial, "lists of labels, sets of labels and None")
-        sequences = [as_list(f"partial[{i}]", labels, "labels, sets of labels and None") for i, labels in enumerate(partial)]
-        lengths = [len(labels) for labels in sequences]
-        if lengths != np.diff(ptr).tolist():
-            raise ParameterError(f"partial must have one entry per position of X, got lengths {shown(lengths)}")
-        return list(chain.from_iterable(sequences))
-
-    def allowed(self, entries: list) -> np.ndarray:
-        """Return the labels that positions may have, bool (N, K)."""
-        names = set(names_of(self.classes_))
-        for entry in entries:
-            if entry is not None and not (entry and entry <= names if isinstance(entry, set) else is_among(entry, names)):
-                raise ParameterError(f"partial must hold labels in classes_, sets of these and None, got {shown(entry)}")
-        return allowed_labels(entries, self.classes_)
 
     def right(self, predicted: list, y, sample_weight) -> tuple[np.ndarray, np.ndarray]:
         """Return whether the labels of positions are predicted right, and their weights."""
@@ -280,6 +260,8 @@ class ChainEncoding(Encoding):
 
     def decoder(self, w):
         """Return features by name that have weights, the weights as `decode` takes them after a row for no feature, and labels."""
+        from fwexp.estimators.decoding import NamedDecoder, padded_weights  # which import numba
+
         vectorizer, weights, has = self.vectorizer_, w.reshape(-1, len(self.classes_)), None
         if vectorizer.names is not None:
             has = weights.any(axis=1)
@@ -308,6 +290,7 @@ class ChainEncoding(Encoding):
         self.vectorizer_.restore(names, num_features)
         if (self.features([]).edges is None) != (self.edge_vectorizer_ is None):
             raise ValueError("transition_features does not fit to the learned values")
+        _ = self.forbidden  # which rejects damaged constraints
 
     def structure(self, w):
         K, p, edges = len(self.classes_), self.vectorizer_.num_features, self.edge_vectorizer_

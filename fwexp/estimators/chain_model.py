@@ -1,41 +1,46 @@
 """Taggers: their training, which may stop early by validation, their predictions, and their weights with their names."""
 
 import math
+import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError
-from fwexp.estimators import model_json, transition_inputs
-from fwexp.estimators.certified_fit import as_seed, certified_fit, chosen_iterate
+from fwexp.estimators import model_json
 from fwexp.estimators.chain_encoding import END, FROM, START, ChainEncoding, classes_in
 from fwexp.estimators.chains_in_numpy import check_found
-from fwexp.estimators.decoding import FREE, Chains, decode, decode_several, max_marginals
+from fwexp.estimators.conventions import check_fitted, parameters
 from fwexp.estimators.estimator import CertifiedSVM, FitsFurther, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.estimators.json_values import names_of
-from fwexp.estimators.label_sets import fit_of_sets
-from fwexp.estimators.labels import classes_of, has_sets, is_mark, some, weighted
+from fwexp.estimators.labels import are_kept, by_sequence, classes_of, entries_of, has_sets, is_mark, known_labels, some, weighted
 from fwexp.estimators.named_features import NamedRows
 from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_inputs import Inputs, size_of
+from fwexp.estimators.tagger_in_numpy import NumpyTagger
 from fwexp.options import check_flag, check_integer, check_number
-from fwexp.problems.chain import add_forbidden
 from fwexp.types import AnyArray, ArrayLike, FloatArray, IntArray, Weights
 
+if TYPE_CHECKING:
+    from fwexp.estimators.decoding import Chains
+
 ROUNDING = 1e-12  # of sums of weights, relative
+COMPILER = "fwexp.jit.compilation"  # the module that imports numba, which takes a second
+FEW = 20_000  # positions, about as many as numpy labels in that time
+OF_A_CALL = 20  # positions, which take as long as what numpy does besides for each call
 PATIENCE = 5  # passes without fewer errors of validation, after which training stops early
 
 
 class Query(NamedTuple):
     """Sequences, and what is known of their labels, as kernels take them."""
 
-    chains: Chains  # of the positions that are kept
+    chains: "Chains"  # of the positions that are kept
     allowed: np.ndarray  # labels of these positions
     ptr: np.ndarray  # where the sequences begin and end
     kept: np.ndarray | None  # bool (N,), or None for all
@@ -94,11 +99,15 @@ class ChainModel(PartsScore, CertifiedSVM):
         list of lists
             Per sequence its labels, or with ``n_best`` its pairs.
         """
-        if "_decoder" not in vars(self):  # The function takes longer than a short sentence.
-            check_is_fitted(self)
-        (vectorizer, _, names, decode_named), X = self._decoder, self.encoding_.features(X)
+        is_ready = "_decoder" in vars(self)
+        if not is_ready:  # The function takes longer than a short sentence.
+            check_fitted(self)
+        X = self.encoding_.features(X)
         if not X:
             return []
+        if not is_ready and n_best is None and self._are_few(X):
+            return self._in_numpy.predict(X, partial)
+        vectorizer, _, names, decode_named = self._decoder
         rows = vectorizer.read(X)
         if rows is not None and not any(rows[3:]) and X.edges is None and n_best is None and partial is None:
             ptr, (numbers, missing) = rows[2], decode_named(rows)
@@ -106,14 +115,16 @@ class ChainModel(PartsScore, CertifiedSVM):
                 check_found(np.asarray(ptr), np.asarray(numbers) < 0)
             labels = [*map(names.__getitem__, numbers)]
             return [labels[start:end] for start, end in pairwise(ptr)]
+        from fwexp.estimators import decoding  # which the decoder has imported
+
         query = self._query(X, partial, rows)
         ptr, K = query.chains.ptr, len(names)
         if n_best is None:
-            found = decode(query.chains, query.allowed)
+            found = decoding.decode(query.chains, query.allowed)
             check_found(ptr, found < 0)
             return self._by_sequence([names[k] for k in found.tolist()], query)
         most = K ** int(np.diff(ptr).max(initial=0))
-        numbers, scores = decode_several(query.chains, min(check_integer("n_best", n_best, 1), most), query.allowed)
+        numbers, scores = decoding.decode_several(query.chains, min(check_integer("n_best", n_best, 1), most), query.allowed)
         check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
         labelings = [self._by_sequence([names[k] for k in of_all], query) for of_all in numbers.tolist()]
         return [
@@ -121,25 +132,37 @@ class ChainModel(PartsScore, CertifiedSVM):
             for i, of_one in enumerate(scores.tolist())
         ]
 
+    def _are_few(self, X: Inputs) -> bool:
+        """Return whether numpy labels these sequences before numba could, so far: no process waits more than twice as long."""
+        if COMPILER in sys.modules:
+            return False
+        done = vars(self).get("_done_in_numpy", 0) + OF_A_CALL + sum(size_of(x) or 0 for x in X)
+        vars(self)["_done_in_numpy"] = done
+        return done <= FEW
+
+    @cached_property
+    def _in_numpy(self) -> NumpyTagger:
+        return NumpyTagger(parameters(self.encoding_.params), self.encoding_.learned(), self.result_.w)
+
     def _query(self, X: Inputs, partial=None, rows: NamedRows | None = None) -> "Query":
         """Return sequences, and what is known of their labels, as kernels take them."""
+        from fwexp.estimators import transition_inputs
+        from fwexp.estimators.decoding import FREE, Chains
+
         (vectorizer, weights, *_), encoding = self._decoder, self.encoding_
         x, ptr = vectorizer.encode(X, rows)
         chains = Chains(x, transition_inputs.encode(self.edge_vectorizer_, X.edges, ptr), ptr, weights, len(self.classes_))
         if partial is None:
             return Query(chains, FREE, ptr, None)
-        entries = encoding.entries(partial, ptr)
+        entries = entries_of(partial, ptr)
         if not encoding.params.skip_ignored:
-            return Query(chains, encoding.allowed(entries), ptr, None)
-        kept = np.array([entry is None or not is_mark(entry, encoding.params.ignore_label) for entry in entries], dtype=np.bool_)
-        return Query(chains.at(kept), encoding.allowed([*compress(entries, kept)]), ptr, kept)
+            return Query(chains, known_labels(entries, self.classes_), ptr, None)
+        kept = are_kept(entries, encoding.params.ignore_label)
+        return Query(chains.at(kept), known_labels([*compress(entries, kept)], self.classes_), ptr, kept)
 
     def _by_sequence(self, labels: list, query: "Query") -> list[list]:
         """Return the labels of positions as a list for each sequence; positions that are left out have ``ignore_label``."""
-        if query.kept is not None:
-            rest, mark = iter(labels), self.encoding_.params.ignore_label
-            labels = [next(rest) if is_kept else mark for is_kept in query.kept.tolist()]
-        return [labels[start:end] for start, end in pairwise(query.ptr.tolist())]
+        return by_sequence(labels, query.ptr, query.kept, self.encoding_.params.ignore_label)
 
     def decision_function(self, X: Any) -> list[FloatArray]:
         """Return the score of the best labels of the sequence that have a given label at a given position.
@@ -154,7 +177,11 @@ class ChainModel(PartsScore, CertifiedSVM):
         list of arrays (T, K)
             Entry (t, k) is for label k at position t. The largest of every row is the score of the prediction.
         """
-        check_is_fitted(self)
+        check_fitted(self)
+        from fwexp.estimators import transition_inputs
+        from fwexp.estimators.decoding import max_marginals
+        from fwexp.problems.chain import add_forbidden
+
         X = self.encoding_.features(X)
         full, size = [k for k, x in enumerate(X) if size_of(x) != 0], len(X)
         if not full:
@@ -275,6 +302,9 @@ class ChainTagger(FitsFurther, ChainModel):
         self
             The fitted estimator.
         """
+        from fwexp.estimators.certified_fit import certified_fit, chosen_iterate  # Predictions need no solver.
+        from fwexp.estimators.label_sets import fit_of_sets
+
         encoding, more = self._Encoding(self), {}
         X, y, sample_weight, _ = encoding.examples(X, y, sample_weight)
         stops_early = check_flag("early_stopping", self.early_stopping)
@@ -359,6 +389,8 @@ class ChainTagger(FitsFurther, ChainModel):
 
     def _validation(self, n: int) -> IntArray:
         """Return the sequences that are set aside."""
+        from fwexp.estimators.certified_fit import as_seed
+
         part = check_number("validation_fraction", self.validation_fraction, "a number > 0 and < 1", above=0.0, below=1.0)
         size = max(1, round(part * n))
         if size >= n:

@@ -8,10 +8,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.encoding import Names, feature_rows
-from fwexp.estimators.estimator import ClassifierMixin, FitsFurther
+from fwexp.estimators.estimator import FitsFurther
 from fwexp.estimators.json_values import names_of
 from fwexp.estimators.labels import check_among, example_labels, numbers_of, weights_of
-from fwexp.estimators.row_encoding import ExampleModel, RowEncoding
+from fwexp.estimators.row_encoding import ClassifierMixin, ExampleModel, RowEncoding
 from fwexp.problems.multiclass import multiclass_problem
 from fwexp.types import AnyArray, ArrayLike, FloatArray, Lam, Rescaling, Weights
 

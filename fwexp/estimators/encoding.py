@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fwexp.errors import shown
+from fwexp.estimators.conventions import parameters
 from fwexp.estimators.json_values import from_json, names_of, to_json
 from fwexp.options import is_integer
 
@@ -32,9 +33,8 @@ class Encoding(ABC):
     schema: ClassVar[dict[str, Check]] = {}  # of the learned values in files
 
     def __init__(self, estimator) -> None:
-        params = estimator.get_params(deep=False).items()
         self.params = type(estimator)(
-            **{name: deepcopy(value) if isinstance(value, CONTAINERS) else value for name, value in params}
+            **{name: deepcopy(value) if isinstance(value, CONTAINERS) else value for name, value in parameters(estimator).items()}
         )
 
     @abstractmethod

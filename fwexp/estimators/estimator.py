@@ -1,18 +1,17 @@
 """The base of all estimators: an encoding and weights with a certificate, and files without pickle."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from fwexp import estimators
 from fwexp.errors import OptionError, ParameterError, shown
 from fwexp.estimators import model_json
-from fwexp.estimators.certified_fit import certified_fit
+from fwexp.estimators.conventions import Conventions, check_fitted, parameters, subclasses
 from fwexp.estimators.encoding import Encoding, carried
 from fwexp.estimators.json_values import Unsaved, from_json, parameter_to_json
 from fwexp.estimators.labels import classes_of_call, weighted
@@ -21,30 +20,17 @@ from fwexp.tasks import result_files
 from fwexp.tasks.result import Result
 from fwexp.types import AnyPath, ArrayLike, Iterate, SetOfExamples
 
+NOT_KEPT = ("_decoder", "_in_numpy", "_done_in_numpy")  # attributes that follow from others, and are made at predictions
 AnyIterate: TypeAlias = Iterate | Literal["best"] | None
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    class BaseEstimator:  # with types, which scikit-learn does not declare
-        encoding_: Any  # set by `fit`; no field, as `dataclasses.asdict` returns the parameters
-
-        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-        def set_params(self, **params: Any) -> Self: ...
-        def __getstate__(self) -> dict[str, Any]: ...
-        def __setstate__(self, state: dict[str, Any]) -> None: ...
-
-    class ClassifierMixin:
-        def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float: ...
-
-else:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-
-__all__ = ["AnyIterate", "CertifiedSVM", "ClassifierMixin", "FitsFurther", "PartsScore"]
+__all__ = ["AnyIterate", "CertifiedSVM", "FitsFurther", "PartsScore"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CertifiedSVM(BaseEstimator):
+class CertifiedSVM(Conventions):
     """Base of the estimators, with the parameters of all: `fit` learns an encoding, and trains to a certified result."""
 
     solver: str = "auto"
@@ -80,6 +66,8 @@ class CertifiedSVM(BaseEstimator):
         self
             The fitted estimator.
         """
+        from fwexp.estimators.certified_fit import certified_fit  # Predictions need no solver, which takes a second to import.
+
         encoding = self._Encoding(self)
         return self._fitted(encoding, certified_fit(self, encoding, *encoding.learn(X, y, sample_weight)))
 
@@ -102,10 +90,16 @@ class CertifiedSVM(BaseEstimator):
     def result_(self, result: Result) -> None:
         vars(self)["result_"] = result
         result.w.flags.writeable = False
-        self._decoder = self.encoding_.decoder(result.w)
+        for name in NOT_KEPT:
+            vars(self).pop(name, None)
+
+    @cached_property
+    def _decoder(self) -> Any:
+        """What predictions need besides, made at the first one."""
+        return self.encoding_.decoder(self.result_.w)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_decoder"}
+        return {name: value for name, value in super().__getstate__().items() if name not in NOT_KEPT}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -125,7 +119,7 @@ class CertifiedSVM(BaseEstimator):
         problem
             A training or test set.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return weighted(*self.encoding_.problem(X, y, sample_weight))
 
     @abstractmethod
@@ -191,13 +185,12 @@ class CertifiedSVM(BaseEstimator):
         Path
             Path of the file.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return result_files.save(self.result_, path, self._record())
 
     def _record(self) -> dict:
         """Return the content of a file of a fitted estimator next to its result, for JSON."""
-        params = self.encoding_.params.get_params(deep=False).items()
-        params = {name: parameter_to_json(name, value) for name, value in params}
+        params = {name: parameter_to_json(name, value) for name, value in parameters(self.encoding_.params).items()}
         return {"name": type(self).__name__, "params": params, "learned": self.encoding_.to_json()}
 
     @classmethod
@@ -228,7 +221,7 @@ class CertifiedSVM(BaseEstimator):
             for other estimators with ``w``, all weights. ``header`` and ``trace`` are the rest of the file of `save`. `from_json`
             restores every bit.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return model_json.as_text(self.result_, self._record(), self.encoding_.names())
 
     @classmethod
@@ -259,7 +252,7 @@ class CertifiedSVM(BaseEstimator):
         """Return the estimator with the fields of a result, from what was written of it, and weights by name if these are given."""
         name = None if found is None else found.get("name")
         if name != cls.__name__:
-            known = isinstance(name, str) and name in {*estimators.__all__, *(kind.__name__ for kind in _subclasses(CertifiedSVM))}
+            known = isinstance(name, str) and name in {*estimators.__all__, *(kind.__name__ for kind in subclasses(CertifiedSVM))}
             got = "that of a Result" if found is None else f"that of {shown(name)}" + (f"; use {name}.load" if known else "")
             raise ParameterError(f"{wrong}, got {got}")
         try:
@@ -302,6 +295,8 @@ class FitsFurther:
         self
             The fitted estimator.
         """
+        from fwexp.estimators.certified_fit import certified_fit  # as in `fit`
+
         if check_flag("early_stopping", getattr(self, "early_stopping", False)):
             raise ParameterError("early_stopping must be False for partial_fit, got True")
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
@@ -331,7 +326,7 @@ class PartsScore:
         float
             Between 0 and 1.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         right, weights = self._right(X, y, sample_weight)
         if not weights.sum():
             raise ParameterError("X must hold an example whose weight is not 0, to be scored, got none")
@@ -340,10 +335,3 @@ class PartsScore:
     @abstractmethod
     def _right(self, X, y, sample_weight) -> tuple[np.ndarray, np.ndarray]:
         """Return how far every part is predicted right, from 0 to 1, and the weights of the parts: 0 without a label."""
-
-
-def _subclasses(kind: type) -> Iterator[type]:
-    """Yield all classes below a class."""
-    for one in kind.__subclasses__():
-        yield one
-        yield from _subclasses(one)

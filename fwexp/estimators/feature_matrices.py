@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
+from fwexp import lazy_sparse as sp
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError
 from fwexp.estimators.named_features import FORMS, NONE, Known, Learning, NamedRows, arrays_of, encoded, named_rows
 from fwexp.options import check_integer
-from fwexp.problems.chain import as_matrices
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, stack
+
+if TYPE_CHECKING:
+    from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
 
 
 class Vectorizer:
@@ -92,11 +94,13 @@ class Vectorizer:
         _check_lengths(ptr)
         return rows, ptr
 
-    def encode(self, X, rows: NamedRows | None = None) -> tuple[DenseFeatures | SparseFeatures | BinaryFeatures, np.ndarray]:
+    def encode(self, X, rows: NamedRows | None = None) -> "tuple[DenseFeatures | SparseFeatures | BinaryFeatures, np.ndarray]":
         """Return the rows of further sequences, which may be empty, as kernels take them, and where sequences begin and end.
 
         Those of names are ``rows`` if these were read before.
         """
+        from fwexp.problems.features import BinaryFeatures, SparseFeatures, as_features
+
         if self.names is not None:
             ends, columns, values, ptr = arrays_of(rows or named_rows(as_list("X", X, FORMS), self._tables))
             return BinaryFeatures(ends, columns) if values is None else SparseFeatures(ends, columns, values), ptr
@@ -139,6 +143,9 @@ def by_name(X: list) -> bool:
 
 
 def _stacked(X):
+    from fwexp.problems.chain import as_matrices  # here, since what has names needs no problem
+    from fwexp.problems.features import stack
+
     X = as_matrices(X)
     for i, x in enumerate(X):
         if x.ndim != 2 or x.shape[1] != X[0].shape[1]:

@@ -4,10 +4,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
+from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.encoding import Encoding, are_factors, are_labels, check_factors, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.graph_inputs import as_graph, check_sizes, induced, node_labels, node_weights, warn_without_constant, widened
@@ -280,7 +280,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
         list of arrays
             One per graph, of shape (H, W) or (V,).
         """
-        check_is_fitted(self)
+        check_fitted(self)
         X = as_list("X", X, FORMS)
         if not X:
             return []

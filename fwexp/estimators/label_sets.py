@@ -21,12 +21,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 
 from fwexp.driver.progress import print_line
 from fwexp.driver.settings import check_gap_tol, check_lam
-from fwexp.errors import ParameterError, WarmStartError, warn
-from fwexp.estimators.certified_fit import interrupts, is_verbose, lam_of, positions_per_example, solve
+from fwexp.errors import ParameterError, WarmStartError
+from fwexp.estimators.certified_fit import interrupts, is_verbose, lam_of, positions_per_example, solve, warn_of_convergence
 from fwexp.estimators.encoding import carried
 from fwexp.estimators.labels import weighted
 from fwexp.jit.compilation import njit, specialise
@@ -152,7 +151,7 @@ def fit_of_sets(estimator, encoding, X, y: list[list], sample_weight) -> Result:
     status = "converged" if missing <= tol else result.status if result.status == "interrupted" else "max_passes"
     reason = f"after {passes:.4g} passes, {missing:.2g} above the least of a convex bound that is equal at w; {UNCERTIFIED}"
     if status == "max_passes":
-        warn(f"training stopped {reason}; raise max_passes, lam or tol", ConvergenceWarning)
+        warn_of_convergence(f"training stopped {reason}; raise max_passes, lam or tol")
     values = {"w": best.w, "primal": best.value, "dual": math.nan, "gap": math.nan, "status": status, "reason": reason}
     return replace(result, trace=pd.concat(traces, ignore_index=True), state=None, **values)
 

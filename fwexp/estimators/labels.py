@@ -2,18 +2,18 @@
 
 import contextlib
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Number
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
 
+from fwexp import lazy_sparse as sp
 from fwexp.conversion import as_floats, as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.json_values import as_array_of, names_of
 from fwexp.options import check_number
-from fwexp.problems.weighted import weighted_problem
 
 OPEN = object()  # marks positions of which nothing is known, next to None
 
@@ -74,6 +74,38 @@ def allowed_labels(entries: list, classes: np.ndarray) -> np.ndarray:
     return allowed
 
 
+def entries_of(partial, ptr: np.ndarray) -> list:
+    """Return what is known of all positions of sequences that begin and end at ``ptr``: a label, a set of labels, or None."""
+    partial = as_list("partial", partial, "lists of labels, sets of labels and None")
+    sequences = [as_list(f"partial[{i}]", labels, "labels, sets of labels and None") for i, labels in enumerate(partial)]
+    lengths = [len(labels) for labels in sequences]
+    if lengths != np.diff(ptr).tolist():
+        raise ParameterError(f"partial must have one entry per position of X, got lengths {shown(lengths)}")
+    return list(itertools.chain.from_iterable(sequences))
+
+
+def known_labels(entries: list, classes: np.ndarray) -> np.ndarray:
+    """Return the labels that positions may have, bool (N, K), after a check of what is known of them."""
+    names = set(names_of(classes))
+    for entry in entries:
+        if entry is not None and not (entry and entry <= names if isinstance(entry, set) else is_among(entry, names)):
+            raise ParameterError(f"partial must hold labels in classes_, sets of these and None, got {shown(entry)}")
+    return allowed_labels(entries, classes)
+
+
+def are_kept(entries: list, ignore_label) -> np.ndarray:
+    """Return which positions are not skipped, bool (N,): those that ``ignore_label`` does not mark."""
+    return np.array([entry is None or not is_mark(entry, ignore_label) for entry in entries], dtype=np.bool_)
+
+
+def by_sequence(labels: list, ptr: np.ndarray, kept: np.ndarray | None, ignore_label) -> list[list]:
+    """Return the labels of positions as a list for each sequence; positions that are not ``kept`` have ``ignore_label``."""
+    if kept is not None:
+        rest = iter(labels)
+        labels = [next(rest) if is_kept else ignore_label for is_kept in kept.tolist()]
+    return [labels[start:end] for start, end in itertools.pairwise(ptr.tolist())]
+
+
 def check_known(labels: list, place: Callable[[int], str], example: str) -> None:
     """Reject labels that are missing; messages name the place of label k, and the example to leave out."""
     try:
@@ -112,7 +144,12 @@ def _is_missing(label) -> bool:
         return not label
     if isinstance(label, set):
         return not label or any(map(_is_missing, label))
-    return label is np.ma.masked or (pd.api.types.is_scalar(label) and pd.isna(label))
+    if label is None or label is np.ma.masked:
+        return True
+    pd = sys.modules.get("pandas")  # Without it there are no missing values of its own.
+    if pd is not None:
+        return pd.api.types.is_scalar(label) and bool(pd.isna(label))
+    return isinstance(label, Number | np.generic) and bool(label != label)
 
 
 def check_among(labels: list, classes: np.ndarray) -> None:
@@ -282,4 +319,8 @@ def some(values, indices: np.ndarray) -> Any:
 
 def weighted(problem, weights: np.ndarray | None):
     """Return a problem whose examples have weights, if there are any."""
-    return problem if weights is None else weighted_problem(problem, weights)
+    if weights is None:
+        return problem
+    from fwexp.problems.weighted import weighted_problem  # Predictions need no problem.
+
+    return weighted_problem(problem, weights)

@@ -4,11 +4,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from fwexp.api import loss
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError
+from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.encoding import Encoding, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.labels import check_weights, counted
@@ -132,7 +132,7 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         list of int arrays (m, 2)
             Links (row, column) of every example.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         X = as_list("X", X, LINKS)
         return self.result_.predict(X) if X else []
 

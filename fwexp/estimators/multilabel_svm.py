@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from fwexp.errors import ParameterError, shown
+from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.encoding import are_factors, check_factors
-from fwexp.estimators.estimator import ClassifierMixin
 from fwexp.estimators.json_values import as_array_of
 from fwexp.estimators.labels import weights_of
-from fwexp.estimators.row_encoding import ExampleModel, RowEncoding
+from fwexp.estimators.row_encoding import ClassifierMixin, ExampleModel, RowEncoding
 from fwexp.options import check_choice
 from fwexp.oracles.max_flow import incidence, min_cut, scratch_size
 from fwexp.problems import full_pairs
@@ -301,7 +300,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         float
             Between 0 and 1.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return super().score(X, self.encoding_.indicators(y), sample_weight)
 
     def __sklearn_tags__(self):

@@ -2,12 +2,15 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from fwexp.errors import ParameterError, shown, unknown
 from fwexp.options import check_integer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class NamedWeights(Mapping):
@@ -39,7 +42,7 @@ class NamedWeights(Mapping):
     def __repr__(self) -> str:
         return f"<{len(self)} weights by ({', '.join(self._kinds)}); top(20) returns the largest>"
 
-    def top(self, n: int = 20, **names: Hashable) -> pd.DataFrame:
+    def top(self, n: int = 20, **names: Hashable) -> "pd.DataFrame":
         """Return the weights that are largest in absolute value, the largest first.
 
         Parameters
@@ -67,4 +70,6 @@ class NamedWeights(Mapping):
         order = np.argsort(-sizes.ravel(), kind="stable")[: min(np.count_nonzero(sizes), check_integer("n", n, 1))]
         places = np.unravel_index(order, self._weights.shape)
         named = {kind: [names[k] for k in found] for kind, names, found in zip(self._kinds, self._names, places)}
+        import pandas as pd  # here, because it takes longer to import than a tagger to predict
+
         return pd.DataFrame(named | {"weight": values[order]})

@@ -5,15 +5,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from fwexp.errors import ParameterError, shown
+from fwexp.estimators.conventions import adopt, check_fitted
 from fwexp.estimators.encoding import Encoding, are_labels, are_names, is_size
 from fwexp.estimators.estimator import CertifiedSVM
 from fwexp.estimators.feature_matrices import Vectorizer, by_name, check_named
 from fwexp.estimators.labels import counted
 from fwexp.problems.python_labelings import read_only
-from fwexp.types import AnyArray, FloatArray
+from fwexp.types import AnyArray, ArrayLike, FloatArray
+
+adopt()  # Tables are checked by scikit-learn, in predictions as well.
+
+if TYPE_CHECKING:
+
+    class ClassifierMixin:  # with types, which scikit-learn does not declare
+        def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float: ...
+
+else:
+    from sklearn.base import ClassifierMixin
+
+__all__ = ["ClassifierMixin", "ExampleModel", "RowEncoding"]
 
 
 class RowEncoding(Encoding):
@@ -160,7 +173,7 @@ class ExampleModel(CertifiedSVM):
 
     def _rows(self, X):
         """Return the rows of inputs with the features that are known."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self.encoding_.rows(X)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError
+from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.encoding import Encoding
 from fwexp.estimators.estimator import CertifiedSVM
 from fwexp.estimators.labels import check_same_length, check_weights, counted
@@ -251,7 +251,7 @@ class StructuredSVM(CertifiedSVM):
         list of labelings
             One per input.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         X, batch = _sequence("X", X, "inputs"), getattr(self.encoding_.params.model, "batch_inference", None)
         return [snapshot(y) for y in batch(X, read_only(self.w))] if batch else [self.predict_one(x) for x in X]
 
@@ -268,7 +268,7 @@ class StructuredSVM(CertifiedSVM):
         labeling
             The labeling of highest score.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         return snapshot(self.encoding_.method("inference")(x, read_only(self.w)))
 
     def score(self, X: Any, y: Any) -> float:

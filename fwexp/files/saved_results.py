@@ -7,7 +7,7 @@ in it is trusted: members unpack to a bounded size, none is executed, and any de
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,15 @@ TEXTS = ("status", "reason", "iterate", "solver", "objective")
 NUMBERS = ("primal", "dual", "gap", "lam", "temperature")
 COUNTED = ("errors", "lost")  # numbers by name
 HEADER = ("format", *TEXTS, *NUMBERS, *COUNTED, "options", "seed", "structure", "columns", "versions")
+WEIGHTS, INPUTS = "weights", "training inputs"  # an entry of the structure of weights that refer to inputs, not to features
 
 
 LARGEST = 2**30  # bytes that packed files unpack to, at most, since a few kB can claim far more; larger models are not packed
+
+
+def of_inputs(structure: Mapping) -> bool:
+    """Return whether weights of this structure refer to training inputs, without which they are of no use."""
+    return structure.get(WEIGHTS) == INPUTS
 
 
 def packed(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -6,9 +6,9 @@ Weights of one signature mean nothing for another, although their number may be 
 from collections.abc import Mapping
 
 from fwexp.errors import ParameterError
+from fwexp.files.saved_results import INPUTS, WEIGHTS
 from fwexp.problems import protocol
 
-WEIGHTS, INPUTS = "weights", "training inputs"
 SIZES = ("num_states", "num_classes", "num_labels", "num_features")  # of those that a family has
 
 
@@ -31,11 +31,6 @@ def check_problem_type(problem, name: str = "problem") -> None:
     """Refuse objects that are no problem."""
     if not is_problem(problem):
         raise ParameterError(f"{name} must come from a constructor such as fwexp.chain_problem, got {type(problem).__name__}")
-
-
-def of_inputs(given: Mapping) -> bool:
-    """Return whether weights of this signature refer to training inputs, without which they are of no use."""
-    return given.get(WEIGHTS) == INPUTS
 
 
 def described(given: Mapping) -> str:

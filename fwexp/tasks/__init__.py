@@ -4,17 +4,30 @@ Another package offers a task by an entry point of the group ``fwexp.tasks``, wi
 """
 
 import inspect
+from typing import TYPE_CHECKING
 
 from fwexp import plugins
 from fwexp.driver.settings import CHECKS
 from fwexp.errors import ParameterError, unknown
 from fwexp.options import KINDS
-from fwexp.tasks.task import Task
+
+if TYPE_CHECKING:
+    from fwexp.tasks.task import Task
 
 __all__ = ["TASKS", "Task"]
 
 
+def __getattr__(name: str):
+    if name != "Task":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from fwexp.tasks.task import Task  # here, because saved results need no solver
+
+    return Task
+
+
 def _check(cls) -> None:
+    from fwexp.tasks.task import Task
+
     if not (inspect.isclass(cls) and issubclass(cls, Task)):
         raise ParameterError("it is no subclass of fwexp.tasks.Task")
     if inspect.isabstract(cls):
@@ -31,7 +44,9 @@ def _check(cls) -> None:
     plugins.check_options_class(cls.Options)
 
 
-def _classes(module) -> list[type[Task]]:
+def _classes(module) -> "list[type[Task]]":
+    from fwexp.tasks.task import Task
+
     return plugins.defined_classes(module, Task)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from fwexp.conversion import as_floats, as_list
 from fwexp.errors import OptionError, ParameterError, unknown
+from fwexp.files.saved_results import of_inputs
 from fwexp.problems.arrays import as_matrix
 from fwexp.problems.chain import as_matrices, chain_problem
 from fwexp.problems.evaluation import evaluator
@@ -16,7 +17,7 @@ from fwexp.problems.multiclass import multiclass_problem
 from fwexp.problems.protocol import check_weights, from_public, original
 from fwexp.problems.python_labelings import read_only, snapshot
 from fwexp.problems.segmentation import segmentation_problem
-from fwexp.problems.signature import check_problem_type, check_signature, is_problem, of_inputs, signature
+from fwexp.problems.signature import check_problem_type, check_signature, is_problem, signature
 
 
 def predict(result, problem, inputs: Mapping) -> list:

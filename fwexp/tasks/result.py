@@ -85,8 +85,8 @@ class Result:
     state: Any = field(default=None, repr=False)  # the solver at its last iterate, for warm starts
 
     def __post_init__(self) -> None:
-        """Delay the data frame of a trace that is given as rows, because it takes as long as training on a small problem."""
-        if isinstance(self.trace, list):
+        """Delay the data frame of a trace that is given as rows or columns: it takes as long as training on a small problem."""
+        if isinstance(self.trace, list | dict):
             vars(self)["_rows"] = vars(self).pop("trace")
 
     if not TYPE_CHECKING:  # for type checkers and editors, there are no attributes but the others
@@ -97,9 +97,10 @@ class Result:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             import pandas as pd
 
-            rows = self._rows
-            names = dict.fromkeys([*TRACE_COLUMNS, *(column for row in rows for column in row)])
-            self.trace = pd.DataFrame(rows, columns=list(names))
+            rows, names = self._rows, None
+            if isinstance(rows, list):
+                names = [*dict.fromkeys([*TRACE_COLUMNS, *(column for row in rows for column in row)])]
+            self.trace = pd.DataFrame(rows, columns=names)
             del self._rows
             return self.trace
 

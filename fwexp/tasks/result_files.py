@@ -13,9 +13,8 @@ import numpy as np
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
 from fwexp.files import atomic, npz, saved_results
-from fwexp.files.saved_results import COUNTED, FORMAT, HEADER, NUMBERS, TEXTS
+from fwexp.files.saved_results import COUNTED, FORMAT, HEADER, NUMBERS, TEXTS, of_inputs
 from fwexp.files.user_paths import check_path
-from fwexp.problems.signature import of_inputs
 
 
 def save(result, path, estimator: dict | None = None) -> Path:
@@ -58,8 +57,6 @@ def read(path, kind: str = "Result") -> tuple[dict, dict | None]:
 
 def fields_of(arrays) -> tuple[dict, dict | None]:
     """Return what `read` does, from the arrays of a file."""
-    import pandas as pd
-
     header, w, estimator = saved_results.checked(arrays)
     names = header["columns"]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
@@ -70,7 +67,7 @@ def fields_of(arrays) -> tuple[dict, dict | None]:
         raise ValueError("the columns of its trace do not fit together")
     fields = dict(
         w=w,
-        trace=pd.DataFrame(dict(zip(names, columns, strict=True))),
+        trace=dict(zip(names, columns, strict=True)),
         status=str(Status(header["status"])),
         **{name: header[name] for name in (*TEXTS[1:], *NUMBERS, *COUNTED, "options", "seed", "structure")},
     )

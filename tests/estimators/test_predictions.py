@@ -9,6 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM, StructuredSVM
+from fwexp.estimators.estimator import NOT_KEPT
 from tests.estimators.cases import EVERY, answers, data_of, held, learned, new
 from tests.estimators.models import Signs
 from tests.small_problems import run_in_plain_python
@@ -34,11 +35,11 @@ def trained(request):
 
 
 def state(model) -> dict:
-    """Return the attributes of an estimator and its encoding, tables included."""
-    known = vars(model) | {f"encoding {name}": value for name, value in vars(model.encoding_).items()}
+    """Return the attributes of an estimator and its encoding, tables included, but those that the first prediction makes."""
+    known = {name: value for name, value in vars(model).items() if name not in NOT_KEPT}
+    known |= {f"encoding {name}": value for name, value in vars(model.encoding_).items()}
     tables = [dict(one._tables) for one in vars(model).values() if hasattr(one, "_tables")]
     tables += [dict(one._tables.vectors) for one in vars(model).values() if hasattr(one, "_tables")]
-    tables += [dict(one._tables) for one in (model._decoder or ()) if hasattr(one, "_tables")]
     return {name: id(value) for name, value in known.items()} | {"tables": tables}
 
 
@@ -64,6 +65,9 @@ def test_threads_predict_right_from_the_first_call_on(trained, tmp_path):
             thread.join()
         assert found == [expected] * THREADS
         assert state(fresh) == before
+        decoders = fresh._decoder, fresh.encoding_.decoder(fresh.result_.w)
+        used, new_one = ([dict(one._tables) for one in decoder or () if hasattr(one, "_tables")] for decoder in decoders)
+        assert used == new_one
 
 
 # Parameters that say how a labeling is scored or inputs are read, and other values of them.

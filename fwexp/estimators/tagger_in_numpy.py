@@ -1,0 +1,136 @@
+"""Scores of features and taggers with numpy alone: for processes without numba, and until its import is worth its time."""
+
+from itertools import compress, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fwexp import lazy_sparse as sp
+from fwexp.conversion import as_floats
+from fwexp.errors import ParameterError
+from fwexp.estimators import chains_in_numpy
+from fwexp.estimators.chains_in_numpy import Chains, check_found
+from fwexp.estimators.json_values import names_of
+from fwexp.estimators.labels import are_kept, by_sequence, entries_of, known_labels
+from fwexp.estimators.named_features import NONE, Known, encoded
+from fwexp.estimators.sequence_inputs import Inputs, length
+from fwexp.estimators.tag_schemes import forbidden_pairs
+from fwexp.options import check_integer
+
+
+class FeatureScores:
+    """Columns of features, by name or by number, and the scores that rows of weights (p, K) give to rows of features."""
+
+    def __init__(self, names: list[str] | None, num_features: int, source: str = "X") -> None:
+        if names is not None and len(names) != num_features:
+            raise ValueError(f"{len(names)} names are those of {num_features} features")
+        self._tables, self.size, self._source = None if names is None else Known(names), num_features, source
+
+    def scores(self, X: list, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores (N, K) of all positions of sequences, and where sequences begin and end."""
+        if self._tables is None:
+            found = [self._matrix(x) @ weights for x in X]
+            scores = np.concatenate([np.zeros((0, weights.shape[1])), *map(np.asarray, found)])
+            return scores, np.cumsum([0, *map(len, found)])
+        ends, columns, values, ptr = encoded(X, self._tables)
+        entries = weights[columns - 1]  # in which column 0 has the last row
+        entries *= (columns != NONE)[:, None] if values is None else np.where(columns != NONE, values, 0.0)[:, None]
+        scores, has = np.zeros((len(ends) - 1, weights.shape[1])), np.diff(ends) > 0
+        if has.any():
+            scores[has] = np.add.reduceat(entries, ends[:-1][has], axis=0)
+        return scores, ptr
+
+    def _matrix(self, x):
+        """Return the rows of a sequence as a matrix."""
+        if isinstance(x, list) and not x:
+            return np.zeros((0, self.size))
+        matrix = x if sp.issparse(x) else as_floats(self._source, x, "be an array of numbers (T, p)")
+        if matrix.ndim != 2 or matrix.shape[1] != self.size:
+            got = matrix.shape[1] if matrix.ndim == 2 else f"shape {matrix.shape}"
+            raise ParameterError(f"{self._source} must have {self.size} features per position, as in fit, got {got}")
+        return matrix
+
+
+class Query(NamedTuple):
+    """Scores of the positions of sequences that are kept, where all positions begin and end, and which are kept, None for all."""
+
+    chains: Chains
+    ptr: np.ndarray
+    kept: np.ndarray | None
+
+
+class NumpyTagger:
+    """A tagger, from the parameters of its training, from what `ChainEncoding.learned` returns, and from all weights."""
+
+    def __init__(self, params: dict[str, Any], learned: dict[str, Any], w: np.ndarray) -> None:
+        self._params, self._classes, K = params, learned["classes"], len(learned["classes"])
+        self._names = names_of(self._classes)
+        self._rows, self._edges = FeatureScores(learned["names"], learned["num_features"]), None
+        if learned.get("num_edge_features") is not None:
+            self._edges = FeatureScores(learned["edge_names"], learned["num_edge_features"], "transition_features")
+        rows, p = w.reshape(-1, K), self._rows.size
+        first = p + (0 if self._edges is None else K * self._edges.size)
+        if len(rows) != first + 2 + K:
+            raise ValueError(f"{len(rows)} rows of weights are those of {first + 2 + K}")
+        self._weights, self._of_edges, ends = rows[:p], rows[p:first].reshape(-1, K * K), rows[first:].copy()
+        for one, other in forbidden_pairs(params.get("constraints"), self._classes):
+            ends[0 if one is None else 1 if other is None else 2 + one, one if other is None else other] = -np.inf
+        self._start, self._end, self._transitions = ends[0], ends[1], ends[2:]
+
+    def predict(self, X: Inputs, partial=None, n_best: int | None = None) -> list[list[Any]]:
+        """Return the labels of sequences, or ``n_best`` pairs (labels, score) for each."""
+        query = self._query(X, partial)
+        ptr = query.chains.ptr
+        if n_best is None:
+            found = chains_in_numpy.best(query.chains)
+            check_found(ptr, found < 0)
+            return self._by_sequence(found, query)
+        most = len(self._names) ** int(np.diff(ptr).max(initial=0))
+        numbers, scores = chains_in_numpy.several_best(query.chains, min(check_integer("n_best", n_best, 1), most))
+        check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
+        several = [self._by_sequence(labeling, query) for labeling in numbers]
+        return [
+            [(several[r][i], score) for r, score in enumerate(of_one) if score > -np.inf]
+            for i, of_one in enumerate(scores.tolist())
+        ]
+
+    def predict_proba(self, X: Inputs, partial=None) -> list[np.ndarray]:
+        """Return the probabilities (T, K) of labels for each sequence, NaN at positions that are skipped."""
+        query = self._query(X, partial)
+        found, log_z = chains_in_numpy.marginals(query.chains)
+        check_found(query.chains.ptr, np.repeat(np.isneginf(log_z), np.diff(query.chains.ptr)))
+        if query.kept is not None:
+            found, of_kept = np.full((len(query.kept), found.shape[1]), np.nan), found
+            found[query.kept] = of_kept
+        return [found[start:end] for start, end in pairwise(query.ptr.tolist())]
+
+    def _by_sequence(self, numbers: np.ndarray, query: Query) -> list[list]:
+        labels = [self._names[k] for k in numbers.tolist()]
+        return by_sequence(labels, query.ptr, query.kept, self._params.get("ignore_label"))
+
+    def _query(self, X: Inputs, partial) -> Query:
+        """Return the scores of sequences, -inf for labels that do not agree with what is known."""
+        (unary, ptr), kept = self._rows.scores(X, self._weights), None
+        has_edges = self._edges is not None and X.edges is not None
+        transitions = self._transitions_at(self._edges, X.edges, ptr) if has_edges else self._transitions
+        ends = ptr
+        if partial is not None:
+            entries = entries_of(partial, ptr)
+            if self._params.get("skip_ignored"):
+                kept = are_kept(entries, self._params["ignore_label"])
+                entries, unary, ends = [*compress(entries, kept)], unary[kept], np.concatenate(([0], np.cumsum(kept)))[ptr]
+                transitions = transitions[kept] if has_edges else transitions
+            unary[~known_labels(entries, self._classes)] = -np.inf
+        full = np.diff(ends) > 0
+        unary[ends[:-1][full]] += self._start
+        unary[ends[1:][full] - 1] += self._end
+        return Query(Chains(unary, transitions, ends), ptr, kept)
+
+    def _transitions_at(self, rows: FeatureScores, edges: list, ptr: np.ndarray) -> np.ndarray:
+        """Return the scores of the transitions to all positions, (N, K, K), 0 for first ones."""
+        K, follows = len(self._names), np.ones(int(ptr[-1]), dtype=bool)
+        follows[ptr[:-1][np.diff(ptr) > 0]] = False
+        found = np.zeros((len(follows), K, K))
+        several = [x for x in edges if length(x)]
+        found[follows] = rows.scores(several, self._of_edges)[0].reshape(-1, K, K) + self._transitions
+        return found
