@@ -99,6 +99,25 @@ def test_chains_answer_as_their_estimators(cls, parameters, tmp_path):
     model = new(cls, **parameters).fit(X, y)
     check(model, tmp_path / "model.npz", [*X, X[0][:1], X[0] * 3])
     check(model, tmp_path / "model.npz", [X[0], []])
+    found, partial = predictor.load(tmp_path / "model.npz"), [[{"a", "b"}, *[None] * (len(x) - 2), "c"] for x in X]
+    assert found.predict(X, partial=partial) == model.predict(X, partial=partial) != model.predict(X)
+    if cls is ChainCRF:
+        for one, other in zip(found.predict_proba(X, partial=partial), model.predict_proba(X, partial=partial), strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("transition_features", [None, ["word"]])
+def test_positions_that_estimators_skip_are_skipped(transition_features, tmp_path):
+    X, y = data_of(ChainCRF)
+    y = [[-100 if t % 3 == 1 else label for t, label in enumerate(labels)] for labels in y]
+    marks = [[-100 if label == -100 else None for label in labels] for labels in y]
+    model = new(ChainCRF, ignore_label=-100, skip_ignored=True, transition_features=transition_features).fit(X, y)
+    found = predictor.load(model.save(tmp_path / "model.npz"))
+    assert found.predict(X, partial=marks) == model.predict(X, partial=marks)
+    assert rounded(found.predict(X, partial=marks, n_best=2)) == rounded(model.predict(X, partial=marks, n_best=2))
+    np.testing.assert_allclose(
+        np.concatenate(found.predict_proba(X, partial=marks)), np.concatenate(model.predict_proba(X, partial=marks)), atol=1e-12
+    )
 
 
 def test_numbers_and_functions_answer_as_their_estimators(tmp_path):
