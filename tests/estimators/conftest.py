@@ -1,11 +1,8 @@
 import pytest
 
-from tests.small_problems import run_in_plain_python
+from tests.plain_python import pytest_runtest_setup, pytest_runtest_teardown  # noqa: F401 (hooks)
 
 
 @pytest.fixture(scope="module")
 def plain_python():
-    """Nothing is compiled in a module: its data are tiny, and kernels of its problems are tested elsewhere."""
-    with pytest.MonkeyPatch.context() as patch:
-        run_in_plain_python(patch)
-        yield
+    """Kernels are plain Python anyway."""

@@ -12,7 +12,6 @@ from fwexp.data import Template
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV
 
-pytestmark = pytest.mark.usefixtures("plain_python")
 LAMS = [0.1, 10.0, 1.0]
 
 

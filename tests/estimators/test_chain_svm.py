@@ -18,8 +18,6 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV
 from fwexp.jit import threads
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
 WORDS = [["the", "dog", "barks"], ["a", "cat"], ["the", "cat", "sees", "a", "dog"], ["dog"]]
 TAGS = [["D", "N", "V"], ["D", "N"], ["D", "N", "V", "D", "N"], ["N"]]
 

@@ -15,7 +15,6 @@ from sklearn.utils.estimator_checks import check_estimator
 from fwexp import estimators
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM
-from tests.small_problems import run_in_plain_python
 
 NO_TABLE = r"(X(\[0\]| and y)?|y\[0\]) must (be|hold|have)"
 # One prediction per row, where that of `MultiLabelSVM` has a column per label; and training stops at a gap, not at the optimum.
@@ -50,8 +49,7 @@ def test_what_is_not_given_is_named(cls, X):
 
 
 @pytest.mark.parametrize("cls", [MulticlassSVM, MultiLabelSVM])
-def test_what_is_predicted_is_given(cls, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_what_is_predicted_is_given(cls):
     fitted = cls().fit([[0.0, 1.0], [1.0, 0.0]], {MulticlassSVM: [0, 1], MultiLabelSVM: [[0], [1]]}[cls])
     for predict, x in ((fitted.predict, None), (fitted.predict, 3.5), (fitted.predict_one, None)):
         with pytest.raises(ParameterError, match=r"^X must be an array or sparse matrix \(n, p\), or .*, got (None|3.5|\[None\])$"):

@@ -8,8 +8,6 @@ from sklearn.svm import SVC, LinearSVC
 
 from fwexp.estimators import MulticlassLogistic, MulticlassSVM
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
 CLOSE = {"tol": 1e-8, "fit_intercept": False}
 LONG = {"tol": 1e-8, "max_iter": 100_000}
 HALF = [0.3, 0.7]

@@ -11,10 +11,7 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, GraphSVM, MultiLabelSVM, StructuredSVM
 from tests.estimators.cases import EVERY, answers, data_of, held, new
 
-pytestmark = [
-    pytest.mark.usefixtures("plain_python"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 OTHERS = [None, True, -1, 10**9, 0.5, float("nan"), "", "auto", [], [[]], ["a"], {}, {"dict": []}, {"object": "f"}, {"tuple": [1]}]
 OTHERS += [{"array": ["a"], "dtype": "<U1"}, {"array": [], "dtype": "<f8"}, {"array": [1, 1], "dtype": "<i8"}, {"template": "x"}]
 OTHERS += [{"array": [[1.0]], "dtype": "<f8"}, {"array": ["a"], "dtype": "V9"}, {"slice": [0, 1]}, {"slice": 3}]

@@ -11,7 +11,6 @@ import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV
 
-pytestmark = pytest.mark.usefixtures("plain_python")
 LABELS = ["a", "b", "c"]
 FIXED = {1: {"a": 2.0, "c": -1.5}, 0: {"b": 1.0}}
 TABLE = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, -1.5]])

@@ -11,8 +11,6 @@ from fwexp.errors import ParameterError
 from fwexp.estimators import GraphSVM
 from fwexp.estimators.graph_svm import GraphEncoding
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
 
 def image(seed, names=("back", "fore")):
     rng = np.random.default_rng(seed)

@@ -10,7 +10,6 @@ import pytest
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV, GraphSVM, MulticlassSVM, MultiLabelSVM
 
-pytestmark = pytest.mark.usefixtures("plain_python")
 X = [["the", "dog"], ["a", "cat"], ["the", "cat"]]
 IMAGE = np.array([[1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]])
 NANS = [float("nan"), np.float32("nan"), np.longdouble("nan"), Decimal("nan")]

@@ -5,8 +5,6 @@ import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import MatchingSVM
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
 
 def pair(seed):
     """Rows and columns with positions; those that are near belong together."""

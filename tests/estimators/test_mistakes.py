@@ -9,8 +9,6 @@ from fwexp.errors import UserError
 from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM, StructuredSVM
 from tests.estimators.models import Signs
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
 WORDS = [["the", "dog", "barks"], ["a", "cat"], ["the", "cat", "sees", "a", "dog"], ["dog"]]
 TAGS = [["D", "N", "V"], ["D", "N"], ["D", "N", "V", "D", "N"], ["N"]]
 DICTS = [[{"word": word} for word in x] for x in WORDS]

@@ -11,10 +11,7 @@ from fwexp.errors import DataError, OptionError, ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, MulticlassSVM
 from tests.estimators.cases import EVERY, answers, data_of, held, new
 
-pytestmark = [
-    pytest.mark.usefixtures("plain_python"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def no_number(text):

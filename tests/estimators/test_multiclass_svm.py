@@ -14,9 +14,6 @@ DICTS = [{"colour": "red", "size": 2}, {"colour": "red", "size": 3}, {"colour": 
 FRUIT = ["apple", "apple", "lime", "lime"]
 
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
-
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(0)

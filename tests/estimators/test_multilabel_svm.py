@@ -10,8 +10,6 @@ from sklearn.preprocessing import MultiLabelBinarizer
 import fwexp
 from fwexp.estimators import MultiLabelSVM
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
 
 @pytest.fixture(scope="module")
 def data():

@@ -11,10 +11,7 @@ from fwexp.estimators import ChainCRF, GraphSVM, MulticlassLogistic, MultiLabelS
 from tests.estimators.cases import CLASSES, EVERY, answers, data_of, new
 from tests.estimators.models import Signs
 
-pytestmark = [
-    pytest.mark.usefixtures("plain_python"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 COSTS = 3 - 3 * np.eye(3)
 
 # Values other than the defaults, then those of some classes, and the parameters that others need.

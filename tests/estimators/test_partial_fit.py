@@ -7,8 +7,6 @@ import fwexp
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, MulticlassLogistic, MulticlassSVM
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
 WORDS = [["the", "dog", "barks"], ["Ann", "sees", "York"], ["York", "sleeps"], ["Ann", "barks"]]
 TAGS = [["D", "N", "V"], ["N", "V", "N"], ["N", "V"], ["N", "V"]]
 CLOSE = {"lam": 0.05, "tol": 1e-5, "max_passes": 2000}

@@ -14,7 +14,6 @@ from fwexp.problems.evaluation import evaluator
 from fwexp.problems.loss_terms import make_objective
 from fwexp.problems.protocol import from_public
 
-pytestmark = pytest.mark.usefixtures("plain_python")
 LABELS = ["a", "b", "c"]
 PROBLEMS = 500
 

@@ -43,6 +43,7 @@ def state(model) -> dict:
     return {name: id(value) for name, value in known.items()} | {"tables": tables}
 
 
+@pytest.mark.compiled
 def test_threads_predict_right_from_the_first_call_on(trained, tmp_path):
     model, X = trained
     expected, path = answers(model, X), model.save(tmp_path / "model.npz")
@@ -91,7 +92,6 @@ LATER = [
 ]
 
 
-@pytest.mark.usefixtures("plain_python")
 @pytest.mark.parametrize(("cls", "of_training", "later"), LATER)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_parameters_are_about_the_next_training(cls, of_training, later, tmp_path):

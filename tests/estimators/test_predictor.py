@@ -25,10 +25,7 @@ from fwexp.estimators import (
 )
 from tests.estimators.cases import CHAINS, CLASSES, EVERY, data_of, new
 
-pytestmark = [
-    pytest.mark.usefixtures("plain_python"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 KINDS = (*CHAINS, *CLASSES, MultiLabelSVM)
 ALONE = """
 import json, sys

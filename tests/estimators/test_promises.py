@@ -15,10 +15,7 @@ from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM, StructuredSVM
 from tests.estimators.cases import CHAINS, CLASSES, EVERY, answers, data_of, held, learned, new
 
-pytestmark = [
-    pytest.mark.usefixtures("plain_python"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 COSTS = 3 - 3 * np.eye(3)
 KINDS = [(cls, {}) for cls in EVERY]
 KINDS += [(ChainSVM, {"transition_features": ["word"], "constraints": [("b", "b")], "costs": {("a", "b"): 2.0}})]

@@ -21,8 +21,6 @@ from fwexp.estimators import (
 from fwexp.estimators.certified_fit import positions_per_example
 from tests.estimators.models import Sequences
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
 N = 5  # examples
 
 

@@ -8,17 +8,14 @@ from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, MulticlassLogistic, MulticlassSVM, MultiLabelSVM
 from tests.estimators.cases import data_of, new
 
-pytestmark = [
-    pytest.mark.usefixtures("plain_python"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 X, Y = data_of(ChainSVM, n=6)
 
 
 @pytest.fixture(scope="module")
-def tagger(plain_python):
+def tagger():
     return new(ChainSVM, max_passes=50, tol=1e-2).fit(X, Y)
 
 

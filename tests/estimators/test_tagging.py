@@ -13,9 +13,6 @@ from fwexp.estimators.certified_fit import positions_per_example
 from fwexp.estimators.json_values import as_array_of
 from fwexp.estimators.tag_schemes import converted, forbidden_pairs
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
-
 # Pairs (from>to) of tags; nothing is the start or the end.
 LEGAL = {
     "BIO": "B-X>I-X I-X>I-X O>B-X I-X>B-Y B-X>O >B-X >O B-X>",

@@ -11,8 +11,6 @@ from sklearn.base import clone
 from fwexp.data import Template
 from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
 WORDS = [["the", "dog", "barks"], ["Ann", "sees", "York"], ["York"], ["Ann", "barks"]]
 TAGS = [["D", "N", "V"], ["N", "V", "N"], ["N"], ["N", "V"]]
 DICTS = [[{"word": word, "size": len(word)} for word in x] for x in WORDS]

@@ -12,8 +12,6 @@ from fwexp.estimators import ChainSVM, GraphSVM, MulticlassSVM, MultiLabelSVM
 from fwexp.estimators.certified_fit import chosen_iterate, solve
 from fwexp.estimators.chain_encoding import ChainEncoding
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
 RNG = np.random.default_rng(7)
 SIZES = (1, 4, 2, 3)
 ROWS = [RNG.normal(size=(size, 2)) for size in SIZES]

@@ -12,8 +12,6 @@ from fwexp.errors import ParameterError
 from fwexp.estimators import ChainSVM, ChainSVMCV, GraphSVM, MulticlassSVM, MultiLabelSVM
 from tests.estimators.cases import EVERY, data_of, new
 
-pytestmark = pytest.mark.usefixtures("plain_python")
-
 WORDS = [["the", "dog"], ["a", "cat"], ["the", "cat"]]
 ROWS = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.0]])
 WARM = [(cls, {}) for cls in EVERY if "warm_start" in inspect.signature(cls).parameters] + [(GraphSVM, {"pairwise": "full"})]
