@@ -141,5 +141,5 @@ def test_probabilities_of_spans_are_those_of_their_labelings(scheme):
 
 
 def test_spans_need_tags(tagger):
-    with pytest.raises(ParameterError, match=r"labels in y must be tags of BIO, IOB1, .*, got"):
+    with pytest.raises(ParameterError, match=r"labels in y must be tags of BIO, IOB2, .*, got"):
         tagger.span_proba([["dog"]], [[(0, 1, "N")]])
