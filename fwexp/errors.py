@@ -57,6 +57,11 @@ def exit_code(name: str, main: Callable[[], int]) -> int:
         return 2
 
 
+def see(page: str) -> str:
+    """Return the end of a message that a page of the documentation explains, named from docs/, as the site has no address yet."""
+    return f"; see docs/{page}.md"
+
+
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 

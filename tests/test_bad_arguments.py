@@ -73,6 +73,7 @@ GOOD = {
         "possible": [[(0, 1)]],
         "precision_cost": 1.0,
         "recall_cost": 2.0,
+        "column_links": 2,
     },
     "segmentation_problem": {
         "X": [np.ones((2, 1))],

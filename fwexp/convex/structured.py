@@ -167,6 +167,8 @@ def svm_game(problem: Problem, radius: float) -> Bilinear:
             raise OptionError("a saddle point takes no forbidden, position_weight or is_cut; build the problem without them")
         F, truth, losses, polytopes, constant = _chain(problem)
     elif isinstance(problem, MatchingProblem):
+        if problem.column_links > 1:
+            raise OptionError("a saddle point takes matchings with one link per column; build the problem without column_links")
         F, truth, losses, polytopes, constant = _matching(problem)
     else:
         accepted = "ChainProblem, MatchingProblem"

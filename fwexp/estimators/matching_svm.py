@@ -13,9 +13,10 @@ from fwexp.estimators.encoding import Encoding, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.labels import check_weights, counted
 from fwexp.problems.matching import matching_problem
+from fwexp.problems.signature import LINKS
 from fwexp.types import FloatArray, IntArray, Lam, Weights
 
-LINKS = "arrays (R, C, p), one per example"
+GRIDS = "arrays (R, C, p), one per example"
 
 
 class LinkEncoding(Encoding):
@@ -33,12 +34,12 @@ class LinkEncoding(Encoding):
         return problem.subset(kept), weights
 
     def problem(self, X, y, sample_weight=None):
-        X, y = as_list("X", X, LINKS), as_list("y", y, "int arrays (m, 2) of links, one per example")
+        X, y = as_list("X", X, GRIDS), as_list("y", y, "int arrays (m, 2) of links, one per example")
         for i, (x, links) in enumerate(zip(X, y)):
             if np.shape(x)[:2] == (2, 2) and np.array_equal(links, np.eye(2)) and not isinstance(links[0], tuple):
                 example = "which can be read as a matrix too; sort the links by row"
                 raise ParameterError(f"y[{i}] must hold links (row, column), got [[1, 0], [0, 1]], {example}")
-        costs = {name: getattr(self.params, name) for name in ("precision_cost", "recall_cost", "nonnegative")}
+        costs = {name: getattr(self.params, name) for name in ("precision_cost", "recall_cost", "column_links", "nonnegative")}
         return matching_problem(X, y, **costs), sample_weight
 
     def learned(self):
@@ -48,15 +49,16 @@ class LinkEncoding(Encoding):
         self.n_features_in_ = num_features
 
     def structure(self, w):
-        return {"family": "MatchingProblem", "d": self.n_features_in_}
+        links = {LINKS: self.params.column_links} if self.params.column_links != 1 else {}
+        return {"family": "MatchingProblem", "d": self.n_features_in_} | links
 
 
 @dataclass(eq=False, repr=False)
 class MatchingSVM(PartsScore, CertifiedSVM):
     """Match rows with columns, such as the words of two sentences, trained to a certified gap.
 
-    Every row and every column has at most one link. The score of a matching is the sum of the scores <w, x> of its links, and an
-    assignment finds the best matching exactly.
+    Every row has at most one link, and every column at most ``column_links``, by default one. The score of a matching is the sum of
+    the scores <w, x> of its links, and an assignment finds the best matching exactly.
 
     Parameters
     ----------
@@ -66,6 +68,9 @@ class MatchingSVM(PartsScore, CertifiedSVM):
     precision_cost, recall_cost : float, default 1.0 and 3.0
         Costs of a predicted link that is not true, and of a true link that is not predicted. A larger ``recall_cost`` makes the
         model predict more links.
+    column_links : int, default 1
+        The most links of a column. With 2 or more, several rows may have the same column. Exchange rows and columns if a row has
+        several links instead.
     solver : str, default "auto"
         A solver or method of `fwexp.solve`, except those with kernels.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
@@ -88,9 +93,9 @@ class MatchingSVM(PartsScore, CertifiedSVM):
 
     Notes
     -----
-    X is a list of arrays (R, C, p): the features of linking every row with every column. y is a list of int arrays (m, 2) of
-    links (row, column), from 0. `score` is 1 minus the mean loss of the predictions. No constant is added; the weight of a constant
-    feature is the score of having a link.
+    X is a list of arrays (R, C, p): the features of linking every row with every column. y is a list of int arrays (m, 2) of links
+    (row, column), from 0, or of texts such as ``"0-0 1-2"``, as `fwexp.data.as_pharaoh` writes them. `score` is 1 minus
+    the mean loss of the predictions. No constant is added; the weight of a constant feature is the score of having a link.
 
     Examples
     --------
@@ -108,6 +113,7 @@ class MatchingSVM(PartsScore, CertifiedSVM):
     C: float | None = None
     precision_cost: float = 1.0
     recall_cost: float = 3.0
+    column_links: int = 1
     nonnegative: Weights | None = None
     warm_start: bool = False
 
@@ -133,7 +139,7 @@ class MatchingSVM(PartsScore, CertifiedSVM):
             Links (row, column) of every example.
         """
         check_fitted(self)
-        X = as_list("X", X, LINKS)
+        X = as_list("X", X, GRIDS)
         return self.result_.predict(X) if X else []
 
     @property
@@ -142,7 +148,7 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         return self.result_.w
 
     def _right(self, X, y, sample_weight):
-        X = as_list("X", X, LINKS)  # which may be a generator
+        X = as_list("X", X, GRIDS)  # which may be a generator
         problem = self.encoding_.problem(X, y)[0]
         losses = [loss(problem, i, found) for i, found in enumerate(self.predict(X))]
         weights = np.ones(problem.n) if sample_weight is None else check_weights(sample_weight, problem.n)

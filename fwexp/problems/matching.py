@@ -1,11 +1,13 @@
 """Bipartite matchings: which words of two sentences belong together, by an assignment oracle.
 
-phi(x, y) is the sum of the feature vectors of the links (r, c) in y; every word has at most one link. So d = p, the parts of
-an example are the edges of its grid of R rows and C columns, row after row, and theta holds their scores.
+phi(x, y) is the sum of the feature vectors of the links (r, c) in y; every row has at most one link, and every column at most
+``column_links``, which is 1 unless given. So d = p, the parts of an example are the edges of its grid of R rows and C columns, row
+after row, and theta holds their scores. Columns with several links are as many columns to the assignment, with the same scores.
 
 The loss counts a predicted link that is not true as ``precision_cost`` and a true one that is not predicted as
-``recall_cost``, divided by ``recall_cost`` times the number of true links plus ``precision_cost`` times min(R, C): that is
-1 if every true link is missed and as many wrong ones as fit are predicted, and so between 0 and 1.
+``recall_cost``, divided by ``recall_cost`` times the number of true links plus ``precision_cost`` times the most links there can
+be, min(R, C ``column_links``): that is 1 if every true link is missed and as many wrong ones as fit are predicted, and so between 0
+and 1.
 
 A labeling is kept as one integer per row: 0 for no link, else 1 + the column. The public form is arrays (m, 2) of links, from 0.
 
@@ -20,9 +22,9 @@ import numpy as np
 
 from fwexp import lazy_sparse as sp
 from fwexp.conversion import as_list, links_in
-from fwexp.errors import ParameterError
-from fwexp.jit.compilation import njit
-from fwexp.options import check_positive_scale
+from fwexp.errors import ParameterError, see, shown
+from fwexp.jit.compilation import inlined, njit
+from fwexp.options import check_integer, check_positive_scale
 from fwexp.oracles.assignment import max_matching, scratch_size
 from fwexp.problems import dense_parts, protocol, walk
 from fwexp.problems.arrays import as_labels, as_matrix, pointer
@@ -34,6 +36,9 @@ from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 from fwexp.types import SetOfExamples, Weights
 
 POSSIBLE, SURE = 1, 2  # marks of edges in test sets
+MOST_COLUMN_LINKS = 2**31 - 1  # as many rows as an example may have
+SEVERAL_ROWS = "if rows have several links, exchange rows and columns, and raise column_links"
+SEVERAL_COLUMNS = "raise column_links if a column may have several"
 
 
 class MatchingArrays(NamedTuple):
@@ -52,6 +57,7 @@ class MatchingArrays(NamedTuple):
     marks: np.ndarray  # int8, POSSIBLE or SURE or 0 for every edge of a test set that has these; else empty
     num_sure: np.ndarray  # int64 (n,) or empty, the same for sure links
     nonnegative: np.ndarray = UNCONSTRAINED  # int64, indices of weights that must not be negative
+    column_links: int = 1  # the most links of a column
 
 
 class MatchingProblem(Sliceable, MatchingArrays):
@@ -81,6 +87,7 @@ def matching_problem(
     possible: Sequence[Any] | None = None,
     precision_cost: float = 1.0,
     recall_cost: float = 3.0,
+    column_links: int = 1,
     nonnegative: Weights | None = None,
 ) -> SetOfExamples:
     """Build a matching problem from your own arrays.
@@ -90,8 +97,9 @@ def matching_problem(
     X : list of (R_i, C_i, p) arrays, or of (R_i * C_i, p) arrays or scipy.sparse matrices
         Features of every edge, used as given: no constant is added. Two-dimensional ones have row ``r * C_i + c`` for the
         edge (r, c), and need ``shapes``.
-    y : list of int arrays (m_i, 2)
-        The true links (row, column), from 0; every row and every column has at most one.
+    y : list of int arrays (m_i, 2) or of str
+        The true links (row, column), from 0, or texts such as ``"0-0 1-2"``; every row has at most one, and every column at most
+        ``column_links``.
     shapes : list of (R_i, C_i), optional
         Numbers of rows and columns; by default the shapes of X.
     possible : list of int arrays (m_i, 2), optional
@@ -101,6 +109,9 @@ def matching_problem(
         rate of the whole set. Such a problem cannot be trained on.
     precision_cost, recall_cost : float, default 1 and 3
         Costs > 0 of a predicted link that is not true, and of a true link that is not predicted.
+    column_links : int, default 1
+        The most links of a column. With 2 or more, several rows may have the same column. Exchange rows and columns if a row has
+        several links instead.
     nonnegative : mask, slice or int array, optional
         Weights that must not be negative: a mask of length d, a slice, or indices from 0.
 
@@ -131,13 +142,27 @@ def matching_problem(
     if len(X) == 0 or len(X) != len(y):
         raise ParameterError(f"X and y must have the same length n >= 1, got {len(X)} and {len(y)}")
     x, shapes = _stack(X, shapes)
-    costs = {"precision_cost": precision_cost, "recall_cost": recall_cost}
+    costs = {
+        "precision_cost": precision_cost,
+        "recall_cost": recall_cost,
+        "column_links": check_integer("column_links", column_links, 1),
+    }
+    if costs["column_links"] > MOST_COLUMN_LINKS:
+        raise ParameterError(f"column_links must be an integer <= {MOST_COLUMN_LINKS}, got {shown(column_links)}")
     problem = matching_from_arrays(as_features(x, copy=False), int(x.shape[1]), shapes, y, possible=possible, **costs)
     return constrained(problem, nonnegative)
 
 
 def matching_from_arrays(
-    x, num_features: int, shapes, links, *, possible=None, precision_cost: float = 1.0, recall_cost: float = 3.0
+    x,
+    num_features: int,
+    shapes,
+    links,
+    *,
+    possible=None,
+    precision_cost: float = 1.0,
+    recall_cost: float = 3.0,
+    column_links: int = 1,
 ) -> MatchingProblem:
     """Build a problem from concatenated features of edges, example after example and row after row; ``shapes`` are (R_i, C_i)."""
     shapes = np.asarray(shapes, dtype=np.int64)
@@ -149,7 +174,7 @@ def matching_from_arrays(
     if possible is None:
         labels = np.zeros(label_ptr[-1], dtype=np.int32)
         for i, start in enumerate(label_ptr[:-1]):
-            labels[start : start + shapes[i, 0]] = as_matching(f"y[{i}]", truth[i], shapes[i])
+            labels[start : start + shapes[i, 0]] = as_matching(f"y[{i}]", truth[i], shapes[i], column_links)
         marks = num_sure = np.zeros(0, dtype=np.int8)
     else:
         possible = as_list("possible", possible, "int arrays (m, 2) of links, one per example")
@@ -164,7 +189,8 @@ def matching_from_arrays(
         if num_sure.sum() == 0:
             raise ParameterError("y must hold at least one sure link if possible is given, got none")
     num_links = np.array([len(pairs) for pairs in truth])
-    scale = recall_cost * num_links + precision_cost * shapes.min(axis=1)
+    most_links = np.minimum(shapes[:, 0], shapes[:, 1] * np.minimum(shapes[:, 0], column_links))
+    scale = recall_cost * num_links + precision_cost * most_links
     return MatchingProblem(
         n=n,
         d=num_features,
@@ -178,6 +204,7 @@ def matching_from_arrays(
         recall=recall_cost / scale,
         marks=marks,
         num_sure=num_sure.astype(np.int64),
+        column_links=column_links,
     )
 
 
@@ -217,13 +244,15 @@ def check_links(name: str, links, shape) -> np.ndarray:
     return pairs
 
 
-def as_matching(name: str, pairs: np.ndarray, shape) -> np.ndarray:
+def as_matching(name: str, pairs: np.ndarray, shape, column_links: int = 1) -> np.ndarray:
     """Return checked links as a labeling."""
-    for axis, kind in ((0, "row"), (1, "column")):
+    for axis, (kind, most, cure) in enumerate((("row", 1, SEVERAL_ROWS), ("column", column_links, SEVERAL_COLUMNS))):
         counts = np.bincount(pairs[:, axis], minlength=1)
-        if counts.max() > 1:
+        if counts.max() > most:
             word = int(counts.argmax())
-            raise ParameterError(f"{name} must be a matching, got {counts[word]} links of {kind} {word}")
+            raise ParameterError(
+                f"{name} must be a matching, got {counts[word]} links of {kind} {word}; {cure}{see('tasks/alignment')}"
+            )
     labels = np.zeros(shape[0], dtype=np.int32)
     labels[pairs[:, 0]] = pairs[:, 1] + 1
     return labels
@@ -270,7 +299,27 @@ def _(problem):
 @walk.scratch_size.register(MatchingProblem)
 def _(problem):
     size, rows = int(np.diff(problem.part_ptr).max()), int(np.diff(problem.label_ptr).max())
-    return size + scratch_size(rows, int(problem.columns.max()))
+    copies = min(problem.column_links, rows)
+    return size * (copies if copies == 1 else copies + 1) + scratch_size(rows, int(problem.columns.max()) * copies)
+
+
+@inlined
+def _best_links(problem, i, score, y, scratch):
+    """Find the labeling of highest total score, with a score for every edge, and return that."""
+    rows, columns = problem.label_ptr[i + 1] - problem.label_ptr[i], problem.columns[i]
+    copies = min(problem.column_links, rows)
+    if copies == 1:
+        return max_matching(score, columns, y[:rows], scratch)
+    wide = columns * copies
+    several = scratch[: rows * wide]
+    for r in range(rows):
+        for c in range(wide):
+            several[r * wide + c] = score[r * columns + c % columns]
+    value = max_matching(several, wide, y[:rows], scratch[rows * wide :])
+    for r in range(rows):
+        if y[r] > 0:
+            y[r] = 1 + (y[r] - 1) % columns
+    return value
 
 
 @protocol.max_oracle.register(MatchingProblem)
@@ -288,14 +337,13 @@ def _(problem, i, theta, y, scratch):
             j = r * columns + label - 1
             augmented[j] -= problem.precision[i] + problem.recall[i]
             constant += problem.recall[i] - theta[j]
-    value = constant + max_matching(augmented, columns, y[:rows], scratch[size:])
+    value = constant + _best_links(problem, i, augmented, y, scratch[size:])
     return max(value, 0.0)  # the value of the true labeling, which rounding must not undercut
 
 
 @protocol.decode.register(MatchingProblem)
 def _(problem, i, theta, y, scratch):
-    rows = problem.label_ptr[i + 1] - problem.label_ptr[i]
-    max_matching(theta, problem.columns[i], y[:rows], scratch)
+    _best_links(problem, i, theta, y, scratch)
 
 
 @protocol.loss.register(MatchingProblem)
@@ -363,7 +411,7 @@ def _(problem):
 @protocol.as_labeling.register(MatchingProblem)
 def _(problem, i, y):
     shape = (int(problem.label_ptr[i + 1] - problem.label_ptr[i]), int(problem.columns[i]))
-    return as_matching("y", check_links("y", y, shape), shape)
+    return as_matching("y", check_links("y", y, shape), shape, problem.column_links)
 
 
 @protocol.public_labeling.register(MatchingProblem)

@@ -10,6 +10,7 @@ from fwexp.files.saved_results import INPUTS, WEIGHTS
 from fwexp.problems import protocol
 
 SIZES = ("num_states", "num_classes", "num_labels", "num_features")  # of those that a family has
+LINKS = "column_links"  # of matchings, if it is not 1
 
 
 def signature(problem, *, inputs: bool = False) -> dict[str, str | int]:
@@ -19,7 +20,8 @@ def signature(problem, *, inputs: bool = False) -> dict[str, str | int]:
     """
     problem = protocol.example(problem)
     sizes = {name: int(getattr(problem, name)) for name in SIZES if hasattr(problem, name)}
-    return {"family": type(problem).__name__, "d": int(problem.d)} | sizes | ({WEIGHTS: INPUTS} if inputs else {})
+    links = {LINKS: int(problem.column_links)} if getattr(problem, LINKS, 1) != 1 else {}
+    return {"family": type(problem).__name__, "d": int(problem.d)} | sizes | links | ({WEIGHTS: INPUTS} if inputs else {})
 
 
 def is_problem(value) -> bool:
@@ -35,12 +37,12 @@ def check_problem_type(problem, name: str = "problem") -> None:
 
 def described(given: Mapping) -> str:
     """Return a signature in words."""
-    return f"{given['family']}({', '.join(f'{name}={given[name]}' for name in ('d', *SIZES) if name in given)})"
+    return f"{given['family']}({', '.join(f'{name}={given[name]}' for name in ('d', *SIZES, LINKS) if name in given)})"
 
 
 def check_signature(name: str, given: Mapping, owner: str, wanted: Mapping) -> None:
     """Refuse the ``given`` signature of parameter ``name`` unless it is the ``wanted`` one, of ``owner``."""
-    for key in ("d", "family", *SIZES):
+    for key in ("d", "family", *SIZES, LINKS):
         if given.get(key) != wanted.get(key):
             both = f"({described(given)} is not {described(wanted)})"
             raise ParameterError(f"{name} must have {key} = {wanted.get(key)} like {owner}, got {given.get(key)} {both}")

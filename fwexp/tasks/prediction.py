@@ -17,7 +17,7 @@ from fwexp.problems.multiclass import multiclass_problem
 from fwexp.problems.protocol import check_weights, from_public, original
 from fwexp.problems.python_labelings import read_only, snapshot
 from fwexp.problems.segmentation import segmentation_problem
-from fwexp.problems.signature import check_problem_type, check_signature, is_problem, signature
+from fwexp.problems.signature import LINKS, check_problem_type, check_signature, is_problem, signature
 
 
 def predict(result, problem, inputs: Mapping) -> list:
@@ -67,7 +67,7 @@ def _vectors(sizes: Mapping, X):
 
 def _grids(sizes: Mapping, X, shapes=None):
     X = as_list("X", X, "arrays of edges, one per example")
-    return matching_problem(X, [()] * len(X), shapes=shapes)
+    return matching_problem(X, [()] * len(X), shapes=shapes, column_links=sizes.get(LINKS, 1))
 
 
 def _graphs(sizes: Mapping, X, edges=None, Z=None):

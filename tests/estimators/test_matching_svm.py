@@ -48,6 +48,30 @@ def test_the_score_is_one_minus_the_mean_loss(data, fitted):
     assert MatchingSVM(nonnegative=[1]).fit(*data).coef_[1] >= 0
 
 
+def test_several_rows_may_have_one_column(data, tmp_path):
+    """Also from a file, and labels may be texts; a model for one link per column is another model."""
+    X = [x[:, [0, *range(x.shape[1])]] for x in data[0]]
+    y = [np.column_stack([range(len(x)), np.arange(len(x)) // 2]) for x in X]
+    for x, links in zip(X, y):
+        x[:, :, 1] = 1.0
+        x[links[:, 0], links[:, 1], 1] = 0.0
+    model = MatchingSVM(column_links=2).fit(X, [" ".join(f"{r}-{c}" for r, c in links) for links in y])
+    assert [found.tolist() for found in model.predict(X)] == [links.tolist() for links in y]
+    assert (model.score(X, y), model.dual_gap_ <= 1e-2) == (1.0, True)
+    path = model.save(tmp_path / "m.npz")
+    again = MatchingSVM.load(path)
+    assert again.column_links == 2
+    assert [found.tolist() for found in again.predict(X)] == [links.tolist() for links in y]
+    assert [found.tolist() for found in fwexp.load(path).predict(X)] == [links.tolist() for links in y]
+    with pytest.raises(ParameterError, match="must have column_links = 2 like the one trained on, got None"):
+        fwexp.predict(fwexp.matching_problem(X, [()] * len(X)), model.result_)
+    with pytest.raises(ParameterError, match=r"^y\[\d\] must be a matching, got 2 links of column 0; raise column_links if"):
+        MatchingSVM().fit(X, y)
+    for wrong in (0, 1.5, None, 2**40):
+        with pytest.raises(ParameterError, match="column_links must be an integer"):
+            MatchingSVM(column_links=wrong).fit(X, y)
+
+
 def test_a_matrix_is_not_taken_for_links():
     """The identity of 2 x 2 would be read as links of the other matching; sorted links read alike both ways."""
     X = [np.random.default_rng(0).random((2, 2, 3))]

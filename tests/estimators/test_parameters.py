@@ -50,6 +50,7 @@ VALUES = {
     "edges": None,
     "precision_cost": 2.0,
     "recall_cost": 1.0,
+    "column_links": 2,
     "model": type("Steep", (Signs,), {"loss": lambda self, y, y_hat: 2.0 * (y != y_hat)})(),
     "n_jobs": 1,
     "verbose": 1,

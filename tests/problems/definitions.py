@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import combinations, pairwise, permutations, product
+from itertools import combinations, pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,17 +127,24 @@ def outputs(rng, integers, *, slack=False, sizes=(2, 1, 4), **more):
     return Defined(problem, every, [0] * len(sizes), lambda i, k: -psi[i][k], lambda i, k: losses[i][k], "both", slack)
 
 
-def matchings_of(rows, columns):
+def matchings_of(rows, columns, column_links=1):
     """Return every matching of a grid, as arrays of links."""
-    sizes = range(min(rows, columns) + 1)
-    chosen = ((r, c) for m in sizes for r in combinations(range(rows), m) for c in permutations(range(columns), m))
+    sizes = range(min(rows, columns * column_links) + 1)
+    chosen = (
+        (r, c)
+        for m in sizes
+        for r in combinations(range(rows), m)
+        for c in product(range(columns), repeat=m)
+        if max(map(c.count, c), default=0) <= column_links
+    )
     return [np.array(list(zip(r, c)), dtype=int).reshape(-1, 2) for r, c in chosen]
 
 
 def matchings(rng, integers, *, kind="dense", costs=(1.0, 3.0), p=3, **more):
     shapes = [(int(rng.integers(1, 4)), int(rng.integers(1, 4))) for _ in range(3)]
     X = [values(rng, (*shape, p), kind, integers) for shape in shapes]
-    every = [matchings_of(*shape) for shape in shapes]
+    most = more.get("column_links", 1)
+    every = [matchings_of(*shape, most) for shape in shapes]
     truth = [of_i[rng.integers(len(of_i))] for of_i in every]
     given = X if kind == "dense" else [sp.csr_array(x.reshape(-1, p)) for x in X]
     more |= {} if kind == "dense" else {"shapes": shapes}
@@ -148,7 +155,7 @@ def matchings(rng, integers, *, kind="dense", costs=(1.0, 3.0), p=3, **more):
 
     def loss(i, links):
         true, found = (set(map(tuple, one.tolist())) for one in (truth[i], links))
-        worst = costs[1] * len(true) + costs[0] * min(shapes[i])
+        worst = costs[1] * len(true) + costs[0] * min(shapes[i][0], shapes[i][1] * most)
         return (costs[0] * len(found - true) + costs[1] * len(true - found)) / worst
 
     return Defined(problem, every, truth, phi, loss)
@@ -255,6 +262,7 @@ FORMS = {  # each of them takes a random generator, and whether scores shall tie
     "outputs with slack": (outputs, {"slack": True}),
     **{f"{kind} matchings": (matchings, {"kind": kind}) for kind in CLASSES},
     "matchings with other costs": (matchings, {"costs": (2.0, 0.5)}),
+    "matchings with two links per column": (matchings, {"column_links": 2}),
     "poses": (poses, {}),
     **{f"{kind} graphs": (graphs, {"kind": kind}) for kind in CLASSES},
     "balanced graphs": (graphs, {"loss": "balanced"}),

@@ -194,7 +194,7 @@ def test_what_is_right_is_taken(build):
         (fwexp.segmentation_problem, "010", "y must hold 3 labels|labels in y must be 0 or 1"),
         (fwexp.matching_problem, [(0, 0), (1, 0)], "y must be a matching, got 2 links of column 0"),
         (fwexp.matching_problem, [(2, 0)], r"links in y must be within a grid of 2 x 3, got \(2, 0\)"),
-        (fwexp.matching_problem, "links", "y must be an int array of links"),
+        (fwexp.matching_problem, "links", "y must be links ROW-COLUMN from 0"),
         (fwexp.pose_problem, [(0, 0), (-1, -1), (0, 0)], "a place for every part"),
     ],
 )
