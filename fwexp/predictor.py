@@ -7,7 +7,7 @@ import numpy as np
 
 from fwexp import lazy_sparse as sp
 from fwexp.conversion import as_list
-from fwexp.errors import OptionError, ParameterError, shown
+from fwexp.errors import OptionError, ParameterError, see, shown
 from fwexp.estimators.json_values import Unsaved, from_json
 from fwexp.estimators.named_features import FORMS
 from fwexp.estimators.sequence_inputs import inputs_of
@@ -58,7 +58,7 @@ def load(path: AnyPath, **functions: Callable) -> "Predictor":
     name = (estimator or {}).get("name")
     if name not in KINDS:
         got = "a Result" if estimator is None else f"an estimator of kind {shown(name)}, which predicts with fwexp.estimators only"
-        raise ParameterError(f"{wrong} of {got}")
+        raise ParameterError(f"{wrong} of {got}{see('tasks/without-numba')}")
     try:
         params, learned = ({key: from_json(value) for key, value in estimator[part].items()} for part in ("params", "learned"))
         for key, function in functions.items():

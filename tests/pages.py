@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parent.parent
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-PAGES = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *(page for place in ("", "tasks", "coming") for page in sorted((ROOT / "docs" / place).glob("*.md")))]
 FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
 
 

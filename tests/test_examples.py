@@ -39,7 +39,7 @@ def page_examples():
 
 EXAMPLES = [*docstrings(), *page_examples()]
 COMPILE_MUCH = {"weighted_problem", "pose_problem", "shard", "GraphSVM", "MatchingSVM", "MultiLabelSVM", "ChainSVMCV"}
-COMPILE_MUCH |= {"taggers", "practice", "models"}  # pages
+COMPILE_MUCH |= {"taggers", "practice", "models", "several-labels", "alignment", "photographs", "signals", "documents"}  # pages
 
 
 def last_name(example) -> str:

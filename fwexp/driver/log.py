@@ -9,7 +9,7 @@ import numpy as np
 from fwexp.driver.iteration import Iteration, Point
 from fwexp.driver.trace import OBJECTIVES, TRACE_COLUMNS, Status
 from fwexp.driver.values import Objective, Value
-from fwexp.errors import CertificateError, Stopped
+from fwexp.errors import CertificateError, Stopped, see
 from fwexp.options import plain
 
 # Attributes that change while a log is written.
@@ -197,7 +197,7 @@ class Log:
         """Raise a `CertificateError` if a gap is negative beyond rounding, because an oracle does not maximise."""
         if gap < -INNER * self.rounding - min(ROUNDING, STEP_ROUNDING * self.iteration.step) * self._magnitude:
             reason = self.objective.explain_negative_gap(self.best[1].w, np.array(self.iteration.point("last").w))
-            raise CertificateError(f"the primal objective is {-gap:.3g} below the dual one, which cannot be: {reason}")
+            raise CertificateError(f"the primal objective is {-gap:.3g} below the dual one, which cannot be: {reason}{see('faq')}")
 
     def reason(self, status: Status) -> str:
         """Return how a run ended, as a sentence."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from fwexp import lazy_sparse as sp
 from fwexp.conversion import as_list
-from fwexp.errors import ParameterError, shown
+from fwexp.errors import ParameterError, see, shown
 from fwexp.estimators.encoding import (
     Encoding,
     Names,
@@ -129,7 +129,7 @@ class ChainEncoding(Encoding):
             near = " ".join(map(str, y[i][max(t - 1, 0) : t + 2]))
             advice = '; constraints="IOB1" takes labels whose chunks begin with I-' if params.constraints == "BIO" else ""
             allowed = f"be allowed by constraints={shown(params.constraints)}"
-            raise ParameterError(f"y[{features.places[i]}][{t}] must {allowed}, got {y[i][t]!r} in {near}{advice}")
+            raise ParameterError(f"y[{features.places[i]}][{t}] must {allowed}, got {y[i][t]!r} in {near}{advice}{see('taggers')}")
         return problem, weights
 
     def allowed_in(self, y: list[list]) -> np.ndarray:

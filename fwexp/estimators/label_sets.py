@@ -24,7 +24,7 @@ import pandas as pd
 
 from fwexp.driver.progress import print_line
 from fwexp.driver.settings import check_gap_tol, check_lam
-from fwexp.errors import ParameterError, WarmStartError
+from fwexp.errors import ParameterError, WarmStartError, see
 from fwexp.estimators.certified_fit import interrupts, is_verbose, lam_of, positions_per_example, solve, warn_of_convergence
 from fwexp.estimators.encoding import carried
 from fwexp.estimators.labels import weighted
@@ -149,7 +149,8 @@ def fit_of_sets(estimator, encoding, X, y: list[list], sample_weight) -> Result:
         bound = bounds.at(result.w, soft)
         best = min(best, bound, key=lambda one: one.value)
     status = "converged" if missing <= tol else result.status if result.status == "interrupted" else "max_passes"
-    reason = f"after {passes:.4g} passes, {missing:.2g} above the least of a convex bound that is equal at w; {UNCERTIFIED}"
+    bound = f"{missing:.2g} above the least of a convex bound that is equal at w"
+    reason = f"after {passes:.4g} passes, {bound}; {UNCERTIFIED}{see('taggers')}"
     if status == "max_passes":
         warn_of_convergence(f"training stopped {reason}; raise max_passes, lam or tol")
     values = {"w": best.w, "primal": best.value, "dual": math.nan, "gap": math.nan, "status": status, "reason": reason}

@@ -8,7 +8,7 @@ import numpy as np
 from fwexp.driver.iteration import Point
 from fwexp.driver.trace import ERRORS, TRACE_COLUMNS, is_known
 from fwexp.driver.values import Objective, Value
-from fwexp.errors import CertificateError, ParameterError, shown
+from fwexp.errors import CertificateError, ParameterError, see, shown
 from fwexp.options import is_integer, plain
 from fwexp.problems.evaluation import Evaluation, evaluator
 from fwexp.problems.loss_terms import HINGE
@@ -95,7 +95,7 @@ class SVMObjective(Objective):
     def __call__(self, point: Point, stop: Callable[[], bool] | None = None) -> Value:
         if self._latest is None or not _equal(self._latest[0], point.w):
             if self._check is not None and (wrong := self._check(point.w)):
-                raise CertificateError(f"the oracle does not maximise: {wrong}")
+                raise CertificateError(f"the oracle does not maximise: {wrong}{see('faq')}")
             value = self._evaluate(point.w, error=self._train_error, norm_sq=point.norm_sq, stop=stop)
             columns = {"train_error": value.error}
             columns |= self._errors(point.w, stop)

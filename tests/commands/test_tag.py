@@ -267,7 +267,7 @@ def test_csv(tag):
     code, _, err = tag("--model", "m.npz", given="word,no\nit,1\n")
     assert (code, err) == (2, "fwexp: standard input, line 1: unknown column 'pos'; accepted: no, word\n")
     code, _, err = tag("words.csv", "--sequence", "no", *SAVE)
-    assert (code, err) == (2, "fwexp: words.csv: unknown column 'label'; accepted: no, pos, tag, word\n")
+    assert (code, err) == (2, "fwexp: words.csv: unknown column 'label'; accepted: no, pos, tag, word; see docs/tagging.md\n")
 
 
 def test_attributes_of_crfsuite(tag):

@@ -40,7 +40,7 @@ def test_bytes_are_text_in_utf8():
     assert vectorizer.names == expected.names
     np.testing.assert_array_equal(vectorizer.transform(raw)[0].toarray(), rows.toarray())
     for wrong in ({"w": b"\xff"}, {b"\xff": 1}, b"\xff", ["a", b"\xff"]):
-        with pytest.raises(ParameterError, match=r"bytes in X must be text in UTF-8, got .*; decode them first"):
+        with pytest.raises(ParameterError, match=r"^bytes in X must be text in UTF-8, got .*; decode them first$"):
             vectorizer.transform([[wrong]])
 
 

@@ -63,7 +63,12 @@ CHAINS = [
     ({"transition_features": ["word"]}, COLUMNS, TAGS, "transition_features must be columns of X, 0 .. 2"),
     ({"transition_features": lambda x: x[1:]}, DICTS, TAGS, r"transition_features must .* all 3 positions of X\[0\], got 2"),
     ({"transition_features": lambda x: None}, DICTS, TAGS, r"transition_features must .* 3 positions of X\[0\], got NoneType"),
-    ({"constraints": [("a", "b")]}, [UVW], [["a", "a", "b"]], r"y\[0\]\[2\] must be allowed by .*=\[.*\], got 'b' in a b$"),
+    (
+        {"constraints": [("a", "b")]},
+        [UVW],
+        [["a", "a", "b"]],
+        r"y\[0\]\[2\] must be allowed by .*=\[.*\], got 'b' in a b; see docs/taggers.md$",
+    ),
     ({"constraints": "BIO"}, [UVW], [["O", "E-X", "O"]], "labels in y must be O or B-X, I-X with constraints='BIO', got 'E-X'"),
     ({"constraints": "BIOES"}, [UVW], [[1, 2, 3]], "labels in y must be O or B-X, I-X, E-X, S-X with constraints='BIOES', got 1"),
     ({"constraints": "IOB3"}, WORDS, TAGS, "constraints must be None, BIO, IOB2, IOB1, .*, one per layer, got 'IOB3'"),
@@ -76,7 +81,7 @@ CHAINS = [
         {"constraints": "BIO"},
         [UVW, [], UVW],
         [["B-X", "I-X", "O"], [], ["O", "I-X", "O"]],
-        r"y\[2\]\[1\] must be allowed by constraints='BIO', got 'I-X' in O I-X O; constraints=.IOB1. takes .* with I-$",
+        r"y\[2\]\[1\] must be allowed by constraints='BIO', got 'I-X' in O I-X O; constraints=.IOB1. .* I-; see docs/taggers.md$",
     ),
 ]
 SEARCHES = [

@@ -165,7 +165,7 @@ def test_sets_of_labels(parameters, tmp_path):
 def test_others_are_refused_in_a_line(cls, tmp_path):
     if cls in (GraphSVM, MatchingSVM, StructuredSVM):
         new(cls).fit(*data_of(cls, n=4)).save(tmp_path / "model.npz")
-        wanted = f"got '.*' of an estimator of kind '{cls.__name__}', which predicts with fwexp.estimators only$"
+        wanted = f"got '.*' of an estimator of kind '{cls.__name__}', which predicts with fwexp.estimators only; see docs/tasks/without-numba.md$"
         with pytest.raises(ParameterError, match=wanted):
             predictor.load(tmp_path / "model.npz")
     elif cls in (ChainSVM, ChainSVMCV, MulticlassSVM):
@@ -190,5 +190,5 @@ def test_many_labels_with_edges_and_damaged_files_are_refused(tmp_path):
     with pytest.raises(ParameterError, match=r"which is damaged \(.* names are those of 3 .*\)$"):
         predictor.load(tmp_path / "model.npz")
     model.result_.save(tmp_path / "model.npz")
-    with pytest.raises(ParameterError, match=r"^path must be a file of ChainSVM, .* of a Result$"):
+    with pytest.raises(ParameterError, match=r"^path must be a file of ChainSVM, .* of a Result; see docs/tasks/without-numba.md$"):
         predictor.load(tmp_path / "model.npz")

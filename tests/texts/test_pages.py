@@ -95,6 +95,15 @@ def _joined(counts: str) -> str:
     return " and ".join(counts.rsplit(", ", 1))
 
 
+def test_messages_name_pages_that_exist():
+    """Each page that a message ends on is there; `see` writes the name."""
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "fwexp").rglob("*.py"))
+    names = set(re.findall(r"""see\(["']([\w/-]+)["']\)""", source))
+    assert {"faq", "tagging", "taggers"} <= names
+    for name in [*names, *re.findall(r"docs/([\w/-]+)\.md", source)]:
+        assert (ROOT / "docs" / f"{name}.md").is_file(), name
+
+
 PICTURES = re.compile(r"!\[[^]]*\]\(([^)]+)\)|^:img-top: (\S+)", re.MULTILINE)
 
 

@@ -8,7 +8,7 @@ from sys import intern
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from fwexp.data.readers.lines import Sentence, Source, TextFormat, found_labels, text_lines
-from fwexp.errors import DataError, shown
+from fwexp.errors import DataError, see, shown
 from fwexp.files.user_paths import check_path
 from fwexp.types import AnyPath
 
@@ -120,7 +120,7 @@ def _features(path: Source, number: int, fields) -> Features:
             value = math.nan
         if not name or not math.isfinite(value):
             cure = r"write a colon in a name as \:" if text and ":" in text else "a value is a finite number"
-            raise DataError(f"{path}, line {number}: expected NAME or NAME:VALUE, got {shown(field)}; {cure}")
+            raise DataError(f"{path}, line {number}: expected NAME or NAME:VALUE, got {shown(field)}; {cure}{see('tagging')}")
         name = intern(_unescaped(name))
         found[name] = found.get(name, 0.0) + value
     return [*found] if set(found.values()) <= {1.0} else found

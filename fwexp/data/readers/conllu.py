@@ -6,7 +6,7 @@ from sys import intern
 from typing import ClassVar
 
 from fwexp.data.readers.lines import Sentence, Source, TextFormat, found_labels, text_lines
-from fwexp.errors import DataError, ParameterError, shown, unknown
+from fwexp.errors import DataError, ParameterError, see, shown, unknown
 from fwexp.files.user_paths import check_path
 from fwexp.types import AnyPath
 
@@ -123,7 +123,9 @@ class Conllu(TextFormat):
         if self.label in ALWAYS_GIVEN and NO_LABEL in labels and self.ignore_label is None:
             line = found.line_of(labels.index(NO_LABEL))
             cure = 'label it, or pass ignore_label="_" to leave it out'
-            raise DataError(f"{path}, line {line}: expected a label in the column {self.label}, got '_', which is none; {cure}")
+            raise DataError(
+                f"{path}, line {line}: expected a label in the column {self.label}, got '_', which is none; {cure}{see('tagging')}"
+            )
         return found_labels(path, found, labels)
 
     def tagged(self, found: Sentence, labels: Sequence) -> list[str]:

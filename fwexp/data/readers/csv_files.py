@@ -9,7 +9,7 @@ from sys import intern
 from typing import ClassVar
 
 from fwexp.data.readers.lines import Sentence, Source, TextFormat, check_separator, found_labels, text_lines
-from fwexp.errors import DataError, ParameterError, shown, unknown
+from fwexp.errors import DataError, ParameterError, see, shown, unknown
 from fwexp.files.user_paths import check_path
 from fwexp.types import AnyPath
 
@@ -126,7 +126,7 @@ class Csv(TextFormat):
     def labels(self, path: Source, found: Sentence) -> list[str]:
         """Return the labels of a sentence."""
         if self.label not in found.tokens[0]:
-            raise DataError(f"{path}: {unknown('column', self.label, found.tokens[0])}")
+            raise DataError(f"{path}: {unknown('column', self.label, found.tokens[0])}{see('tagging')}")
         return found_labels(path, found, [token[self.label] for token in found.tokens])
 
     def tagged(self, found: Sentence, labels: Sequence) -> list[str]:
