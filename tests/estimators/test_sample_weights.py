@@ -81,7 +81,7 @@ CASES = {
 }
 SCALES = st.sampled_from([{"lam": "1/n"}, {"C": 0.5}, {"lam": 0.2}])
 WEIGHTS = st.lists(st.sampled_from([0, 1, 2]), min_size=N, max_size=N)
-FEW = settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 def repeated(values, weights):

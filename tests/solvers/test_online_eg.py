@@ -107,12 +107,3 @@ def test_a_settled_distribution_can_still_move():
     assert solver.state.iterate.eta.min() > 1e-3
     assert solver.state.iterate.eta.max() <= 1e8
     assert np.isfinite(solver.state.iterate.potentials).all()
-
-
-def test_starts_at_the_uniform_distribution_without_calls():
-    tp, problem = chain("dense", 4)
-    solver = start(problem, 0.5)
-    uniform = [np.full(len(L), 1.0 / len(L)) for L in tp.loss]
-    np.testing.assert_allclose(to_public(problem, solver.point("last").w), ref.weights(tp, uniform, 0.5), atol=1e-12)
-    assert solver.point("last").dual == pytest.approx(ref.dual(tp, uniform, 0.5), abs=1e-12)
-    assert solver.oracle_calls == 0
