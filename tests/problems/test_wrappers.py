@@ -390,7 +390,7 @@ def forget(case):
 def ask_ahead(case):
     calls, w = getattr(case.d.base, "calls", None), case.internal(case.weights())
     if calls is not None:
-        case.d.base.n_jobs = 2
+        case.d.base.n_jobs = protocol.original(case.problem).n_jobs = 2
     with joblib.parallel_config(backend="threading"):
         protocol.ask_ahead(case.problem, 0, case.d.n, w, True, False)
     before = calls and calls["max_oracle"]
