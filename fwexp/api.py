@@ -58,9 +58,10 @@ def solve(
     solver : str, default "auto"
         ``auto`` (the setting that is fastest in our benchmarks), or the name of a solver or of a method in ``conf/solver``, such as
         ``bcpfw_gap_cache``. Your ``options`` replace the options of a method.
-    lam : float or "1/n"
+    lam : float or "c/n"
         Strength of the L2 regularisation, > 0; required. Larger values give smaller weights and faster training. Equals 1/(C n)
-        in software that minimises 1/2 ||w||^2 + C sum_i H_i(w). n is the number of examples, or the sum of their weights.
+        in software that minimises 1/2 ||w||^2 + C sum_i H_i(w). A text such as "1/n" or "8/n" is a number divided by n, the
+        number of examples or the sum of their weights.
     max_passes : float, default 50
         Bound on oracle calls divided by n.
     gap_tol : float, default 1e-3

@@ -29,8 +29,8 @@ def load(path: AnyPath, **functions: Callable) -> "Predictor":
     Parameters
     ----------
     path : path
-        A file that ``save`` of ``ChainSVM``, ``ChainSVMCV``, ``ChainCRF``, ``MulticlassSVM``, ``MulticlassLogistic`` or
-        ``MultiLabelSVM`` wrote. Nothing in it is executed.
+        A file that ``save`` of ``ChainSVM``, ``ChainCRF``, ``ChainSVMCV``, ``ChainCRFCV``, ``MulticlassSVM``,
+        ``MulticlassLogistic`` or ``MultiLabelSVM`` wrote. Nothing in it is executed.
     **functions
         Parameters ``features`` and ``transition_features`` of the estimator that are functions, which files do not hold.
 
@@ -125,12 +125,12 @@ class Predictor:
         return self.predict(x.reshape(1, -1) if sp.issparse(x) and not isinstance(self, ChainPredictor) else [x])[0]
 
     def _check_probabilities(self) -> None:
-        if self._name not in ("ChainCRF", "MulticlassLogistic"):
+        if self._name not in ("ChainCRF", "ChainCRFCV", "MulticlassLogistic"):
             raise ParameterError(f"predict_proba needs a file of ChainCRF or MulticlassLogistic, got that of {self._name}")
 
 
 class ChainPredictor(Predictor):
-    """Labels of sequences, from a file of ``ChainSVM``, ``ChainSVMCV`` or ``ChainCRF``."""
+    """Labels of sequences, from a file of a tagger such as ``ChainSVM``."""
 
     def __init__(self, name: str, params: dict[str, Any], learned: dict[str, Any], w: np.ndarray) -> None:
         super().__init__(name, params, learned, w)
@@ -293,6 +293,7 @@ KINDS: dict[str, type[Predictor]] = {
     "ChainSVM": ChainPredictor,
     "ChainSVMCV": ChainPredictor,
     "ChainCRF": ChainPredictor,
+    "ChainCRFCV": ChainPredictor,
     "MulticlassSVM": ClassPredictor,
     "MulticlassLogistic": ClassPredictor,
     "MultiLabelSVM": LabelSetPredictor,

@@ -24,7 +24,8 @@ else:
 
 
 AnyPath: TypeAlias = str | PathLike[str]
-Lam: TypeAlias = float | Literal["1/n"]
+Lam: TypeAlias = float | str
+"""A number, or a rule such as ``"1/n"`` or ``"8/n"``."""
 Schedule: TypeAlias = Literal["default", "steps"] | float | Sequence[float]
 Iterate: TypeAlias = Literal["last", "wavg", "tavg", "avg"]
 ObjectiveName: TypeAlias = Literal["hinge", "log", "softmax_margin"]

@@ -135,9 +135,11 @@ def spread(count: int, most: int) -> np.ndarray:
 
 
 def has_lam(results: "pd.DataFrame", lam: float | str) -> np.ndarray:
-    """Return which rows are of runs at lam, a number or the spec ``1/n``; a number is not that of the spec."""
-    by_rule = (results["lam_spec"].astype(str) == "1/n").to_numpy()
-    return by_rule if lam == "1/n" else ~by_rule & np.isclose(results["lam"].to_numpy(float), float(lam), rtol=1e-9)
+    """Return which rows are of runs at lam, a number or a rule such as ``1/n``; a number is not that of a rule."""
+    rules = results["lam_spec"].astype(str)
+    if isinstance(lam, str) and lam.endswith("/n"):
+        return (rules == lam).to_numpy()
+    return ~rules.str.endswith("/n").to_numpy() & np.isclose(results["lam"].to_numpy(float), float(lam), rtol=1e-9)
 
 
 def on_data(results: "pd.DataFrame", dataset: str, options: Mapping[str, str | None]) -> "pd.DataFrame":

@@ -158,7 +158,7 @@ BAD_ARGUMENTS = [
         r"unknown solver 'bcwf' \(did you mean 'bcfw'\?\); accepted: .*bcfw, .*, \.\.\. \(`fwexp solvers` lists all\)$",
     ),
     *(
-        ({"lam": lam}, ParameterError, r"lam must be a positive finite number or \"1/n\", got")
+        ({"lam": lam}, ParameterError, r"lam must be a positive finite number or \"c/n\", such as \"1/n\", got")
         for lam in (0, -1, np.nan, np.inf, "abc")
     ),
     *(({"seed": seed}, ParameterError, "seed must be an integer >= 0, got") for seed in (-1, 0.5)),
@@ -194,7 +194,7 @@ BAD_ARGUMENTS = [
     ),
     ({"solver": "auto", "tol": 1}, OptionError, r"solver auto: unknown option 'tol'.* \(here it is gap_tol\)"),
     ({"lam": None, "C": 1}, OptionError, r"unknown option 'C'.*here it is lam = 1/\(C n\)"),
-    ({"lam": None}, OptionError, 'solve needs lam, a positive finite number or "1/n"'),
+    ({"lam": None}, OptionError, 'solve needs lam, a positive finite number or "c/n", such as "1/n"'),
     ({"verbose": 2}, ParameterError, "verbose must be true or false, got 2"),
     *(({"n_jobs": n}, ParameterError, "n_jobs must be an integer other than 0, or None, got") for n in (0, 1.5, "all", True)),
     ({"train_error": "yes"}, ParameterError, "train_error must be true or false, got 'yes'"),

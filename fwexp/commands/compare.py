@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fwexp.commands.arguments import Arguments, command
 from fwexp.driver.progress import print_line
+from fwexp.driver.settings import factor_of_rule
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
 from fwexp.methods import methods
@@ -59,7 +60,7 @@ def main(given: Arguments) -> int:
         filters["dataset"] = flags["--dataset"]
     if "--lam" in flags:
         lams = flags["--lam"].split(",")
-        filters["lam"] = [lam if lam == "1/n" else _numbers("--lam", lam)[0] for lam in lams]
+        filters["lam"] = [lam if factor_of_rule(lam) else _numbers("--lam", lam)[0] for lam in lams]
     from fwexp import store
     from fwexp.papers import comparison, figure_files
     from fwexp.papers.figure_variants import label

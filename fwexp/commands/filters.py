@@ -4,6 +4,7 @@ import contextlib
 import math
 from collections.abc import Mapping
 
+from fwexp.driver.settings import factor_of_rule
 from fwexp.driver.trace import Status
 from fwexp.errors import OptionError, ParameterError, unknown
 from fwexp.files import folders
@@ -16,7 +17,7 @@ from fwexp.store.stored_run import RUN_COLUMNS
 NOT_FINISHED = ("partial", "failed", "damaged")
 PARAMETERS = ("results_dir", "include")  # of `fwexp.store.find_runs`; they are no filters
 NUMBERS = {
-    "lam": 'a number or "1/n"',
+    "lam": 'a number or "c/n", such as "1/n"',
     "seed": "an integer >= 0",
     "max_passes": "a number",
     "gap_tol": "a number",
@@ -53,7 +54,7 @@ def _check(key: str, texts: list[str], stored: list[Entry]) -> None:
             raise ParameterError(unknown(key, text, known))
         if key in NUMBERS:
             number = _number(text)
-            if number is None and not (key == "lam" and text.replace(" ", "") == "1/n"):
+            if number is None and not (key == "lam" and factor_of_rule(text)):
                 raise ParameterError(f"{key} must be {NUMBERS[key]}, got {text!r}")
             if key == "seed" and not (number >= 0 and number.is_integer()):
                 raise ParameterError(f"{key} must be {NUMBERS[key]}, got {text!r}")

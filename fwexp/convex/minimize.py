@@ -313,7 +313,7 @@ def _run(iteration, objective, max_iter, time_limit, schedule, callback, verbose
     """Run a method to one of its ends; return its log and how it ended."""
     ends = {"max_passes": check_positive("max_iter", max_iter), "gap_tol": iteration.gap_tol, "time_limit": time_limit}
     settings = RunSettings(**ends, schedule=schedule, callback=callback, verbose=verbose, checkpoint=checkpoint)
-    progress = Progress(settings.max_passes, settings.verbose, iteration.name)
+    progress = Progress(settings.max_passes, settings.verbose, iteration.name, settings.wanted_gap)
     on_row = None if callback is None else lambda row: callback(_meant(row) | iteration.seen())
     log = Log(iteration, objective, callback=on_row, progress=progress)
     status = drive(iteration, log, settings, settings.schedule, progress, checkpoint)

@@ -70,10 +70,10 @@ class LoggingPolicy:
     """Decide where the points of an iteration are logged, and log them."""
 
     def __init__(self, iteration: Iteration, log: Log, bounds: Bounds, schedule, limit: TimeLimit) -> None:
-        self._iteration, self._log, self._schedule, self._limit, self._gap_tol = iteration, log, schedule, limit, bounds.gap_tol
+        self._iteration, self._log, self._schedule, self._limit, self._bounds = iteration, log, schedule, limit, bounds
         terms = iteration.terms
         self._n, self._has_cache = terms.size, terms.has_cache
-        self._regime = regime_of(terms, schedule, self._own_gap_tol, log.objective.cost())
+        self._regime = regime_of(terms, schedule, bounds.gap_tol * log.objective.scale, log.objective.cost())
         self.least_calls = self._regime.least_calls
         self.max_calls = settings.max_calls(bounds.max_passes, terms.size)
         self._max_steps = settings.MAX_STEPS_PER_CALL * max(self.max_calls, 1)
@@ -82,7 +82,12 @@ class LoggingPolicy:
     @property
     def _own_gap_tol(self) -> float:
         """The tolerance in the units of the iteration."""
-        return self._gap_tol * self._log.objective.scale
+        return self._wanted_gap * self._log.objective.scale
+
+    @property
+    def _wanted_gap(self) -> float:
+        """The gap at which the run ends."""
+        return self._bounds.wanted_gap(self._log.dual)
 
     def restore(self, state: LoggingState) -> None:
         """Continue from a state of an equal policy."""
@@ -114,11 +119,11 @@ class LoggingPolicy:
         """Log the point where the iteration is, and set the next target if the gap is still too large."""
         with self._limit.evaluation:
             self._log.write(self._limit.solver_seconds)
-        if self._regime.target_gap == NO_TARGET or not (gap := self._log.gap) > self._gap_tol:
+        if self._regime.target_gap == NO_TARGET or not (gap := self._log.gap) > self._wanted_gap:
             return
         if math.isfinite(estimate := self._iteration.estimated_gap()):
             # The estimate differs from the gap by a factor, which should be about the same at the next evaluation.
-            self.state.target_gap = min(self._gap_tol * estimate / gap, RETRY_FACTOR * estimate)
+            self.state.target_gap = min(self._wanted_gap * estimate / gap, RETRY_FACTOR * estimate)
 
     def write_between_points(self) -> None:
         """Log the rows that cost nothing, and those that follow many steps without oracle calls."""

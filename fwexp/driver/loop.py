@@ -88,7 +88,7 @@ class Run:
     """One run of an iteration: its clock, its latest stop and its end. It takes the parameters of `drive`."""
 
     def __init__(self, iteration, log, bounds, schedule, progress, checkpoint) -> None:
-        self._iteration, self._log, self._gap_tol, self._progress = iteration, log, bounds.gap_tol, progress
+        self._iteration, self._log, self._bounds, self._progress = iteration, log, bounds, progress
         self._n, self._clock, self._stop, self._calls_per_second = iteration.terms.size, Clock(), Stop(), 0.0
         self._limit = TimeLimit(bounds.time_limit, self._clock, log)
         self.policy = LoggingPolicy(iteration, log, bounds, schedule, self._limit)
@@ -135,7 +135,7 @@ class Run:
         reason, log = self._stop.reason, self._log
         if not log.finite():
             return Status.DIVERGED
-        if reason is Reason.FINISHED or (self._gap_tol > 0 and log.gap <= self._gap_tol):
+        if reason is Reason.FINISHED or (self._bounds.gap_tol > 0 and log.gap <= self._bounds.wanted_gap(log.dual)):
             return Status.CONVERGED
         return Status.STALLED if reason is Reason.STALLED else None
 

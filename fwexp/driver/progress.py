@@ -4,13 +4,14 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from fwexp.driver.clock import noticing
 from fwexp.driver.trace import ERRORS, TRACE_COLUMNS, ending, is_known
 
 ERASE = "\r\x1b[K"
+FAR, FAR_PASSES = 50.0, 1e6  # estimates beyond: of a logarithm, which would overflow, and of passes, which are not shown
 PROGRESS = 30.0  # seconds between two lines of progress, if they are not on a terminal
 _kept_below = False  # whether the next line replaces the latest one
 
@@ -71,11 +72,33 @@ def _in_notebook() -> bool:
     return kernel is not None and "IPKernelApp" in getattr(sys.modules["IPython"].get_ipython(), "config", ())
 
 
-class Progress:
-    """Display of a run on standard error: a bar of ``max_passes`` on a terminal, or lines, also where that is None."""
+def passes_left(rows: Sequence[tuple[float, float]], wanted: float) -> tuple[float, float]:
+    """Return estimates of the passes until a gap, from the passes and gaps of the rows so far; infinite without progress.
 
-    def __init__(self, max_passes: float | None, enabled: bool, label: str = "") -> None:
-        self._enabled = enabled
+    Gaps fall at a geometric rate (the first estimate) or as a power of the passes (the second), or between the two.
+    """
+    (passes, gap), (before, former) = rows[-1], next((row for row in reversed(rows) if row[0] <= 0.5 * rows[-1][0]), rows[0])
+    if not (0.0 < before < passes and 0.0 < gap < former):
+        return math.inf, math.inf
+    share = math.log(gap / wanted) / math.log(former / gap)  # of the fall since then that is left
+    return (passes - before) * share, passes * math.expm1(min(math.log(passes / before) * share, FAR))
+
+
+class Progress:
+    """Display of a run on standard error: a bar of ``max_passes`` on a terminal, or lines, also where that is None.
+
+    With ``wanted_gap``, a function of the dual objective, it shows how far the run is from the gap at which it ends.
+    """
+
+    def __init__(
+        self,
+        max_passes: float | None,
+        enabled: bool,
+        label: str = "",
+        wanted_gap: Callable[[float], float] | None = None,
+    ) -> None:
+        self._enabled, self._wanted_gap, self._rows = enabled, wanted_gap, []
+        self._left = ""
         self._prefix = f"{label}: " if label else ""
         self._last = (0.0, None, 0.0)
         self._bar = None
@@ -106,17 +129,32 @@ class Progress:
         self._last = (passes, gap, seconds)
         if self._bar is not None:
             if is_known(gap):
-                self._bar.set_postfix_str(f"gap {gap:.2e}", refresh=False)
+                self._bar.set_postfix_str(f"gap {gap:.2e}{self._left}", refresh=False)
             self._bar.update(passes - self._bar.n)
 
     def row(self, row: dict) -> None:
         """Show a logged row of the last iterate."""
         self._last = (row["passes"], row["gap"], row["time"])
+        self._left = self._outlook(row)
         if self._enabled and self._bar is None:
             names = ["primal", "dual", "gap", *ERRORS, *(name for name in row if name not in TRACE_COLUMNS)]
             values = "".join(f"  {name.replace('_', ' ')} {row[name]:.4g}" for name in names if is_known(row.get(name)))
             seconds = f"  time {row['time']:.2f} s" if is_known(row["time"]) else ""
-            print_line(self._prefix + f"pass {row['passes']:g}{values}{seconds}")
+            print_line(self._prefix + f"pass {row['passes']:g}{values}{seconds}{self._left}")
+
+    def _outlook(self, row: dict) -> str:
+        """Return what is left of a run after a row: the gap that is wanted, and estimates of the passes and seconds until then."""
+        if self._wanted_gap is None or not is_known(row["gap"]):
+            return ""
+        passes, wanted = row["passes"], self._wanted_gap(row["dual"])
+        self._rows.append((passes, row["gap"]))
+        if not 0.0 < wanted < row["gap"]:
+            return ""
+        low, high = passes_left(self._rows, wanted)
+        if not high < FAR_PASSES:
+            return f"  wanted {wanted:.2g}"
+        seconds = f" ({low / passes * row['time']:.2g} to {high / passes * row['time']:.2g} s)" if is_known(row["time"]) else ""
+        return f"  wanted {wanted:.2g}: about {low:.2g} to {high:.2g} more passes{seconds}"
 
     def close(self, status: str) -> None:
         """Remove the bar and print how the run ended."""

@@ -1,5 +1,6 @@
 """The settings of a run that every iteration shares, and their accepted values."""
 
+import contextlib
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -29,14 +30,25 @@ if TYPE_CHECKING:
     from fwexp.driver.checkpoint import Checkpoint
 
 ITERATES = ("last", "wavg", "tavg", "avg")
+LEAST_OBJECTIVE = 1e-9  # to which a gap can be relative: an objective can be 0
 MAX_STEPS_PER_CALL = 100  # steps without an oracle call (cache hits) are capped at this multiple of max_passes * n
 
 
 def check_lam(name: str, value, n: float | None = None) -> float | str:
-    """Return lam as a float, or exactly ``"1/n"``; its value if ``n`` is given: the sum of the weights of examples."""
-    if isinstance(value, str) and value.replace(" ", "") == "1/n":
-        return "1/n" if n is None else check_scale(name, 1.0 / min(n, sys.float_info.max))
-    return check_scale(name, check_number(name, value, 'a positive finite number or "1/n"', above=0.0))
+    """Return lam as a float, or as a rule such as ``"1/n"``; its value if ``n`` is given: the sum of the weights of examples."""
+    if (c := factor_of_rule(value)) is not None:
+        return f"{repr(c).removesuffix('.0')}/n" if n is None else check_scale(name, c / min(n, sys.float_info.max))
+    return check_scale(name, check_number(name, value, 'a positive finite number or "c/n", such as "1/n"', above=0.0))
+
+
+def factor_of_rule(value) -> float | None:
+    """Return the number c of a rule ``"c/n"`` for lam; None of other values."""
+    if not isinstance(value, str) or not value.replace(" ", "").endswith("/n"):
+        return None
+    with contextlib.suppress(ValueError):
+        c = float(value.rpartition("/")[0])
+        return c if 0.0 < c < math.inf else None
+    return None
 
 
 def max_calls(max_passes: float, n: int) -> int:
@@ -122,11 +134,18 @@ class Bounds:
     time_limit : float, optional
         Solver seconds, or wall seconds if the oracle is costly. Otherwise rows are left out while evaluation takes longer than
         the steps.
+    relative_gap : bool, default False
+        Whether ``gap_tol`` is a share of the dual objective, and so at most this share of the optimum.
     """
 
     max_passes: float
     gap_tol: float = 0.0
     time_limit: float | None = None
+    relative_gap: bool = False
+
+    def wanted_gap(self, dual: float) -> float:
+        """Return the gap at which the run ends, given the highest dual objective so far."""
+        return self.gap_tol * max(dual, LEAST_OBJECTIVE) if self.relative_gap else self.gap_tol
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,6 +8,7 @@ from fwexp.errors import needing
 
 if TYPE_CHECKING:
     from fwexp.estimators.chain_crf import ChainCRF
+    from fwexp.estimators.chain_crf_cv import ChainCRFCV
     from fwexp.estimators.chain_cv import ChainSVMCV
     from fwexp.estimators.chain_svm import ChainSVM
     from fwexp.estimators.classifiers import MulticlassLogistic, MulticlassSVM
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChainCRF",
+    "ChainCRFCV",
     "ChainSVM",
     "ChainSVMCV",
     "GraphSVM",
@@ -31,6 +33,7 @@ __all__ = [
 # Where each estimator lives; modules are imported when a name is first used. Some modules here need neither scikit-learn nor numba.
 _HOME = {
     "ChainCRF": "chain_crf",
+    "ChainCRFCV": "chain_crf_cv",
     "ChainSVM": "chain_svm",
     "ChainSVMCV": "chain_cv",
     "GraphSVM": "graph_svm",

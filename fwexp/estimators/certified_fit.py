@@ -1,5 +1,6 @@
 """Training to a certified result: starts, iterates, Ctrl-C, and warnings about what was not reached."""
 
+import math
 import signal
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fwexp.driver.clock import on_interrupt
-from fwexp.driver.settings import check_gap_tol
+from fwexp.driver.settings import Bounds, check_gap_tol
 from fwexp.errors import ParameterError, WarmStartError, shown, warn
 from fwexp.estimators.encoding import Encoding, carried
 from fwexp.estimators.labels import weighted
@@ -26,6 +27,7 @@ UNCERTIFIED = (
     "the oracle is not exact and may miss the best labeling: nothing is certified, and dual_gap_ is NaN; "
     "check the model by its score on validation data"
 )
+UNFINISHED = ("max_passes", "stalled", "time_limit")
 CALLERS = ("sklearn.base", "sklearn.pipeline")  # modules of scikit-learn that keep an interrupted estimator
 LARGE_FEATURE = 100.0  # in absolute value
 LARGE_GAP_FACTOR = 10.0  # times tol: a gap at which more passes are not the remedy
@@ -58,7 +60,7 @@ def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *,
             reason = error
     if not exact_oracle(problem):
         warn_of_convergence(UNCERTIFIED)
-    elif result.status == "diverged" or (result.status in ("max_passes", "stalled") and result.gap > estimator.tol):
+    elif result.status == "diverged" or (result.status in UNFINISHED and result.gap > wanted_gap(estimator, result)):
         warn_of_convergence(_not_converged(estimator, result, largest_feature(problem)))
     if not keeps_state:
         result.state = None  # which holds the training data
@@ -102,12 +104,13 @@ def solve(estimator, problem, lam, **more) -> Result:
             objective=estimator._objective,
             objective_scale=positions_per_example(problem),
             max_passes=estimator.max_passes,
+            time_limit=estimator.time_limit,
             gap_tol=check_gap_tol("tol", estimator.tol),
             seed=as_seed(estimator.random_state),
             iterate=chosen_iterate(estimator, problem),
             verbose=is_verbose(estimator.verbose),
             n_jobs=estimator.n_jobs,
-            **more,
+            **{"callback": estimator.callback, "relative_gap": estimator._relative_tol} | more,
         )
     )
 
@@ -131,20 +134,27 @@ def _not_converged(estimator, result: Result, largest: float) -> str:
 
     If the ``largest`` feature is far above 1, the advice is to scale it: then the others hardly count, at any lam.
     """
-    passes, tol = float(result.trace["passes"].iloc[-1]), estimator.tol
+    passes, tol, wanted = float(result.trace["passes"].iloc[-1]), estimator.tol, wanted_gap(estimator, result)
     if result.status == "diverged":
         return f"training diverged: {result.reason}; scale the features, raise lam, or choose another solver"
-    message = f"training stopped after {passes:g} pass{'es' * (passes != 1)} with gap {result.gap:.2g} > tol={tol:g}"
+    tolerance = f"tol={tol:g}" if wanted == tol else f"{wanted:.2g}, which is tol={tol:g} times the objective"
+    message = f"training stopped after {passes:g} pass{'es' * (passes != 1)} with gap {result.gap:.2g} > {tolerance}"
     if largest > LARGE_FEATURE:
         return f"{message}; scale the features of X to about 1: the largest one is {largest:.4g}"
-    far = tol > 0.0 and result.gap > LARGE_GAP_FACTOR * tol  # gaps fall as 1 / (lam passes)
+    far = tol > 0.0 and result.gap > LARGE_GAP_FACTOR * wanted  # gaps fall as 1 / (lam passes)
+    limit = "time_limit" if result.status == "time_limit" else "max_passes"
     if (C := getattr(estimator, "C", None)) is not None:  # lam is ignored
-        example = f", for instance to C={C * tol / result.gap:.1g}" if far else ""
-        return f"{message}; raise max_passes or tol, or lower C{example}"
+        example = f", for instance to C={C * wanted / result.gap:.1g}" if far else ""
+        return f"{message}; raise {limit} or tol, or lower C{example}"
     if not hasattr(estimator, "lam"):  # it was chosen
-        return f"{message}; raise max_passes or tol"
-    example = f", for instance lam={result.lam * result.gap / tol:.1g}" if far else ""
-    return f"{message}; raise max_passes, lam or tol{example}"
+        return f"{message}; raise {limit} or tol"
+    example = f", for instance lam={result.lam * result.gap / wanted:.1g}" if far else ""
+    return f"{message}; raise {limit}, lam or tol{example}"
+
+
+def wanted_gap(estimator, result: Result) -> float:
+    """Return the gap at which training with the parameters of an estimator ends, given a result of it."""
+    return Bounds(math.inf, estimator.tol, relative_gap=estimator._relative_tol).wanted_gap(result.dual)
 
 
 def interrupts() -> AbstractContextManager:

@@ -1,7 +1,7 @@
 """Sequence labelling with probabilities: a conditional random field on chains, which is trained to a certified gap."""
 
 import itertools
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,12 @@ import numpy as np
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.chain_encoding import ChainEncoding
-from fwexp.estimators.chain_model import ChainTagger
+from fwexp.estimators.chain_model import ChainModel
+from fwexp.estimators.chain_tagger import ChainTagger
 from fwexp.estimators.chains_in_numpy import check_found
 from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.json_values import names_of
+from fwexp.estimators.labelings import Labelings
 from fwexp.estimators.labels import OPEN, allowed_labels, check_same_length
 from fwexp.estimators.tag_schemes import span_tags, tags_in
 from fwexp.options import check_choice
@@ -24,7 +26,7 @@ OBJECTIVES = ("log", "softmax_margin")
 class CRFEncoding(ChainEncoding):
     """Sequences whose loss has no costs of positions if the objective is the log-likelihood."""
 
-    def _from_arrays(self, rows, labels, ptr, sample_weight=None, z=None, known_scores=None):
+    def _from_arrays(self, rows, labels, ptr, sample_weight=None, z=None, known_scores=None, is_test=False):
         if self.params.objective == "log":
             given = {"costs": self.params.costs, "class_weight": self.params.class_weight}
             given["sample_weight"] = sample_weight if isinstance(sample_weight, list) else None  # of positions
@@ -33,76 +35,18 @@ class CRFEncoding(ChainEncoding):
                     accepted = "one number per sequence" if name == "sample_weight" else "None"
                     reason = 'which has no losses of positions; objective="softmax_margin" has'
                     raise ParameterError(f'{name} must be {accepted} with objective="log", {reason}, got {shown(value)}')
-        return super()._from_arrays(rows, labels, ptr, sample_weight, z, known_scores)
+        return super()._from_arrays(rows, labels, ptr, sample_weight, z, known_scores, is_test)
 
 
-@dataclass(eq=False, repr=False)
-class ChainCRF(ChainTagger):
-    r"""Label sequences with a linear-chain conditional random field, trained to a certified gap.
+@dataclass(eq=False, repr=False, kw_only=True)
+class ProbabilisticChains(ChainModel):
+    """Base of the taggers with probabilities of labels."""
 
-    Use it if you need probabilities of labels.
-
-    Parameters
-    ----------
-    lam : float or "1/n", default "1/n"
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
-        positions, which count as often as their weights say.
-    costs, class_weight
-        The same as for `ChainSVM`, with ``objective="softmax_margin"`` only.
-    objective : {"log", "softmax_margin"}, default "log"
-        ``"log"`` is the negative log-likelihood. ``"softmax_margin"`` (Gimpel and Smith, 2010) adds the number of wrong labels to
-        the scores in training; it often makes fewer errors, but its probabilities are less well calibrated.
-    solver : str, default "auto"
-        A solver of `fwexp.solve` for the objective: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
-    iterate : {"best", "last"}, optional
-        Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
-    C, features, transition_features, min_count, constraints, ignore_label, skip_ignored, fixed_weights
-        The same as for `ChainSVM`.
-    tol, max_passes, nonnegative, warm_start, early_stopping, validation_fraction, n_jobs, random_state, verbose
-        The same as for `ChainSVM`.
-
-    Attributes
-    ----------
-    classes_, n_features_in_, feature_names_in_, class_weight_, coef_, start_, end_, transitions_
-        The same as of `ChainSVM`.
-    state_features_, transition_features_, feature_transitions_, dual_gap_, status_, n_passes_, trace_, result_
-        The same as of `ChainSVM`.
-
-    See Also
-    --------
-    ChainSVM : Labels without probabilities, usually faster to train.
-    MulticlassLogistic : Probabilities of classes, without sequences.
-
-    Notes
-    -----
-    The objective is
-
-    .. math:: \min_w \frac{\lambda}{2} \|w\|^2 - \frac{1}{N} \sum_i \log p(y_i | x_i),
-
-    where N is the number of positions in all sequences. The coefficient c2 of CRFsuite corresponds to lam = 2 c2 / N. With the
-    default ``lam="1/n"``, lam is 1/N: the weights then have the most probable values under a Gaussian prior of variance 1.
-
-    X and y are as for `ChainSVM`. ``auto`` runs ``lbfgs`` if the sequences are few and long, and ``block_entropic`` otherwise.
-
-    Examples
-    --------
-    >>> from fwexp.estimators import ChainCRF
-    >>> X = [["the", "dog", "barks"], ["a", "cat"], ["the", "cat", "barks"]]
-    >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN"], ["DET", "NOUN", "VERB"]]
-    >>> tagger = ChainCRF(tol=1e-6).fit(X, y)
-    >>> tagger.predict([["a", "dog"]])
-    [['DET', 'NOUN']]
-    >>> tagger.predict_proba([["a", "dog"]])[0].round(1)
-    array([[0.7, 0.2, 0.1],
-           [0.1, 0.6, 0.3]])
-    """
-
-    lam: Lam = "1/n"
-    _: KW_ONLY
     objective: str = "log"
 
     loss = "errors"
     averages = False
+    _relative_tol = True
     _Encoding = CRFEncoding
 
     def predict_proba(self, X: Any, *, partial: Any = None) -> list[FloatArray]:
@@ -148,7 +92,7 @@ class ChainCRF(ChainTagger):
             Per position a dict from labels to probabilities.
         """
         names = names_of(self.classes_)
-        return [[dict(zip(names, row)) for row in of_one.tolist()] for of_one in self.predict_proba(X, partial=partial)]
+        return Labelings([dict(zip(names, row)) for row in of_one.tolist()] for of_one in self.predict_proba(X, partial=partial))
 
     def log_proba(self, X: Any, y: Any) -> FloatArray:
         """Return log p(y_i | x_i), the logarithm of the probability of a labeling, whole or in part.
@@ -232,3 +176,70 @@ class ChainCRF(ChainTagger):
     def _objective(self) -> str:
         objective = check_choice("objective", self.objective, OBJECTIVES)
         return "softmax_margin" if self.fixed_weights else objective  # The scores of these weights are losses.
+
+
+@dataclass(eq=False, repr=False)
+class ChainCRF(ProbabilisticChains, ChainTagger):
+    r"""Label sequences with a linear-chain conditional random field, trained to a certified gap.
+
+    Use it if you need probabilities of labels.
+
+    Parameters
+    ----------
+    lam : float or "1/n", default "1/n"
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
+        positions, which count as often as their weights say.
+    costs, class_weight
+        The same as for `ChainSVM`, with ``objective="softmax_margin"`` only.
+    objective : {"log", "softmax_margin"}, default "log"
+        ``"log"`` is the negative log-likelihood. ``"softmax_margin"`` (Gimpel and Smith, 2010) adds the number of wrong labels to
+        the scores in training; it often makes fewer errors, but its probabilities are less well calibrated.
+    solver : str, default "auto"
+        A solver of `fwexp.solve` for the objective: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
+    iterate : {"best", "last"}, optional
+        Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
+    C, features, transition_features, min_count, constraints, ignore_label, skip_ignored, fixed_weights
+        The same as for `ChainSVM`.
+    tol : float, default 0.01
+        Certified gap at which training stops, as a share of the objective: with 0.01, the objective is at most 1 % above its
+        minimum. Smaller values take longer.
+    max_passes, time_limit, callback, nonnegative, warm_start, early_stopping, validation_fraction, n_jobs, random_state, verbose
+        The same as for `ChainSVM`.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_, class_weight_, coef_, start_, end_, transitions_, held_out_
+        The same as of `ChainSVM`.
+    state_features_, transition_features_, feature_transitions_, dual_gap_, status_, n_passes_, trace_, result_
+        The same as of `ChainSVM`.
+
+    See Also
+    --------
+    ChainSVM : Labels without probabilities, usually faster to train.
+    MulticlassLogistic : Probabilities of classes, without sequences.
+
+    Notes
+    -----
+    The objective is
+
+    .. math:: \min_w \frac{\lambda}{2} \|w\|^2 - \frac{1}{N} \sum_i \log p(y_i | x_i),
+
+    where N is the number of positions in all sequences. The coefficient c2 of CRFsuite corresponds to lam = 2 c2 / N. With the
+    default ``lam="1/n"``, lam is 1/N: the weights then have the most probable values under a Gaussian prior of variance 1.
+
+    X and y are as for `ChainSVM`. ``auto`` runs ``lbfgs`` if the sequences are few and long, and ``block_entropic`` otherwise.
+
+    Examples
+    --------
+    >>> from fwexp.estimators import ChainCRF
+    >>> X = [["the", "dog", "barks"], ["a", "cat"], ["the", "cat", "barks"]]
+    >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN"], ["DET", "NOUN", "VERB"]]
+    >>> tagger = ChainCRF(tol=1e-6).fit(X, y)
+    >>> tagger.predict([["a", "dog"]])
+    [['DET', 'NOUN']]
+    >>> tagger.predict_proba([["a", "dog"]])[0].round(1)
+    array([[0.7, 0.2, 0.1],
+           [0.1, 0.6, 0.3]])
+    """
+
+    lam: Lam = "1/n"

@@ -32,6 +32,7 @@ from fwexp.estimators.labels import (
     costs_of,
     counted,
     has_sets,
+    labels_in,
     labels_of,
     numbers_of,
     part_weights,
@@ -68,7 +69,7 @@ class ChainEncoding(Encoding):
 
     def learn(self, X, y, sample_weight=None, classes=None, former=None):
         X, y, sample_weight, _ = self.examples(X, y, sample_weight)
-        check_whole(y, "partial_fit")
+        check_whole(y, "to_problem before fit")
         return self.learn_from(X, y, sample_weight, classes, former)
 
     def examples(self, X, y, sample_weight=None) -> tuple[Inputs, list, Any, np.ndarray]:
@@ -110,7 +111,7 @@ class ChainEncoding(Encoding):
         labels = labels_of(y, ptr, params.ignore_label)
         is_known = [label is not None and not isinstance(label, set) for label in labels]
         known, counts = list(compress(labels, is_known)), None if counts is None else counts[is_known]
-        found = known + sorted({label for labels in labels if isinstance(labels, set) for label in labels}, key=repr)
+        found = labels_in([label for label in labels if label is not None])
         if not found:
             raise ParameterError(f"y must hold a label, got ignore_label={shown(params.ignore_label)} everywhere")
         if classes is not None:
@@ -122,7 +123,7 @@ class ChainEncoding(Encoding):
         self._fix(params.fixed_weights)
         rows, known_scores = self._without_fixed(rows)
         problem, weights = self._from_arrays(rows, labels, ptr, sample_weight, z, known_scores)
-        if len(found) == len(known) and (found := first_forbidden(problem)) is not None:
+        if not has_sets([labels]) and (found := first_forbidden(problem)) is not None:
             place = int(np.flatnonzero(is_known)[problem.label_ptr[found[0]] + found[1]])
             i = int(np.searchsorted(ptr, place, side="right")) - 1
             t = place - int(ptr[i])
@@ -143,15 +144,17 @@ class ChainEncoding(Encoding):
         return self.problem_from(self.features(X), y, sample_weight)
 
     def problem_from(self, features: Inputs, y, sample_weight=None) -> tuple:
-        """Return the problem of sequences with the features and labels of training, and the weights of its examples."""
+        """Return the problem of sequences with the features and labels of training, and the weights of its examples.
+
+        With sets of labels it is a test set: the label of positions with sets is -1, and labels outside of the set are errors.
+        """
         from fwexp.estimators import transition_inputs
 
         rows, ptr = self.vectorizer_.transform(features)
         z = None if self.edge_vectorizer_ is None else transition_inputs.rows(self.edge_vectorizer_, features.edges, ptr)
         weights = part_weights(sample_weight, np.diff(ptr))
         y = self.sequences(as_list("y", y, "sequences of labels"), np.diff(ptr))
-        check_whole(y, "to_problem")
-        return self._from_arrays(rows, list(chain.from_iterable(y)), ptr, weights, z)
+        return self._from_arrays(rows, list(chain.from_iterable(y)), ptr, weights, z, is_test=True)
 
     def _fix(self, given) -> None:
         """Set the features whose weights are fixed, and these weights (m, K)."""
@@ -195,7 +198,9 @@ class ChainEncoding(Encoding):
             rows.eliminate_zeros()
         return rows, scores
 
-    def _from_arrays(self, rows, labels: list, ptr: np.ndarray, sample_weight=None, z=None, known_scores=None) -> tuple:
+    def _from_arrays(
+        self, rows, labels: list, ptr: np.ndarray, sample_weight=None, z=None, known_scores=None, is_test=False
+    ) -> tuple:
         """Return the problem, and the weights of its examples: parts of sequences where labels are ignored."""
         from fwexp.problems import chain as chains
         from fwexp.problems.arrays import check_costs
@@ -204,7 +209,9 @@ class ChainEncoding(Encoding):
         K, is_cut, params, allowed = len(self.classes_), None, self.params, None
         if has_sets([labels]):
             allowed = allowed_labels(labels, self.classes_)
-            numbers = allowed.argmax(axis=1)  # Training finds better ones.
+            numbers = np.where(allowed.any(axis=1), allowed.argmax(axis=1), -1)  # Training finds better ones.
+            if is_test:
+                numbers[allowed.sum(axis=1) > 1] = -1
         else:
             numbers = numbers_of(labels, self.classes_)
         of_positions = np.concatenate(sample_weight) if isinstance(sample_weight, list) else None
@@ -222,7 +229,7 @@ class ChainEncoding(Encoding):
             costs = self.class_weight_[:, None] * check_costs(costs, K)
         problem = problem if costs is None else chains.with_costs(problem, costs)
         problem = problem if of_positions is None else chains.with_position_weight(problem, of_positions)
-        if allowed is not None and getattr(params, "objective", None) != "log":
+        if allowed is not None and (is_test or getattr(params, "objective", None) != "log"):
             problem = chains.with_allowed(problem, allowed)
         if known_scores is not None:
             problem = chains.with_known_scores(problem, known_scores, getattr(params, "objective", None) != "log")
@@ -306,15 +313,14 @@ def check_whole(y: list[list], what: str) -> None:
     for i, labels in enumerate(y):
         for t, label in enumerate(labels):
             if isinstance(label, set):
-                raise ParameterError(
-                    f"y[{i}][{t}] must be one label for {what}, got {shown(label)}; only fit of taggers takes sets"
-                )
+                raise ParameterError(f"y[{i}][{t}] must be one label for {what}, got {shown(label)}")
 
 
 def classes_in(X: Inputs, y: list) -> np.ndarray | None:
     """Return the labels that occur in checked examples; None if others reject the examples."""
-    known = (label for label in chain.from_iterable(y) if label is not None)
-    return None if any(size_of(x) is None for x in X) else classes_of(list(known))
+    if any(size_of(x) is None for x in X):
+        return None
+    return classes_of(labels_in([label for label in chain.from_iterable(y) if label is not None]))
 
 
 def labelled_runs(kept: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,40 +1,36 @@
-"""Taggers: their training, which may stop early by validation, their predictions, and their weights with their names."""
+"""Taggers: their predictions, and their weights with their names."""
 
-import math
 import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fwexp.conversion import as_list
-from fwexp.errors import ParameterError
-from fwexp.estimators import model_json
-from fwexp.estimators.chain_encoding import END, FROM, START, ChainEncoding, classes_in
+from fwexp.estimators.chain_encoding import ChainEncoding
 from fwexp.estimators.chains_in_numpy import check_found
 from fwexp.estimators.conventions import check_fitted, parameters
-from fwexp.estimators.estimator import CertifiedSVM, FitsFurther, PartsScore
+from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.estimators.json_values import names_of
-from fwexp.estimators.labels import are_kept, by_sequence, classes_of, entries_of, has_sets, is_mark, known_labels, some, weighted
+from fwexp.estimators.labelings import Labelings
+from fwexp.estimators.labels import are_kept, by_sequence, entries_of, is_mark, known_labels
 from fwexp.estimators.named_features import NamedRows
 from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_inputs import Inputs, size_of
 from fwexp.estimators.tagger_in_numpy import NumpyTagger
-from fwexp.options import check_flag, check_integer, check_number
-from fwexp.types import AnyArray, ArrayLike, FloatArray, IntArray, Weights
+from fwexp.options import check_integer
+from fwexp.types import AnyArray, ArrayLike, FloatArray, Weights
 
 if TYPE_CHECKING:
     from fwexp.estimators.decoding import Chains
 
-ROUNDING = 1e-12  # of sums of weights, relative
 COMPILER = "fwexp.jit.compilation"  # the module that imports numba, which takes a second
 FEW = 20_000  # positions, about as many as numpy labels in that time
 OF_A_CALL = 20  # positions, which take as long as what numpy does besides for each call
-PATIENCE = 5  # passes without fewer errors of validation, after which training stops early
 
 
 class Query(NamedTuple):
@@ -104,9 +100,9 @@ class ChainModel(PartsScore, CertifiedSVM):
             check_fitted(self)
         X = self.encoding_.features(X)
         if not X:
-            return []
+            return Labelings()
         if not is_ready and n_best is None and self._are_few(X):
-            return self._in_numpy.predict(X, partial)
+            return Labelings(self._in_numpy.predict(X, partial))
         vectorizer, _, names, decode_named = self._decoder
         rows = vectorizer.read(X)
         if rows is not None and not any(rows[3:]) and X.edges is None and n_best is None and partial is None:
@@ -114,7 +110,7 @@ class ChainModel(PartsScore, CertifiedSVM):
             if missing:
                 check_found(np.asarray(ptr), np.asarray(numbers) < 0)
             labels = [*map(names.__getitem__, numbers)]
-            return [labels[start:end] for start, end in pairwise(ptr)]
+            return Labelings([labels[start:end] for start, end in pairwise(ptr)])
         from fwexp.estimators import decoding  # which the decoder has imported
 
         query = self._query(X, partial, rows)
@@ -127,10 +123,10 @@ class ChainModel(PartsScore, CertifiedSVM):
         numbers, scores = decoding.decode_several(query.chains, min(check_integer("n_best", n_best, 1), most), query.allowed)
         check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
         labelings = [self._by_sequence([names[k] for k in of_all], query) for of_all in numbers.tolist()]
-        return [
+        return Labelings(
             [(labelings[r][i], score) for r, score in enumerate(of_one) if score > -np.inf]
             for i, of_one in enumerate(scores.tolist())
-        ]
+        )
 
     def _are_few(self, X: Inputs) -> bool:
         """Return whether numpy labels these sequences before numba could, so far: no process waits more than twice as long."""
@@ -162,7 +158,7 @@ class ChainModel(PartsScore, CertifiedSVM):
 
     def _by_sequence(self, labels: list, query: "Query") -> list[list]:
         """Return the labels of positions as a list for each sequence; positions that are left out have ``ignore_label``."""
-        return by_sequence(labels, query.ptr, query.kept, self.encoding_.params.ignore_label)
+        return Labelings(by_sequence(labels, query.ptr, query.kept, self.encoding_.params.ignore_label))
 
     def decision_function(self, X: Any) -> list[FloatArray]:
         """Return the score of the best labels of the sequence that have a given label at a given position.
@@ -271,140 +267,3 @@ class ChainModel(PartsScore, CertifiedSVM):
         K, p = len(self.classes_), self.vectorizer_.num_features
         first = p + (0 if self.edge_vectorizer_ is None else K * self.edge_vectorizer_.num_features)
         return np.split(self.result_.w.reshape(-1, K), [p, first, first + 2])
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class ChainTagger(FitsFurther, ChainModel):
-    """Base of the taggers that are trained at one lam."""
-
-    C: float | None = None
-    warm_start: bool = False
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Train on labelled sequences.
-
-        Parameters
-        ----------
-        X : list of n sequences
-            In a form that the notes of the class name.
-        y : list of n lists of labels
-            One per position. It may be a set of labels, one of which is right; then None is any label. The objective is not convex
-            if there are sets: training minimises one convex bound after the other, and ``dual_gap_`` is NaN. See
-            ``result_.reason``.
-        sample_weight : array (n,) or list of arrays (T,), optional
-            How much every sequence counts: 2 is the sequence twice, 0 its absence; or by how much more an error at every position
-            costs.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        from fwexp.estimators.certified_fit import certified_fit, chosen_iterate  # Predictions need no solver.
-        from fwexp.estimators.label_sets import fit_of_sets
-
-        encoding, more = self._Encoding(self), {}
-        X, y, sample_weight, _ = encoding.examples(X, y, sample_weight)
-        stops_early = check_flag("early_stopping", self.early_stopping)
-        if stops_early and (has_sets(y) or self.fixed_weights):
-            raise ParameterError("early_stopping must be False if y holds sets of labels or fixed_weights are given, got True")
-        if has_sets(y):
-            if self.fixed_weights:
-                raise ParameterError("fixed_weights must be None if y holds sets of labels, got weights")
-            return self._fitted(encoding, fit_of_sets(self, encoding, X, y, sample_weight))
-        if stops_early:
-            left_out = self._validation(len(X))
-            kept = np.setdiff1d(np.arange(len(X)), left_out)
-            parts = [(X.at(part), some(y, part), some(sample_weight, part)) for part in (kept, left_out)]
-            classes = classes_in(X, y)
-            if classes is not None and all(label is None for labels in parts[1][1] for label in labels):
-                advice = "raise validation_fraction or change random_state"
-                raise ParameterError(f"early_stopping must set aside a sequence with a label, got none; {advice}")
-            problem, weights = encoding.learn_from(*parts[0], classes)
-            iterate = chosen_iterate(self, problem)
-            logged = {"iterates": ["last" if iterate == "best" else iterate]}
-            more = {"test": weighted(*encoding.problem_from(*parts[1])), "callback": Patience(), **logged}
-        else:
-            problem, weights = encoding.learn_from(X, y, sample_weight)
-        return self._fitted(encoding, certified_fit(self, encoding, problem, weights, **more))
-
-    @classmethod
-    def from_weights(
-        cls,
-        state_features: Mapping[tuple[str, Hashable], float],
-        transitions: Mapping[tuple[Hashable, Hashable], float] | None = None,
-        *,
-        start: Mapping[Hashable, float] | None = None,
-        end: Mapping[Hashable, float] | None = None,
-        classes: Sequence[Hashable] | None = None,
-        **params: Any,
-    ) -> Self:
-        """Return a tagger with given weights, such as those of another tool; all others are 0, and nothing is certified.
-
-        Parameters
-        ----------
-        state_features : mapping
-            Weights of pairs (feature, label), as ``state_features_``.
-        transitions : mapping, optional
-            Scores of pairs of labels (from, to), as ``transition_features_``.
-        start, end : mapping, optional
-            Scores of the first and of the last label.
-        classes : sequence, optional
-            The labels, by default those with a weight, sorted.
-        **params
-            Parameters of the estimator.
-
-        Returns
-        -------
-        tagger
-            A fitted estimator, which `partial_fit` trains further.
-
-        See Also
-        --------
-        fwexp.data.read_crfsuite : Read the weights of a model of CRFsuite.
-
-        Examples
-        --------
-        >>> from fwexp.estimators import ChainCRF
-        >>> weights = {("the", "D"): 2.0, ("dog", "N"): 1.0}
-        >>> ChainCRF.from_weights(weights, {("D", "N"): 0.5}).predict([["the", "dog"]])
-        [['D', 'N']]
-        """
-        weights = [(feature, label, weight) for (feature, label), weight in state_features.items()]
-        names = dict.fromkeys(feature for feature, _, _ in weights)
-        weights += [((FROM, one), other, weight) for (one, other), weight in (transitions or {}).items()]
-        for row, of_end in ((START, start), (END, end)):
-            weights += [((row,), label, weight) for label, weight in (of_end or {}).items()]
-        if not all(isinstance(name, str) for name in names):
-            raise ParameterError("state_features must be weights of pairs (feature, label) whose features are strings")
-        labels = [label for _, label, _ in weights] + [one for one, _ in transitions or ()]
-        encoding = cls._Encoding(cls(**params))
-        encoding.restore(None, classes_of(labels if classes is None else list(classes)), [*names], len(names))
-        w = np.zeros(encoding.structure(None)["d"])
-        model_json.fill(w, encoding.names(), weights)
-        self = cls(**params)
-        return self._fitted(encoding, model_json.untrained(w, self._objective, self.lam, encoding.structure(w)))
-
-    def _validation(self, n: int) -> IntArray:
-        """Return the sequences that are set aside."""
-        from fwexp.estimators.certified_fit import as_seed
-
-        part = check_number("validation_fraction", self.validation_fraction, "a number > 0 and < 1", above=0.0, below=1.0)
-        size = max(1, round(part * n))
-        if size >= n:
-            raise ParameterError(f"early_stopping needs at least one sequence in addition to the {size} set aside, got n = {n}")
-        return np.sort(np.random.default_rng(as_seed(self.random_state)).permutation(n)[:size])
-
-
-class Patience:
-    """Ends a run, as its callback, once validation has not had fewer errors for some passes."""
-
-    def __init__(self) -> None:
-        self.fewest, self.passes = math.inf, 0.0
-
-    def __call__(self, row) -> bool:
-        if row["test_error"] < self.fewest * (1.0 - ROUNDING):
-            self.fewest, self.passes = row["test_error"], row["passes"]
-        return row["passes"] >= self.passes + PATIENCE

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from fwexp.errors import ParameterError
-from fwexp.estimators.chain_model import ChainTagger
+from fwexp.estimators.chain_tagger import ChainTagger
 from fwexp.types import AnyPath, Lam, Loss
 
 
@@ -66,21 +66,29 @@ class ChainSVM(ChainTagger):
         Certified gap at which training stops, in units of the objective. Smaller values take longer.
     max_passes : float, default 50
         Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
+    time_limit : float, optional
+        Bound on solver seconds, as of `fwexp.solve`. Training that reaches it with a gap above ``tol`` ends with the status
+        ``"time_limit"`` and a ConvergenceWarning.
+    callback : callable, optional
+        Function that receives every row of ``trace_``, a dict. If it returns True, training ends with the status
+        ``"interrupted"``, and the weights reached are kept. `save` does not store it.
     nonnegative : mask, slice or int array, optional
         Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
     warm_start : bool, default False
         Whether `fit` starts from the last one: for the same data, which are kept, from its dual variables; otherwise near its
         weights, by the names of features and labels; or, with a warning, from zero. The certificate is about the data of this call.
     early_stopping : bool, default False
-        Whether to set ``validation_fraction`` of the sequences aside, and stop when five passes have brought no fewer errors there.
+        Whether to stop when five passes have brought no fewer errors in the development set ``dev`` of `fit`. Without ``dev``,
+        `fit` sets ``validation_fraction`` of the sequences aside, and does not train on them.
     validation_fraction : float, default 0.1
-        Between 0 and 1.
+        Between 0 and 1. Ignored without ``early_stopping``, and with ``dev``.
     n_jobs : int, optional
         Threads that call oracles, as joblib counts them; by default one per processor. They do not change what is learned.
     random_state : int, RandomState or None, default 0
         Seed of the random choices; None draws a new seed for each call.
     verbose : int, default 0
-        If positive, print progress to standard error, and a line while kernels are compiled (about 15 s, once per machine).
+        If positive, print progress to standard error: objective and gap, the gap at which training ends, and estimates of the
+        passes and seconds until then; and a line while kernels are compiled (about 15 s, once per machine).
 
     Attributes
     ----------
@@ -102,6 +110,8 @@ class ChainSVM(ChainTagger):
         Weights that are not 0, of pairs (feature, label) and (from, to). ``top(20)`` returns the largest ones as a DataFrame.
     feature_transitions_ : mapping
         Weights that are not 0, of triples (feature, from, to), if the estimator has ``transition_features``.
+    held_out_ : ndarray of int
+        Indices in X of the sequences that ``early_stopping`` has set aside. Files do not hold it.
     dual_gap_ : float
         The certified gap: the objective is at most this far above its minimum. NaN if nothing is certified.
     status_, n_passes_, trace_ : str, float, DataFrame

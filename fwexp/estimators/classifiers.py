@@ -137,6 +137,12 @@ class MulticlassSVM(MulticlassModel):
         Certified gap at which training stops, in units of the objective. Smaller values take longer.
     max_passes : float, default 50
         Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
+    time_limit : float, optional
+        Bound on solver seconds, as of `fwexp.solve`. Training that reaches it with a gap above ``tol`` ends with the status
+        ``"time_limit"`` and a ConvergenceWarning.
+    callback : callable, optional
+        Function that receives every row of ``trace_``, a dict. If it returns True, training ends with the status
+        ``"interrupted"``, and the weights reached are kept. `save` does not store it.
     nonnegative : mask, slice or int array, optional
         Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
     warm_start : bool, default False
@@ -147,7 +153,8 @@ class MulticlassSVM(MulticlassModel):
     random_state : int, RandomState or None, default 0
         Seed of the random choices; None draws a new seed for each call.
     verbose : int, default 0
-        If positive, print progress to standard error, and a line while kernels are compiled (about 15 s, once per machine).
+        If positive, print progress to standard error: objective and gap, the gap at which training ends, and estimates of the
+        passes and seconds until then; and a line while kernels are compiled (about 15 s, once per machine).
 
     Attributes
     ----------
@@ -219,7 +226,9 @@ class MulticlassLogistic(MulticlassModel):
         of the C of tools that have one vector of weights, such as scikit-learn's ``LogisticRegression`` and ``SVC``.
     solver : str, default "auto"
         A solver of `fwexp.solve` for the log-loss: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
-    fit_intercept, min_count, class_weight, iterate, tol, max_passes, nonnegative, warm_start, n_jobs, random_state, verbose
+    fit_intercept, min_count, class_weight, iterate, tol, max_passes, time_limit, callback
+        The same as for `MulticlassSVM`.
+    nonnegative, warm_start, n_jobs, random_state, verbose
         The same as for `MulticlassSVM`.
 
     Attributes

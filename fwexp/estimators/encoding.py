@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from fwexp.errors import shown
+from fwexp.errors import ParameterError, shown
 from fwexp.estimators.conventions import parameters
 from fwexp.estimators.json_values import from_json, names_of, to_json
 from fwexp.options import is_integer
@@ -47,6 +47,14 @@ class Encoding(ABC):
     @abstractmethod
     def problem(self, X, y, sample_weight=None) -> tuple:
         """Return a problem with the features and labels of training, and the weights of its examples."""
+
+    def development(self, dev) -> dict:
+        """Return the arguments of `fwexp.solve` for a development set of the user, after training has learned its features."""
+        if dev is None:
+            return {}
+        if not isinstance(dev, tuple | list) or len(dev) != 2:
+            raise ParameterError(f"dev must be a pair (X_dev, y_dev), got {shown(dev)}")
+        return {"validation": self.problem(*dev)[0]}
 
     def names(self) -> Names | None:
         """Return the names of the weights, or None where they have none."""

@@ -18,15 +18,16 @@ from fwexp.estimators.labels import classes_of_call, weighted
 from fwexp.options import check_flag
 from fwexp.tasks import result_files
 from fwexp.tasks.result import Result
-from fwexp.types import AnyPath, ArrayLike, Iterate, SetOfExamples
+from fwexp.types import AnyPath, ArrayLike, Callback, Iterate, SetOfExamples
 
 NOT_KEPT = ("_decoder", "_in_numpy", "_done_in_numpy")  # attributes that follow from others, and are made at predictions
 AnyIterate: TypeAlias = Iterate | Literal["best"] | None
+Development: TypeAlias = tuple[Any, Any] | None  # inputs and labelings
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AnyIterate", "CertifiedSVM", "FitsFurther", "PartsScore"]
+__all__ = ["AnyIterate", "CertifiedSVM", "Development", "FitsFurther", "PartsScore"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -37,16 +38,19 @@ class CertifiedSVM(Conventions):
     iterate: AnyIterate = None
     tol: float = 0.01
     max_passes: float = 50
+    time_limit: float | None = None
+    callback: Callback | None = None
     n_jobs: int | None = None
     random_state: Any = 0
     verbose: int = 0
 
     _objective = "hinge"  # of `fwexp.solve`
+    _relative_tol = False  # whether ``tol`` is a share of the objective
     averages = False  # whether the average of the iterates has the weights by default
 
     _Encoding: ClassVar[type[Encoding]]
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, dev: Development = None) -> Self:
         """Train on labelled examples.
 
         Ctrl-C ends training with a warning: the weights reached are kept, with their certificate, and ``status_`` is
@@ -60,6 +64,8 @@ class CertifiedSVM(Conventions):
             In the form that the notes of the class describe.
         sample_weight : array (n,), optional
             Weight of every example: 2 counts the example twice, 0 leaves it out. For graphs, also arrays of weights of nodes.
+        dev : tuple (X_dev, y_dev), optional
+            Development set. Its error is in the column ``validation_error`` of ``trace_``; training does not depend on it.
 
         Returns
         -------
@@ -69,7 +75,8 @@ class CertifiedSVM(Conventions):
         from fwexp.estimators.certified_fit import certified_fit  # Predictions need no solver, which takes a second to import.
 
         encoding = self._Encoding(self)
-        return self._fitted(encoding, certified_fit(self, encoding, *encoding.learn(X, y, sample_weight)))
+        problem, weights = encoding.learn(X, y, sample_weight)
+        return self._fitted(encoding, certified_fit(self, encoding, problem, weights, **encoding.development(dev)))
 
     def _fitted(self, encoding: Encoding, result: Result) -> Self:
         """Set all that `fit` learns, at once: names and weights belong together."""
@@ -107,20 +114,24 @@ class CertifiedSVM(Conventions):
             self.result_ = self.result_  # Pickles and copies hold neither flags of arrays nor the decoder.
 
     def to_problem(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> SetOfExamples:
-        """Return labelled examples as a problem for `fwexp.solve`, with the features and labels that `fit` has learned.
+        """Return labelled examples as a problem for `fwexp.solve`.
+
+        After `fit`, the problem has the features and labels that `fit` has learned. Before, it is the training problem of `fit`,
+        and the estimator remains unfitted.
 
         Parameters
         ----------
         X, y, sample_weight
-            The same as for `fit`. Unknown labels become -1 if test sets of the family may have that label.
+            The same as for `fit`. After it, unknown labels become -1 if test sets of the family may have that label.
 
         Returns
         -------
         problem
             A training or test set.
         """
-        check_fitted(self)
-        return weighted(*self.encoding_.problem(X, y, sample_weight))
+        if "encoding_" in vars(self):
+            return weighted(*self.encoding_.problem(X, y, sample_weight))
+        return weighted(*self._Encoding(self).learn(X, y, sample_weight))
 
     @abstractmethod
     def predict(self, X: Any) -> Any:
@@ -295,8 +306,6 @@ class FitsFurther:
         self
             The fitted estimator.
         """
-        from fwexp.estimators.certified_fit import certified_fit  # as in `fit`
-
         if check_flag("early_stopping", getattr(self, "early_stopping", False)):
             raise ParameterError("early_stopping must be False for partial_fit, got True")
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
@@ -305,9 +314,16 @@ class FitsFurther:
             )
         encoding, former = self._Encoding(self), vars(self).get("encoding_")
         classes = classes_of_call(classes, None if former is None else former.classes_)
+        return self._fitted(encoding, self._trained_further(encoding, X, y, sample_weight, classes, former))
+
+    def _trained_further(self, encoding: Encoding, X, y, sample_weight, classes, former: Encoding | None) -> Result:
+        from fwexp.estimators.certified_fit import certified_fit
+
         problem, weights = encoding.learn(X, y, sample_weight, classes, former)
-        origin = None if former is None else carried(self.result_.w, former.names(), encoding.names())
-        return self._fitted(encoding, certified_fit(self, encoding, problem, weights, origin=origin))
+        return certified_fit(self, encoding, problem, weights, origin=self._origin(encoding, former))
+
+    def _origin(self, encoding: Encoding, former: Encoding | None) -> np.ndarray | None:
+        return None if former is None else carried(self.result_.w, former.names(), encoding.names())
 
 
 class PartsScore:

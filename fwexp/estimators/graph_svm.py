@@ -11,6 +11,7 @@ from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.encoding import Encoding, are_factors, are_labels, check_factors, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.graph_inputs import as_graph, check_sizes, induced, node_labels, node_weights, warn_without_constant, widened
+from fwexp.estimators.labelings import Labelings
 from fwexp.estimators.labels import (
     at_positions,
     check_counted,
@@ -177,7 +178,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights. By default the average ``wavg``, which depends less on ``lam`` and mostly
         predicts better, or ``best`` if the solver has no averages or ``pairwise="full"``. ``dual_gap_`` certifies this iterate.
-    C, tol, max_passes, warm_start, n_jobs, random_state, verbose
+    C, tol, max_passes, time_limit, callback, warm_start, n_jobs, random_state, verbose
         The same as for `ChainSVM`.
 
     Attributes
@@ -290,7 +291,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
             found = [full_pairs.decode(*graph, self.result_.w, len(self.classes_)) for graph in inputs]
         else:
             found = self.result_.predict(list(features), edges=list(edges), Z=list(of_edges))
-        return [self.classes_[numbers].reshape(shape) for numbers, shape in zip(found, shapes)]
+        return Labelings(self.classes_[numbers].reshape(shape) for numbers, shape in zip(found, shapes))
 
     def _right(self, X, y, sample_weight):
         X = as_list("X", X, FORMS)  # which may be a generator

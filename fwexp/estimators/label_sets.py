@@ -23,9 +23,17 @@ import numpy as np
 import pandas as pd
 
 from fwexp.driver.progress import print_line
-from fwexp.driver.settings import check_gap_tol, check_lam
+from fwexp.driver.settings import check_gap_tol, check_lam, check_time_limit
 from fwexp.errors import ParameterError, WarmStartError, see
-from fwexp.estimators.certified_fit import interrupts, is_verbose, lam_of, positions_per_example, solve, warn_of_convergence
+from fwexp.estimators.certified_fit import (
+    UNFINISHED,
+    interrupts,
+    is_verbose,
+    lam_of,
+    positions_per_example,
+    solve,
+    warn_of_convergence,
+)
 from fwexp.estimators.encoding import carried
 from fwexp.estimators.labels import weighted
 from fwexp.jit.compilation import njit, specialise
@@ -45,7 +53,9 @@ from fwexp.problems.protocol import (
 )
 from fwexp.problems.weighted import total_weight
 from fwexp.tasks.result import Result
+from fwexp.types import Callback
 
+COUNTS = ("step", "oracle_calls", "passes", "evaluation_calls", "time")  # columns that add up over the steps
 FORCING = 0.1  # gap of a step by the largest possible gain of the last one
 UNCERTIFIED = "labels of y are sets, so that the objective is not convex and nothing is certified"
 
@@ -77,7 +87,7 @@ class Bound:
     """The convex bound of F that touches it at w."""
 
     problem: Any  # with labels
-    delta: np.ndarray  # of the linear term
+    origin: np.ndarray  # weights to which the regularised distance is, by the linear term
     shift: float  # by which the objective of a step on these labels is larger
     w: np.ndarray
     value: float  # F(w)
@@ -86,9 +96,10 @@ class Bound:
 class Bounds:
     """The convex bounds of an objective, made from a problem with any labels and the labels that are allowed."""
 
-    def __init__(self, problem, weights, allowed: np.ndarray, lam: float | str, objective) -> None:
+    def __init__(self, problem, weights, allowed: np.ndarray, lam: float | str, objective, origin=None) -> None:
         whole = weighted(problem, weights)
         self.problem, self.weights, self.allowed, self.objective = problem, weights, allowed, objective
+        self.origin = np.zeros(problem.d) if origin is None else origin
         self.c = np.ones(problem.n) if weights is None else whole.c
         self.scale = problem.n * positions_per_example(whole)
         self.lam = check_lam("lam", lam, total_weight(whole) * positions_per_example(whole))
@@ -117,63 +128,87 @@ class Bounds:
         delta, entropy = self._explain(inner, soft)
         problem = weighted(self.problem, self.weights)
         hinge = evaluator(problem, self.objective)(inner, error=False).hinge * problem.n / self.scale
-        shift = 0.5 * float(delta @ delta) / self.lam + (entropy if self.objective != HINGE else 0.0)
-        value = 0.5 * self.lam * float((w - delta / self.lam) @ (w - delta / self.lam)) + hinge - shift
-        return Bound(problem, delta, shift, w, value)
+        shift = 0.5 * float(delta @ delta) / self.lam + float(delta @ self.origin) + (entropy if self.objective != HINGE else 0.0)
+        origin = self.origin + delta / self.lam
+        value = 0.5 * self.lam * float((w - origin) @ (w - origin)) + hinge - shift
+        return Bound(problem, origin, shift, w, value)
 
 
-def fit_of_sets(estimator, encoding, X, y: list[list], sample_weight) -> Result:
-    """Return the result of training on checked sequences, of which some positions have sets of labels."""
-    problem, weights = encoding.learn_from(X, y, sample_weight)
+def fit_of_sets(
+    estimator, encoding, problem, weights, X, y: list[list], *, lam=None, origin=None, callback=None, warns=True, **more
+) -> Result:
+    """Return the result of training on checked sequences, of which some positions have sets of labels.
+
+    The arguments are those of `certified_fit`, the sequences X and their labels y; ``warns`` says whether to warn of training that
+    did not reach its tolerance.
+    """
     objective, tol = make_objective(estimator._objective, 1.0), check_gap_tol("tol", estimator.tol)
-    bounds = Bounds(problem, weights, encoding.allowed_in(y), lam_of(estimator, weighted(problem, weights)), objective)
+    lam = lam_of(estimator, weighted(problem, weights)) if lam is None else lam
+    bounds = Bounds(problem, weights, encoding.allowed_in(y), lam, objective, origin)
     if bounds.impossible is not None:
         raise ParameterError(f"y[{X.places[bounds.impossible]}] must have labels that constraints allow, got none in the sets")
-    w = np.zeros(problem.d)
-    if estimator.warm_start and "encoding_" in vars(estimator):
+    w = bounds.origin
+    if origin is None and getattr(estimator, "warm_start", False) and "encoding_" in vars(estimator):
         w = carried(estimator.result_.w, estimator.encoding_.names(), encoding.names())
-    soft, passes, missing, traces, result = objective != HINGE or not w.any(), 0.0, math.inf, [], None
+    soft, missing, result = objective != HINGE or not w.any(), math.inf, None
+    callback, limit = callback or estimator.callback, check_time_limit("time_limit", estimator.time_limit)
+    past = dict.fromkeys(COUNTS, 0.0)
+    traces, status = [], None
     best = bound = bounds.at(w, soft)
-    while passes < estimator.max_passes and not (result and result.status == "interrupted"):
-        rest = {"max_passes": estimator.max_passes - passes, "tol": max(0.5 * tol, FORCING * min(missing, bound.value))}
-        result = _step(estimator, rest, bound, bounds.lam)
-        traces.append(_continued(result.trace, bound, traces))
-        passes = float(traces[-1]["passes"].iloc[-1])
+    while status is None:
+        wanted = tol * (bound.value if estimator._relative_tol else 1.0)
+        rest = {"max_passes": estimator.max_passes - past["passes"], "tol": max(0.5 * wanted, FORCING * min(missing, bound.value))}
+        rest["time_limit"] = None if limit is None else limit - past["time"]
+        on_row = None if callback is None else _continued_callback(callback, bound, past)
+        result = _step(estimator, rest, bound, bounds.lam, callback=on_row, **more)
+        traces.append(result.trace.assign(**_continued(result.trace, bound, past)))
+        past = traces[-1][[*COUNTS]].iloc[-1].to_dict()
         missing = bound.value - (result.dual - bound.shift) if soft == (objective != HINGE) else math.inf
         if is_verbose(estimator.verbose):
-            print_line(f"{passes:.4g} passes: objective {bound.value:.6g}, at most {missing:.2g} above the least of a convex bound")
-        if missing <= tol:
-            best = bound
+            left = f"at most {missing:.2g} above the least of a convex bound, wanted {wanted:.2g}"
+            print_line(f"{past['passes']:.4g} passes: objective {bound.value:.6g}, {left}")
+        if missing <= wanted:
+            status, best = "converged", bound
             break
         soft = objective != HINGE
         bound = bounds.at(result.w, soft)
         best = min(best, bound, key=lambda one: one.value)
-    status = "converged" if missing <= tol else result.status if result.status == "interrupted" else "max_passes"
-    bound = f"{missing:.2g} above the least of a convex bound that is equal at w"
-    reason = f"after {passes:.4g} passes, {bound}; {UNCERTIFIED}{see('taggers')}"
-    if status == "max_passes":
-        warn_of_convergence(f"training stopped {reason}; raise max_passes, lam or tol")
+        if result.status in ("interrupted", "time_limit"):
+            status = result.status
+        elif past["passes"] >= estimator.max_passes:
+            status = "max_passes"
+        elif limit is not None and past["time"] >= limit:
+            status = "time_limit"
+    left = f"{missing:.2g} above the least of a convex bound that is equal at w"
+    reason = f"after {past['passes']:.4g} passes, {left}; {UNCERTIFIED}{see('taggers')}"
+    if status in UNFINISHED and warns:
+        advice = f"raise {status}{', lam' * hasattr(estimator, 'lam')} or tol"
+        warn_of_convergence(f"training stopped {reason}; {advice}")
     values = {"w": best.w, "primal": best.value, "dual": math.nan, "gap": math.nan, "status": status, "reason": reason}
     return replace(result, trace=pd.concat(traces, ignore_index=True), state=None, **values)
 
 
-def _step(estimator, changes: dict, bound: Bound, lam: float) -> Result:
+def _step(estimator, changes: dict, bound: Bound, lam: float, **more) -> Result:
     """Return the minimum of a bound, to a gap of ``tol`` in the changes of parameters."""
     inner = type(estimator)(**estimator.get_params(deep=False) | changes | {"verbose": 0})
-    origin = bound.delta / lam if bound.delta.any() else None
+    origin = bound.origin if bound.origin.any() else None
     starts = [{"near": bound.w}] * bool(bound.w.any()) + [{}]
     for start in starts:
         try:
             with interrupts():
-                return solve(inner, bound.problem, lam, origin=origin, **start)
+                return solve(inner, bound.problem, lam, origin=origin, relative_gap=False, **start, **more)
         except WarmStartError:
             continue
     raise AssertionError  # The last start is always possible.
 
 
-def _continued(trace: pd.DataFrame, bound: Bound, before: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the trace of a step as the continuation of others: its objective is an upper bound, and nothing is certified."""
-    trace = trace.assign(primal=trace["primal"] - bound.shift, dual=math.nan, gap=math.nan)
-    for name in ("step", "oracle_calls", "passes", "evaluation_calls", "time"):
-        trace[name] += before[-1][name].iloc[-1] if before else 0
-    return trace
+def _continued(row, bound: Bound, past: dict) -> dict:
+    """Return the columns by which rows of a step continue those of others: the objective is an upper bound, without certificate."""
+    return {"primal": row["primal"] - bound.shift, "dual": math.nan, "gap": math.nan} | {
+        name: row[name] + past[name] for name in COUNTS
+    }
+
+
+def _continued_callback(callback: Callback, bound: Bound, past: dict) -> Callback:
+    """Return the callback of a step, whose rows continue those of others."""
+    return lambda row: callback(row | _continued(row, bound, past))

@@ -128,9 +128,15 @@ def known_or_none(labels: list, ignore_label, place: Callable[[int], str], examp
     return [None if missing else label for label, missing in zip(labels, ignored)]
 
 
+def labels_in(entries: list) -> list:
+    """Return the labels of entries that are labels or sets of these, those in sets last."""
+    in_sets = {label for entry in entries if isinstance(entry, set) for label in entry}
+    return [entry for entry in entries if not isinstance(entry, set)] + sorted(in_sets, key=repr)
+
+
 def has_sets(sequences: list[list]) -> bool:
     """Return whether some position has a set of labels."""
-    checked = (labels for labels in sequences if isinstance(labels, list))  # Others are rejected later.
+    checked = (labels for labels in sequences if isinstance(labels, list))  # Others are rejected elsewhere.
     return any(isinstance(label, set) for labels in checked for label in labels)
 
 

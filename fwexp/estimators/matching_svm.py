@@ -11,6 +11,7 @@ from fwexp.errors import ParameterError
 from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.encoding import Encoding, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
+from fwexp.estimators.labelings import Labelings
 from fwexp.estimators.labels import check_weights, counted
 from fwexp.problems.matching import matching_problem
 from fwexp.problems.signature import LINKS
@@ -75,7 +76,7 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         A solver or method of `fwexp.solve`, except those with kernels.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
-    C, tol, max_passes, nonnegative, warm_start, n_jobs, random_state, verbose
+    C, tol, max_passes, time_limit, callback, nonnegative, warm_start, n_jobs, random_state, verbose
         The same as for `ChainSVM`.
 
     Attributes
@@ -140,7 +141,7 @@ class MatchingSVM(PartsScore, CertifiedSVM):
         """
         check_fitted(self)
         X = as_list("X", X, GRIDS)
-        return self.result_.predict(X) if X else []
+        return Labelings(self.result_.predict(X) if X else ())
 
     @property
     def coef_(self) -> FloatArray:

@@ -142,7 +142,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         without it the same total weight, for every label.
     solver : str, default "auto"
         A solver or method of `fwexp.solve`; with ``pairwise="potts"``, one that keeps weights nonnegative.
-    C, iterate, tol, max_passes, warm_start, n_jobs, random_state, verbose
+    C, iterate, tol, max_passes, time_limit, callback, warm_start, n_jobs, random_state, verbose
         The same as for `ChainSVM`.
 
     Attributes

@@ -12,6 +12,7 @@ from fwexp.errors import ParameterError
 from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.encoding import Encoding
 from fwexp.estimators.estimator import CertifiedSVM
+from fwexp.estimators.labelings import Labelings
 from fwexp.estimators.labels import check_same_length, check_weights, counted
 from fwexp.problems.arrays import as_sparse
 from fwexp.problems.callback import CallbackProblem
@@ -165,7 +166,7 @@ class StructuredSVM(CertifiedSVM):
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
     n_jobs : int, optional
         Processes that call the model where many inputs are asked for at the same weights, as of `fwexp.CallbackProblem`.
-    C, tol, max_passes, nonnegative, random_state, verbose
+    C, tol, max_passes, time_limit, callback, nonnegative, random_state, verbose
         The same as for `ChainSVM`.
 
     Attributes
@@ -223,21 +224,6 @@ class StructuredSVM(CertifiedSVM):
 
     _Encoding = ModelEncoding
 
-    def to_problem(self, X: Any, y: Any) -> CallbackProblem:
-        """Return labelled inputs as a problem for `fwexp.solve`.
-
-        Parameters
-        ----------
-        X, y
-            The same as for `fit`.
-
-        Returns
-        -------
-        CallbackProblem
-            A problem that calls the model.
-        """
-        return vars(self).get("encoding_", self._Encoding(self)).problem(X, y)[0]
-
     def predict(self, X: Any) -> list[Any]:
         """Return the labelings that the model infers for new inputs.
 
@@ -253,7 +239,7 @@ class StructuredSVM(CertifiedSVM):
         """
         check_fitted(self)
         X, batch = _sequence("X", X, "inputs"), getattr(self.encoding_.params.model, "batch_inference", None)
-        return [snapshot(y) for y in batch(X, read_only(self.w))] if batch else [self.predict_one(x) for x in X]
+        return Labelings([snapshot(y) for y in batch(X, read_only(self.w))] if batch else map(self.predict_one, X))
 
     def predict_one(self, x: Any) -> Any:
         """Return the labeling that the model infers for one input.

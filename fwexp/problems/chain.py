@@ -359,10 +359,13 @@ def with_costs(problem: ChainProblem, costs) -> ChainProblem:
 
 
 def with_allowed(problem: ChainProblem, allowed: np.ndarray) -> ChainProblem:
-    """Return a problem whose positions may have several labels, ``allowed`` (positions, K), which cost nothing there."""
+    """Return a problem whose positions may have several labels, ``allowed`` (positions, K), which cost nothing there.
+
+    In test sets, positions of several labels have the label -1.
+    """
     K, y = problem.num_states, problem.labels
     costs, several = np.zeros((len(y), problem.width)), allowed.sum(axis=1) > 1
-    costs[:, :K] = 1.0 + (problem.excess[y, :K] if len(problem.excess) else 0.0)
+    costs[:, :K] = 1.0 + (problem.excess[y, :K] * (y >= 0)[:, None] if len(problem.excess) else 0.0)
     costs[several, :K] = ~allowed[several]
     if len(problem.position_weight):
         costs *= problem.position_weight[:, None]

@@ -360,7 +360,7 @@ def _(problem, i, y):
     for t in range(length):
         label = problem.labels[start + t]
         if y[t] != label:
-            total += _cost(problem, i, t, y[t]) if label >= 0 else 1.0
+            total += _cost(problem, i, t, y[t]) if label >= 0 or problem.position_costs.shape[0] > 0 else 1.0
     return total / divisor(problem, i)
 
 

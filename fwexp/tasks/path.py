@@ -24,7 +24,7 @@ import numpy as np
 from fwexp.driver.trace import ending
 from fwexp.errors import ParameterError
 from fwexp.options import check_flag, check_integer, check_names, check_number, check_positive, check_positive_scale, choice, option
-from fwexp.problems.loss_terms import make_objective
+from fwexp.problems.loss_terms import HINGE, make_objective
 from fwexp.tasks.lam_sequence import (
     MOST_PASSES,
     OPTIONS,
@@ -196,9 +196,9 @@ def regularization_path(
     )
 
 
-def largest_lam(problem, eps: float, seed: int, lam_min: float) -> float:
+def largest_lam(problem, eps: float, seed: int, lam_min: float, objective=HINGE) -> float:
     """Return lam_inf, where a path begins, or lam_min if that is larger: above lam_inf w = 0 has a gap of little more than eps."""
-    sequence = PathSequence(problem, {}, check_integer("seed", seed, 0), True, eps, lam_min, DEFAULT_KAPPA[True])
+    sequence = PathSequence(problem, {}, check_integer("seed", seed, 0), True, eps, lam_min, DEFAULT_KAPPA[True], objective)
     sequence.next_lam()
     return sequence.solver.lam
 

@@ -37,11 +37,12 @@ def run_solver(
 ) -> Result:
     """Run a solver from its start to the end of the run and return the certified result; by default it logs P alone."""
     objective = objective or SVMObjective(solver)
-    progress = Progress(settings.max_passes, settings.verbose, f"{solver.name} lam={solver.lam / objective.scale:.3g}")
+    label = f"{solver.name} lam={solver.lam / objective.scale:.3g}"
+    progress = Progress(settings.max_passes, settings.verbose, label, settings.wanted_gap)
     log = Log(solver, objective, iterates, iterate, settings.callback, progress)
     status = drive(solver, log, settings, settings.schedule, progress, settings.checkpoint)
     progress.close(str(status))
-    return as_result(solver, log, status, settings.seed, settings.gap_tol)
+    return as_result(solver, log, status, settings.seed, settings.wanted_gap(log.dual))
 
 
 def as_result(solver: Solver, log: Log, status: Status, seed: int, gap_tol: float) -> Result:

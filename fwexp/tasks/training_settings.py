@@ -65,7 +65,7 @@ class Settings(RunSettings):
         check_problem_type(self.problem)
         requested, options = self._requested()
         if self.lam is None:
-            raise OptionError('solve needs lam, a positive finite number or "1/n"')
+            raise OptionError('solve needs lam, a positive finite number or "c/n", such as "1/n"')
         self._set("lam", settings.check_lam("lam", self.lam, total_weight(self.problem) * self.objective_scale))
         self._set("loss_term", make_objective(self.objective, self.temperature))
         self._choose(requested, options)
@@ -149,7 +149,7 @@ class Settings(RunSettings):
         return SVMObjective(solver, self.test, self.validation, self.metrics, self.train_error, check, self.objective_scale)
 
 
-INTERNAL = {"problem", "options", "objective_scale", "near", "origin"}
+INTERNAL = {"problem", "options", "objective_scale", "near", "origin", "relative_gap"}
 ARGUMENTS = frozenset(field.name for field in fields(Settings) if field.init) - INTERNAL
 
 

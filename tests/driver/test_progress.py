@@ -1,4 +1,5 @@
 import io
+import math
 import sys
 
 import pytest
@@ -34,6 +35,29 @@ def test_a_pipe_gets_a_line_per_row(capsys):
         "bcfw: pass 2  primal 0.5  dual 0.25  gap 0.25  test error 0.125  time 1.50 s",
         "bcfw: stopped at 2 passes, gap 0.25, 1.50 s",
     ]
+
+
+def test_lines_show_what_is_left(capsys, monkeypatch):
+    """Gaps that fall as 1 / passes are estimated well by the second number, and gaps that are halved at each pass by the first."""
+    shown = Progress(100, True, "", lambda dual: 0.01 * dual)
+    for passes in (1.0, 2.0, 4.0):
+        shown.row(ROW | {"passes": passes, "gap": 0.25 / passes})
+    shown.row(ROW | {"passes": 100.0, "gap": 0.0025})
+    lines = [line.partition("time 1.50 s")[2] for line in capsys.readouterr().err.splitlines()]
+    assert lines[:2] == ["  wanted 0.0025", "  wanted 0.0025: about 5.6 to 98 more passes (4.2 to 73 s)"]
+    assert lines[2:] == ["  wanted 0.0025: about 9.3 to 96 more passes (3.5 to 36 s)", ""]
+    assert progress.passes_left([(k, 2.0**-k) for k in range(1, 9)], 2.0**-10)[0] == pytest.approx(2.0)
+    for gaps in ([1.0], [1.0, 1.0], [1.0, 2.0], [0.0, 0.0]):
+        assert progress.passes_left(list(enumerate(gaps, 1)), 0.1) == (math.inf, math.inf)
+    assert progress.passes_left([(0.0, 1.0), (1.0, 1.0 - 1e-12), (2.0, 1.0 - 2e-12)], 1e-300)[1] < math.inf
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    bar = Progress(10, True, "bcfw", lambda dual: 0.01)
+    bar._bar.mininterval = 0
+    for passes, gap in ((1.0, 0.5), (2.0, 0.25)):
+        bar.row(ROW | {"passes": passes, "gap": gap})
+        bar.update(passes, gap, 1.0)
+    assert "gap 2.50e-01  wanted 0.01: about 4.6 to 48 more passes" in terminal.getvalue()
 
 
 def test_nothing_is_shown_unasked(capsys):

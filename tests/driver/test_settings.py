@@ -28,6 +28,9 @@ ACCEPTED = [
     ("time_limit", None, None),
     ("time_limit", 2, 2.0),
     ("time_limit", INF, None),
+    ("lam", " 8 / n", "8/n"),
+    ("lam", "1/n", "1/n"),
+    ("lam", "0.1/n", "0.1/n"),
     ("iterates", None, None),
     ("iterates", "wavg", ("wavg",)),
     ("iterates", ["avg", "last", "avg"], ("last", "avg")),
@@ -41,7 +44,10 @@ ACCEPTED = [
 ]
 
 REFUSED = [
-    *(("lam", bad, 'positive finite number or "1/n"') for bad in (0, -1, NAN, INF, "abc", "1/m", None, True, [1])),
+    *(
+        ("lam", bad, 'positive finite number or "c/n", such as "1/n"')
+        for bad in (0, -1, NAN, INF, "abc", "1/m", None, True, [1], "0/n", "x/n", "/n", "nan/n")
+    ),
     *(("seed", bad, "integer >= 0") for bad in (-1, 0.5, 1.0, "1", None, True)),
     *(("max_passes", bad, "positive finite number") for bad in (0, -1, NAN, INF, "5", None, True)),
     *(("gap_tol", bad, "finite number >= 0") for bad in (-1e-9, NAN, INF, "0", None, False)),
@@ -79,6 +85,7 @@ def test_other_values_are_refused_on_one_line(name, value, accepted):
 
 def test_lam_of_1_n_needs_n():
     assert settings.check_lam("lam", "1/n", 8) == 0.125
+    assert settings.check_lam("lam", "4/n", 8) == 0.5
     assert settings.check_lam("lam", 0.5, 8) == 0.5
 
 

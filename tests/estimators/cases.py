@@ -4,6 +4,7 @@ import numpy as np
 
 from fwexp.estimators import (
     ChainCRF,
+    ChainCRFCV,
     ChainSVM,
     ChainSVMCV,
     GraphSVM,
@@ -15,7 +16,8 @@ from fwexp.estimators import (
 )
 from tests.estimators.models import Signs
 
-CHAINS = ChainSVM, ChainCRF, ChainSVMCV
+SEARCHES = ChainSVMCV, ChainCRFCV
+CHAINS = ChainSVM, ChainCRF, *SEARCHES
 CLASSES = MulticlassSVM, MulticlassLogistic
 QUICK = {"tol": 1e-9, "max_passes": 3}
 
@@ -51,7 +53,7 @@ def data_of(cls, n: int = 24, names: int = 12):
 def new(cls, **parameters):
     """Return an estimator that trains quickly."""
     given = [Signs()] if cls is StructuredSVM else []
-    more = {"lams": [1.0, 0.1], "cv": 2} if cls is ChainSVMCV else {}
+    more = {"lams": [1.0, 0.1], "cv": 2} if cls in SEARCHES else {}
     return cls(*given, **QUICK | more | parameters)
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, LeaveOneGroupOut
 
 from fwexp.data import Template
 from fwexp.errors import ParameterError
-from fwexp.estimators import ChainSVM, ChainSVMCV
+from fwexp.estimators import ChainCRF, ChainCRFCV, ChainSVM, ChainSVMCV
 
 LAMS = [0.1, 10.0, 1.0]
 
@@ -57,6 +57,57 @@ def test_scores_are_those_of_trainings_in_all_folds(data, parameters):
     np.testing.assert_allclose([share["mean_test_score"], share["std_test_score"]], [found.mean(axis=0), found.std(axis=0)])
     np.testing.assert_array_equal(share["gap"], gaps.max(axis=0))
     assert share["rank_test_score"].min() == 1
+
+
+def test_probabilities_are_searched_alike(data):
+    """Scores, gaps and the weights are those of `ChainCRF`, and functions that score receive its methods."""
+    X, y = data
+
+    def log_loss(tagger, X, y):
+        return tagger.log_proba(X, y).sum()
+
+    found = ChainCRFCV(lams=LAMS, cv=3, scoring=log_loss, objective="softmax_margin").fit(X, y)
+    results = found.cv_results_
+    for fold, (train, test) in enumerate(KFold(3).split(X)):
+        for k, lam in enumerate((10.0, 1.0, 0.1)):
+            tagger = ChainCRF(lam=lam, objective="softmax_margin").fit([X[i] for i in train], [y[i] for i in train])
+            wanted = tagger.log_proba([X[i] for i in test], [y[i] for i in test]).sum()
+            assert results[f"split{fold}_test_score"][k] == pytest.approx(wanted)
+    wanted = ChainCRF(lam=found.lam_, objective="softmax_margin").fit(X, y)
+    np.testing.assert_array_equal(found.result_.w, wanted.result_.w)
+    np.testing.assert_array_equal(found.predict_proba(X)[0], wanted.predict_proba(X)[0])
+    assert ChainCRFCV(lams=3, cv=2, lam_min=0.01).fit(X, y).cv_results_["param_lam"][0] > 0.01
+
+
+@pytest.mark.parametrize("cls", [ChainSVMCV, ChainCRFCV])
+def test_groups_stay_together(data, cls):
+    X, y = [[], *data[0]], [[], *data[1]]
+    groups, weights = np.array(list("zaabbbccccdda")), np.ones(13)
+    weights[[2, 7]] = 0.0
+    seen = []
+
+    def score(tagger, X, y):
+        seen.append(X)
+        return 0.0
+
+    cls(lams=[1.0], cv=3, scoring=score).fit(X, y, groups=groups, sample_weight=weights)
+    folds = [{groups[next(i for i, one in enumerate(X) if one is x)] for x in part} for part in seen]
+    assert len(folds) == 3
+    assert sum(map(len, folds)) == len(set.union(*folds)) == 4
+    assert sum(map(len, seen)) == 10
+    left_out = [{groups[i] for i in test} for _, test in LeaveOneGroupOut().split(X, groups=groups)][:4]
+    seen.clear()
+    cls(lams=[1.0], cv=LeaveOneGroupOut(), scoring=score).fit(X[1:], y[1:], groups=groups[1:])
+    assert [{groups[next(i for i, one in enumerate(X) if one is x)] for x in part} for part in seen] == left_out
+    with pytest.raises(ParameterError, match=r"groups must have shape \(13,\), one per sequence, got \(12,\)"):
+        cls(lams=[1.0], cv=3).fit(X, y, groups=groups[1:])
+
+
+def test_a_time_limit_counts_for_each_training(data):
+    with pytest.warns(ConvergenceWarning) as caught:
+        found = ChainSVMCV(lams=[1e-3], cv=2, tol=1e-9, time_limit=1e-9).fit(*data)
+    assert found.status_ == "time_limit"
+    assert any("in the folds" in str(one.message) for one in caught)
 
 
 def test_the_best_lam_is_trained_at(data, chosen):

@@ -193,7 +193,7 @@ def test_validation_ends_training():
     early = ChainSVM(early_stopping=True, validation_fraction=0.25, tol=0).fit(WORDS * 4, TAGS * 4)
     assert early.status_ == "interrupted"
     assert early.n_passes_ < 20
-    assert early.trace_["test_error"].notna().all()
+    assert early.trace_["validation_error"].notna().all()
 
 
 @pytest.mark.parametrize(

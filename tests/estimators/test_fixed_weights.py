@@ -100,7 +100,7 @@ def test_predictions_use_all_weights(data, tmp_path):
         (
             {"fixed_weights": {0: {"a": 1.0}}, "early_stopping": True},
             ["a", "b"],
-            "early_stopping must be False .* or fixed",
+            "early_stopping must be False with fixed_weights",
         ),
     ],
 )

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from fwexp.errors import ParameterError
-from fwexp.estimators import ChainCRF, GraphSVM, MulticlassLogistic, MultiLabelSVM
+from fwexp.estimators import ChainCRF, ChainCRFCV, GraphSVM, MulticlassLogistic, MultiLabelSVM
 from tests.estimators.cases import CLASSES, EVERY, answers, data_of, new
 from tests.estimators.models import Signs
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 COSTS = 3 - 3 * np.eye(3)
+PROBABLE = ChainCRF, ChainCRFCV, MulticlassLogistic
 
 # Values other than the defaults, then those of some classes, and the parameters that others need.
 VALUES = {
@@ -52,13 +53,15 @@ VALUES = {
     "recall_cost": 1.0,
     "column_links": 2,
     "model": type("Steep", (Signs,), {"loss": lambda self, y, y_hat: 2.0 * (y != y_hat)})(),
+    "time_limit": 1e-9,
+    "callback": lambda row: True,
     "n_jobs": 1,
     "verbose": 1,
 }
 OF_CLASS = {
     **{(cls, "min_count"): 3 for cls in (*CLASSES, MultiLabelSVM)},
-    **{(cls, "solver"): "lbfgs" for cls in (ChainCRF, MulticlassLogistic)},
-    **{(cls, "iterate"): "best" for cls in (ChainCRF, MulticlassLogistic)},
+    **{(cls, "solver"): "lbfgs" for cls in PROBABLE},
+    **{(cls, "iterate"): "best" for cls in PROBABLE},
     (MultiLabelSVM, "class_weight"): {0: 5.0},
     (GraphSVM, "class_weight"): {"fore": 5.0},
     (GraphSVM, "ignore_label"): "void",
@@ -72,7 +75,9 @@ NEEDED = {
     "random_state": {"solver": "bcfw"},
 }
 WITHOUT_EFFECT = {"n_jobs", "verbose"}  # on what is learned
-OF_MARGINS = {(ChainCRF, "costs"), (ChainCRF, "class_weight")}  # which the default objective has not
+OF_MARGINS = {
+    (cls, name) for cls in (ChainCRF, ChainCRFCV) for name in ("costs", "class_weight")
+}  # which the default objective has not
 CASES = [(cls, name) for cls in EVERY for name in inspect.signature(cls).parameters]
 
 
@@ -97,7 +102,7 @@ def learned(model, X, y):
 def model_for(cls, name=None):
     """Return an estimator on which a parameter has an effect."""
     given = NEEDED.get(name, {})
-    if cls in (ChainCRF, MulticlassLogistic) and "solver" in given:
+    if cls in PROBABLE and "solver" in given:
         given = given | {"solver": "block_entropic"}
     return new(cls, **given)
 

@@ -6,9 +6,11 @@ from itertools import compress, pairwise, product
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold
 
+import fwexp
 from fwexp.errors import ParameterError
-from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV
+from fwexp.estimators import ChainCRF, ChainCRFCV, ChainSVM, ChainSVMCV
 from fwexp.estimators.label_sets import Bounds
 from fwexp.problems.evaluation import evaluator
 from fwexp.problems.loss_terms import make_objective
@@ -154,7 +156,7 @@ def test_bounds_of_the_objective_of_sets_are_those_of_enumeration():
         bound = bounds.at(w, cls is ChainCRF)
         values = [objective_of_sets(model, at, X, y, weights, costs) + bounds.lam / 2 * at @ at for at in (w, v)]
         assert bound.value == pytest.approx(values[0], abs=1e-10)
-        distance = v - bound.delta / bounds.lam
+        distance = v - bound.origin
         hinge = evaluator(bound.problem, objective)(from_public(problem, v), error=False).hinge * problem.n / bounds.scale
         above = 0.5 * bounds.lam * distance @ distance + hinge - bound.shift - values[1]
         assert above >= -1e-10
@@ -212,13 +214,84 @@ def test_sets_obey_constraints_and_cuts():
         ChainCRF(constraints=[("a", "b"), ("a", "a")]).fit(X, y)
 
 
+def hidden(rng, n):
+    """Return sequences of words that decide the labels, the labels, and sets of which some hold a second label."""
+    X = [[f"w{k}" for k in rng.integers(6, size=4)] for _ in range(n)]
+    truth = [[LABELS[int(word[1]) % 3] for word in x] for x in X]
+    return X, truth, [[{label, rng.choice(LABELS)} if rng.random() < 0.6 else label for label in labels] for labels in truth]
+
+
+@pytest.mark.parametrize("cls", [ChainSVM, ChainCRF])
+def test_sets_are_scored_while_training_and_stop_it(cls):
+    X, _, y = hidden(np.random.default_rng(8), 20)
+    rows = []
+    model = cls(lam=0.05, early_stopping=True, tol=1e-4, max_passes=40, validation_fraction=0.3, callback=rows.append)
+    model.fit(X, y)
+    assert [row["primal"] for row in rows] == model.trace_["primal"].tolist()
+    assert [row["passes"] for row in rows] == model.trace_["passes"].tolist()
+    aside = [X[i] for i in model.held_out_], [y[i] for i in model.held_out_]
+    assert model.trace_["validation_error"].notna().all()
+    assert fwexp.evaluate(model.to_problem(*aside), model.result_).error == pytest.approx(1.0 - model.score(*aside))
+    dev = cls(lam=0.05, tol=0.5).fit(X, y, dev=aside)
+    assert dev.result_.errors["validation_error"] <= 1.0
+    with pytest.warns(ConvergenceWarning, match="raise time_limit, lam or tol"):
+        assert cls(tol=1e-9, time_limit=1e-9).fit(X, y).status_ == "time_limit"
+    assert cls(tol=1e-9, callback=lambda row: row["passes"] > 2).fit(X, y).status_ == "interrupted"
+
+
+def test_problems_of_sets_are_test_sets():
+    model = ChainSVM(costs={("a", "b"): 3.0}, lam=0.1).fit([["u"], ["v"], ["w"]], [["a"], ["b"], ["c"]])
+    problem = model.to_problem([["u", "v"], ["w", "x"]], [[{"a", "z"}, {"c", "a"}], [{"y"}, None]])
+    assert fwexp.evaluate(problem, model.result_).error == pytest.approx(0.5)
+    single = model.to_problem([["v"]], [["a"]])
+    assert fwexp.evaluate(single, model.result_).error == 3.0
+    both = model.to_problem([["v"], ["u", "u"]], [["a"], [None, {"b", "c"}]])
+    assert fwexp.evaluate(both, model.result_).error == pytest.approx((3.0 + 1.0) / 3)
+    with pytest.raises(ParameterError, match="labels of a training problem must be >= 0, got -1"):
+        fwexp.solve(problem, lam=0.1)
+
+
+@pytest.mark.parametrize("cls", [ChainSVMCV, ChainCRFCV])
+def test_lam_is_chosen_on_sets(cls):
+    X, _, y = hidden(np.random.default_rng(9), 12)
+    lams, tagger = [0.3, 0.03], ChainSVM if cls is ChainSVMCV else ChainCRF
+    found = cls(lams=lams, cv=3, tol=0.1).fit(X, y, dev=(X[:3], y[:3]))
+    for fold, (train, test) in enumerate(KFold(3).split(X)):
+        for k, lam in enumerate(lams):
+            model = tagger(lam=lam, tol=0.1).fit([X[i] for i in train], [y[i] for i in train])
+            score = model.score([X[i] for i in test], [y[i] for i in test])
+            assert found.cv_results_[f"split{fold}_test_score"][k] == pytest.approx(score)
+    assert np.isnan(found.cv_results_["gap"]).all()
+    np.testing.assert_array_equal(found.result_.w, tagger(lam=found.lam_, tol=0.1).fit(X, y).result_.w)
+    with pytest.warns(ConvergenceWarning) as caught:
+        cls(lams=lams, cv=3, tol=1e-9, max_passes=2).fit(X, y)
+    assert ["in the folds" in str(one.message) for one in caught] == [True, False]
+    with pytest.raises(ParameterError, match="must be one label for scoring='accuracy', got"):
+        cls(lams=lams, cv=3, scoring="accuracy").fit(X, y)
+
+
+@pytest.mark.parametrize("cls", [ChainSVM, ChainCRF])
+def test_training_on_sets_continues_from_earlier_weights(cls):
+    rng = np.random.default_rng(10)
+    X, y = of_sets(rng, 5)
+    model = cls(lam=0.2, tol=1e-3, max_passes=2000).partial_fit(X, y, classes=LABELS)
+    np.testing.assert_array_equal(model.result_.w, cls(lam=0.2, tol=1e-3, max_passes=2000).fit(X, y).result_.w)
+    before, (X, y) = model.result_.w.copy(), of_sets(rng, 4)
+    w = model.partial_fit(X, y).result_.w.copy()
+
+    def value(w):
+        return objective_of_sets(model, w, X, y, np.ones(4)) + 0.1 * (w - before) @ (w - before)
+
+    assert model.result_.primal == pytest.approx(value(w), abs=1e-10)
+    assert value(w) <= value(before)
+    steps = 0.05 * rng.normal(size=(20, len(w)))
+    assert min(value(w + step) for step in steps) >= value(w) - 1e-3
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda X, y: ChainSVMCV(cv=2).fit(X, y), r"y\[0\]\[0\] must be one label for ChainSVMCV, got \{'a'\}; only fit"),
-        (lambda X, y: ChainSVM().partial_fit(X, y, classes=LABELS), "must be one label for partial_fit"),
-        (lambda X, y: ChainSVM().fit(X, [["a"], ["b"]]).to_problem(X, y), "must be one label for to_problem"),
-        (lambda X, y: ChainSVM(early_stopping=True).fit(X, y), "early_stopping must be False if y holds sets of labels or"),
+        (lambda X, y: ChainSVM().to_problem(X, y), r"y\[0\]\[0\] must be one label for to_problem before fit, got \{'a'\}"),
         (lambda X, y: ChainSVM().fit(X, [[set()], ["a"]]), r"y\[0\]\[0\] must be a label, got set\(\)"),
         (lambda X, y: ChainSVM().fit(X, [[{"a", None}], ["a"]]), r"y\[0\]\[0\] must be a label, got \{"),
         (

@@ -18,7 +18,6 @@ from fwexp.estimators import (
     ChainSVMCV,
     GraphSVM,
     MatchingSVM,
-    MulticlassLogistic,
     MulticlassSVM,
     MultiLabelSVM,
     StructuredSVM,
@@ -51,7 +50,7 @@ def rounded(value):
 def asked(model, X) -> list:
     """Return all answers of an estimator or a predictor."""
     found = [model.predict(X), model.predict_one(X[0])]
-    if isinstance(model, ChainCRF | MulticlassLogistic) or getattr(model, "_name", "") in ("ChainCRF", "MulticlassLogistic"):
+    if getattr(model, "_name", type(model).__name__) in ("ChainCRF", "ChainCRFCV", "MulticlassLogistic"):
         found.append(model.predict_proba(X))
     if isinstance(model, (*CHAINS, predictor.ChainPredictor)):
         found += [model.predict(X, n_best=2), [[score for _, score in of_one] for of_one in model.predict(X, n_best=50)]]

@@ -12,8 +12,8 @@ from sklearn.model_selection import cross_val_score
 
 import fwexp
 from fwexp.errors import ParameterError
-from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM, StructuredSVM
-from tests.estimators.cases import CHAINS, CLASSES, EVERY, answers, data_of, held, learned, new
+from fwexp.estimators import ChainCRF, ChainSVM, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM, StructuredSVM
+from tests.estimators.cases import CHAINS, CLASSES, EVERY, SEARCHES, answers, data_of, held, learned, new
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 COSTS = 3 - 3 * np.eye(3)
@@ -28,7 +28,7 @@ KINDS += [(MultiLabelSVM, {"pairwise": "full", "edges": [(0, 1)], "class_weight"
 # The learned values in files, which other versions of the package read; those after the bar may be missing in older files.
 LEARNED = {
     **dict.fromkeys(CHAINS, "classes names num_features | class_weight"),
-    ChainSVMCV: "classes names num_features columns values | class_weight",
+    **dict.fromkeys(SEARCHES, "classes names num_features columns values | class_weight"),
     **dict.fromkeys(CLASSES, "classes has_constant names num_features | columns"),
     MultiLabelSVM: "classes has_constant names num_features edges class_weight pairwise | columns",
     GraphSVM: "classes num_features pairwise | class_weight",
@@ -100,7 +100,7 @@ def test_examples_may_come_from_generators_and_be_none_or_one(cls):
     assert model.predict([]) == []
     with pytest.raises(ParameterError, match=r"^X (must hold|and y must have the same length n >= 1).*, got (none|n = 0|0 and 0)$"):
         model.score([], [])
-    if cls is not ChainSVMCV:
+    if cls not in SEARCHES:
         alone = new(cls).fit(X[:1], y[:1])
         assert np.asarray(alone.predict_one(X[0])).tolist() == np.asarray(alone.predict(X[:1])[0]).tolist()
 

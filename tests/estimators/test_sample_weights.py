@@ -182,7 +182,7 @@ def test_early_stopping_weighs_what_it_sets_aside():
     y = [["b" if i == place else "a"] * len(x) for i, x in enumerate(X)]
     for weight, low, high in ((1.0, 0.1, 0.9), (1e9, 1.0 - 1e-6, 1.0)):
         model.fit(X, y, np.where(np.arange(N) == place, weight, 1.0))
-        assert low <= model.trace_["test_error"].iloc[-1] <= high
+        assert low <= model.trace_["validation_error"].iloc[-1] <= high
 
 
 @pytest.mark.parametrize("weights", [[1, -1, 1, 1, 1], [0, 0, 0, 0, 0]])
