@@ -137,12 +137,8 @@ class MulticlassSVM(MulticlassModel):
         Certified gap at which training stops, in units of the objective. Smaller values take longer.
     max_passes : float, default 50
         Bound on passes over the data. Training that reaches it with a gap above ``tol`` ends with a ConvergenceWarning.
-    time_limit : float, optional
-        Bound on solver seconds, as of `fwexp.solve`. Training that reaches it with a gap above ``tol`` ends with the status
-        ``"time_limit"`` and a ConvergenceWarning.
-    callback : callable, optional
-        Function that receives every row of ``trace_``, a dict. If it returns True, training ends with the status
-        ``"interrupted"``, and the weights reached are kept. `save` does not store it.
+    time_limit, callback
+        The same as for `ChainSVM`.
     nonnegative : mask, slice or int array, optional
         Weights that must not be negative, by their places in ``result_.w``, which the constructor of the problem documents.
     warm_start : bool, default False
