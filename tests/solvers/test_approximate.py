@@ -11,7 +11,7 @@ from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, approximate, check_options
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
-from tests.small_problems import chain, run_in_plain_python
+from tests.small_problems import chain
 
 BIG = 10**9
 LAM = 0.2
@@ -50,8 +50,7 @@ def weights_of(solver, tp, i):
         for k, error in enumerate(ERRORS)
     ],
 )
-def test_steps_equal_the_transcription(monkeypatch, tp, problem, nu, delta, line_search):
-    run_in_plain_python(monkeypatch)
+def test_steps_equal_the_transcription(tp, problem, nu, delta, line_search):
     order = order_of(tp, 12)
     oracle = ref.degraded_oracle(nu, delta, ref.block_curvature(tp, LAM))
     wanted = ref.bcfw(tp, LAM, order, line_search, oracle, nu)
@@ -95,7 +94,6 @@ KINDS += [pytest.param(problem, False, id=f"{name}, too many labelings") for nam
 @pytest.mark.parametrize(("nu", "delta"), ERRORS)
 @pytest.mark.parametrize(("problem", "complete"), KINDS)
 def test_the_certificate_bounds_the_gap(monkeypatch, problem, complete, nu, delta):
-    run_in_plain_python(monkeypatch)
     if not (complete or isinstance(problem, ChainProblem)):
         monkeypatch.setattr(approximate, "MAX_ENUMERATED", 2)
     result = fwexp.solve(
@@ -115,7 +113,6 @@ def test_the_certificate_bounds_the_gap(monkeypatch, problem, complete, nu, delt
 
 @pytest.mark.parametrize(("nu", "delta"), ERRORS)
 def test_stored_corners_satisfy_the_inequality(monkeypatch, nu, delta):
-    run_in_plain_python(monkeypatch)
     monkeypatch.setattr(approximate, "_enumerated", lambda problem: None)
     tp, problem = chain("dense", 2)
     order = order_of(tp, 40)

@@ -18,6 +18,8 @@ from fwexp.tasks.grid import Grid
 from fwexp.tasks.path import Path
 from tests import reference as ref
 
+pytestmark = pytest.mark.compiled  # they take many steps
+
 OBJECTIVES = [("log", 1.0), ("softmax_margin", 1.0), ("log", 0.3), ("softmax_margin", 3.0)]
 IDS = [f"{name}-{temperature:g}" for name, temperature in OBJECTIVES]
 

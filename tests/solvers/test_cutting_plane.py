@@ -13,6 +13,8 @@ from tests import reference as ref
 from tests.reference.examples import multiclass
 from tests.small_problems import run_in_plain_python
 
+pytestmark = pytest.mark.compiled  # they take many steps
+
 BIG = 10**9
 
 

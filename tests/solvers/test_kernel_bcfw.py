@@ -14,7 +14,7 @@ from fwexp.problems.evaluation import Evaluator
 from fwexp.solvers import SOLVERS, check_options, kernel_bcfw
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
-from tests.small_problems import ARRAYS, as_form, chain, inputs, run_in_plain_python
+from tests.small_problems import ARRAYS, as_form, chain, inputs
 
 BIG = 10**9
 LAM = 0.1
@@ -48,14 +48,7 @@ def classes(k):
     return ref.tiny_multiclass(explicit([X], k)[0], y, 3), fwexp.multiclass_problem(X, y, 3)
 
 
-STRUCTURES = [chains, classes, pytest.param(chains, id="chains, compiled", marks=pytest.mark.slow)]
-
-
-@pytest.fixture(autouse=True)
-def plain_python(request, monkeypatch):
-    """Run no machine code but in slow tests: to make it of so many kernels takes long."""
-    if "slow" not in request.keywords:
-        run_in_plain_python(monkeypatch)
+STRUCTURES = [chains, classes, pytest.param(chains, id="chains, compiled", marks=[pytest.mark.slow, pytest.mark.compiled])]
 
 
 def objectives(tp, a):

@@ -5,12 +5,11 @@ import pytest
 
 import fwexp
 from fwexp.driver.iteration import Budget
-from fwexp.problems.enumerated import EnumeratedProblem
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
-from tests.small_problems import chain, relative_error, run_in_plain_python
+from tests.small_problems import chain, relative_error
 
 BIG = 10**9
 ITERATES = ("last", "wavg", "tavg", "avg")
@@ -54,9 +53,7 @@ def assert_equal_steps(tp, problem, lam, passes):
 
 @pytest.mark.parametrize("lam", [10.0, 1.0, 0.1])
 @pytest.mark.parametrize(("tp", "problem"), PROBLEMS)
-def test_steps_equal_the_transcription(monkeypatch, tp, problem, lam):
-    if isinstance(problem, EnumeratedProblem):
-        run_in_plain_python(monkeypatch)
+def test_steps_equal_the_transcription(tp, problem, lam):
     assert_equal_steps(tp, problem, lam, 15)
 
 

@@ -14,7 +14,6 @@ from fwexp.errors import OptionError
 from fwexp.solvers import SOLVERS
 from fwexp.solvers.bcfw_options import CacheOptions
 from fwexp.testing import small_chains
-from tests.small_problems import run_in_plain_python
 
 # Values other than the defaults, of options without choices; then those of some solvers, and the options that others need.
 VALUES = {
@@ -64,13 +63,6 @@ NEEDED = {
 SAME = {"auto"}  # which chooses another one
 OPTIONS = {(name, field.name): field for name in SOLVERS for field in dataclasses.fields(SOLVERS[name].Options)}
 OPTIONS |= {("bcfw", f"{of}.{field.name}"): field for of, kind in SWITCHES.items() for field in dataclasses.fields(kind)}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def plain_python():
-    with pytest.MonkeyPatch.context() as patch:
-        run_in_plain_python(patch)
-        yield
 
 
 def structured(name, option, **options):

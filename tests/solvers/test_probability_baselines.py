@@ -13,6 +13,8 @@ from fwexp.solvers.base import Budget
 from fwexp.solvers.marginal_oracle import MarginalOracle
 from tests.solvers.test_block_entropic import FAMILIES, IDS, OBJECTIVES, Enumerated
 
+pytestmark = pytest.mark.compiled  # they take many steps
+
 # The passes that each needs at lam = 0.1 to a gap of 1e-7.
 PASSES = {"lbfgs": 200, "sag": 3000, "online_eg": 3000}
 

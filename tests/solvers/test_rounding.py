@@ -5,7 +5,6 @@ import pytest
 
 import fwexp
 from fwexp.problems.loss_terms import expectations, make_objective, soft_workspace
-from tests import small_problems
 from tools import certificates
 
 SCALES = [(1e6, 1e-6), (1e4, 1e-9)]  # of the features, and lam
@@ -22,8 +21,7 @@ def problem_of(seed, scale):
 @pytest.mark.parametrize("solver", ["online_eg", "sag", "lbfgs", "block_entropic"])
 @pytest.mark.parametrize(("scale", "lam"), SCALES)
 @pytest.mark.parametrize("temperature", [1.0, 10.0])
-def test_no_dual_is_above_a_primal(solver, scale, lam, temperature, monkeypatch):
-    small_problems.run_in_plain_python(monkeypatch)
+def test_no_dual_is_above_a_primal(solver, scale, lam, temperature):
     for seed in range(4):
         problem, settings = problem_of(seed, scale), {"lam": lam, "objective": "log", "temperature": temperature, "gap_tol": 0}
         reference = fwexp.solve(problem, "lbfgs", max_passes=100, schedule=50, **settings)
@@ -33,16 +31,14 @@ def test_no_dual_is_above_a_primal(solver, scale, lam, temperature, monkeypatch)
 
 
 @pytest.mark.parametrize("seed", [26, 103, 203, 295, 381, 596])
-def test_certificates_hold_in_extended_precision(seed, monkeypatch):
+def test_certificates_hold_in_extended_precision(seed):
     """Without a bound of rounding errors, each of these problems has a dual above the minimum."""
-    small_problems.run_in_plain_python(monkeypatch)
     assert not any(certificates.faults(seed).values())
 
 
 @pytest.mark.parametrize("seed", [6, 24, 32])
-def test_the_entropy_of_large_scores_is_rounded_down(seed, monkeypatch):
+def test_the_entropy_of_large_scores_is_rounded_down(seed):
     """One labeling has nearly all of the weight, so that the entropy vanishes; it is a difference of sums as large as 1e18."""
-    small_problems.run_in_plain_python(monkeypatch)
     rng = np.random.default_rng(seed)
     problem = fwexp.chain_problem([rng.normal(size=(40, 2))], [rng.integers(0, 3, 40)], num_states=3)
     work = soft_workspace(problem)
@@ -59,9 +55,8 @@ def test_the_minimum_is_found_by_enumeration(seed):
     assert abs(value - bound) <= 4.0 * error + 16.0 * certificates.EPS * value
 
 
-def test_sag_keeps_its_weights_when_their_factor_vanishes(monkeypatch):
+def test_sag_keeps_its_weights_when_their_factor_vanishes():
     """With lam near 1 and few labels the factor of z falls below all numbers within a pass."""
-    small_problems.run_in_plain_python(monkeypatch)
     rng = np.random.default_rng(0)
     problem = fwexp.multiclass_problem(rng.normal(size=(1500, 4)) * 0.3, rng.integers(0, 3, 1500))
     result = fwexp.solve(problem, "sag", lam=1.0, objective="log", max_passes=40, gap_tol=0, schedule=10, iterates=["last"])
@@ -69,8 +64,7 @@ def test_sag_keeps_its_weights_when_their_factor_vanishes(monkeypatch):
     assert 0.0 <= result.gap < 0.2
 
 
-def test_sag_leaves_its_start_on_features_that_are_not_scaled(monkeypatch):
-    small_problems.run_in_plain_python(monkeypatch)
+def test_sag_leaves_its_start_on_features_that_are_not_scaled():
     rng = np.random.default_rng(1)
     y = rng.integers(0, 3, 60)
     X = np.column_stack([np.eye(3)[y] * 1000.0 + rng.normal(size=(60, 3)) * 300.0, np.full(60, 500.0)])

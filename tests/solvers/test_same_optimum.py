@@ -8,6 +8,8 @@ from tests import reference as ref
 from tests.reference.examples import multiclass
 from tests.small_problems import chain
 
+pytestmark = pytest.mark.compiled  # they take many steps
+
 CUTTING, ANY = 1e-6, (0.01, 0.3, 10.0)  # times 1/n: their QP is solved exactly, at any lam
 FRANK_WOLFE, LARGE = 1e-4, (10.0, 40.0)  # sublinear: smaller lam n needs millions of passes
 INTERIOR = 1e-3

@@ -7,6 +7,8 @@ import fwexp
 from fwexp.driver.iteration import Budget
 from fwexp.solvers import SOLVERS, check_options
 
+pytestmark = pytest.mark.compiled  # they take many steps
+
 BIG = 10**9
 SETTINGS = [
     ("bcfw", {}),

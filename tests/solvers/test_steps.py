@@ -9,6 +9,8 @@ from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
 from tests.small_problems import FORMS, chain, relative_error, steps_before_a_tie
 
+pytestmark = pytest.mark.compiled  # they take many steps
+
 BIG = 10**9
 LAM = 0.2
 ITERATES = ("last", "wavg", "tavg", "avg")
