@@ -174,6 +174,7 @@ no,word,"pos, fine",tag
 1,the,D,B
 ,"a ""b"",
 c",N,I
+1,d,N,O
 2,it,,B
 
 2,1,P,B
@@ -183,10 +184,10 @@ c",N,I
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_csv(tmp_path, end):
     (path,) = write(tmp_path, train="\ufeff" + TABLE.replace("\n", end))
-    X = [[("the", "D"), ('a "b",\nc', "N")], [("it", "")], [("1", "P")]]
-    assert read_csv(path, "tag", sequence="no") == (X, [["B", "I"], ["B"], ["B"]])
-    assert read_csv(path, "tag", columns=["word"])[0] == [[("the",), ('a "b",\nc',), ("it",)], [("1",)]]
-    assert read_csv(path, None, columns=["tag"]) == ([[("B",), ("I",), ("B",)], [("B",)]], None)
+    X = [[("the", "D"), ('a "b",\nc', "N"), ("d", "N")], [("it", "")], [("1", "P")]]
+    assert read_csv(path, "tag", sequence="no") == (X, [["B", "I", "O"], ["B"], ["B"]])
+    assert read_csv(path, "tag", columns=["word"])[0] == [[("the",), ('a "b",\nc',), ("d",), ("it",)], [("1",)]]
+    assert read_csv(path, None, columns=["tag"]) == ([[("B",), ("I",), ("O",), ("B",)], [("B",)]], None)
     (path,) = write(tmp_path, train='\n\nword\ttag\n"\tQ\n\t\n\n"a"\tR\n')
     assert read_csv(path, "tag", sep="\t") == ([[('"',)], [('"a"',)]], [["Q"], ["R"]])
 
