@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from fwexp.driver.clock import on_interrupt
 from fwexp.driver.settings import Bounds, check_gap_tol
-from fwexp.errors import ParameterError, WarmStartError, shown, warn
+from fwexp.errors import ParameterError, WarmStartError, see, shown, warn
 from fwexp.estimators.encoding import Encoding, carried
 from fwexp.estimators.labels import weighted
 from fwexp.options import check_positive, is_integer, plain
@@ -59,9 +59,9 @@ def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *,
         except WarmStartError as error:
             reason = error
     if not exact_oracle(problem):
-        warn_of_convergence(UNCERTIFIED)
+        warn_of_convergence(UNCERTIFIED + see("faq"))
     elif result.status == "diverged" or (result.status in UNFINISHED and result.gap > wanted_gap(estimator, result)):
-        warn_of_convergence(_not_converged(estimator, result, largest_feature(problem)))
+        warn_of_convergence(_not_converged(estimator, result, largest_feature(problem)) + see("practice"))
     if not keeps_state:
         result.state = None  # which holds the training data
     return result

@@ -157,9 +157,11 @@ def test_folds_given_by_indices_count_empty_sequences(data):
 def test_the_warning_names_parameters_that_act(data):
     with pytest.warns(ConvergenceWarning) as caught:
         ChainSVMCV(lams=[0.001], cv=2, tol=1e-6, max_passes=1).fit(*data)
-    assert str(caught[-1].message).endswith("> tol=1e-06; raise max_passes or tol")
+    assert str(caught[-1].message).endswith("> tol=1e-06; raise max_passes or tol; see docs/practice.md")
     assert sum("in the folds stopped after max_passes=1" in str(one.message) for one in caught) == 1
-    with pytest.warns(ConvergenceWarning, match=r"raise max_passes or tol, or lower C, for instance to C=\S+$"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"raise max_passes or tol, or lower C, for instance to C=\S+; see docs/practice.md$"
+    ):
         ChainSVM(C=10.0, tol=1e-3, max_passes=1).fit(*data)
 
 

@@ -223,7 +223,7 @@ def test_what_did_not_converge_is_warned_of():
     with pytest.warns(ConvergenceWarning, match=r"stopped after 1 pass with gap .* > tol=1e-06; raise max_passes, lam or tol"):
         ChainSVM(max_passes=1, tol=1e-6).fit(WORDS, TAGS)
     years = [[{"word": word, "year": 1900.0 + len(word)} for word in x] for x in WORDS]
-    with pytest.warns(ConvergenceWarning, match=r"> tol=1e-06; scale the features of X to about 1: the largest one is 190\d$"):
+    with pytest.warns(ConvergenceWarning, match=r"> tol=1e-06; scale the features of X to about 1: the largest one is 190\d;"):
         ChainSVM(max_passes=1, tol=1e-6).fit(years, TAGS)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -164,7 +164,8 @@ def test_sets_of_labels(parameters, tmp_path):
 def test_others_are_refused_in_a_line(cls, tmp_path):
     if cls in (GraphSVM, MatchingSVM, StructuredSVM):
         new(cls).fit(*data_of(cls, n=4)).save(tmp_path / "model.npz")
-        wanted = f"got '.*' of an estimator of kind '{cls.__name__}', which predicts with fwexp.estimators only; see docs/tasks/without-numba.md$"
+        only = "which predicts with fwexp.estimators only; see docs/tasks/without-numba.md$"
+        wanted = f"got '.*' of an estimator of kind '{cls.__name__}', {only}"
         with pytest.raises(ParameterError, match=wanted):
             predictor.load(tmp_path / "model.npz")
     elif cls in (ChainSVM, ChainSVMCV, MulticlassSVM):

@@ -147,7 +147,8 @@ def test_far_from_the_tolerance_a_larger_lam_is_named(passes, named):
     ) as found:
         model.fit(ROWS, LABELS)
     (message,) = [str(one.message) for one in found]
-    assert message.endswith(f"lam={1e-3 * model.dual_gap_ / 1e-3:.1g}" if named else "lam or tol")
+    advice = f"lam={1e-3 * model.dual_gap_ / 1e-3:.1g}" if named else "lam or tol"
+    assert message.endswith(f"{advice}; see docs/practice.md")
     assert (model.dual_gap_ > 1e-2) == named
 
 
