@@ -1,6 +1,7 @@
 """Kernels as plain Python, unless a test is marked ``compiled``: what the folders do whose conftest takes these two hooks.
 
-Machine code takes seconds, for problems that are small; that it does what plain Python does is tested in tests/jit, bit for bit.
+Machine code takes seconds, for problems that are small; that it does what plain Python does is
+tested in tests/test_every_solver.py, and in tests/jit of what is compiled, bit for bit.
 """
 
 import pytest

@@ -124,3 +124,30 @@ def test_no_family_is_missing():
 @pytest.mark.parametrize("name", FAMILIES)
 def test_families_keep_their_promises(name):
     check_problem(FAMILIES[name]())
+
+
+CORRECTIVE = {"step": "corrective", "cache": True, "iterates": ["last", "wavg"]}
+
+
+@pytest.mark.parametrize(
+    ("family", "solver", "options"),
+    [
+        ("dense classes", "bcfw", CORRECTIVE),
+        ("dense matchings", "bcfw", {}),
+        ("dense graphs", "fw", {}),
+        ("forests of three labels", "fw", {}),
+        ("poses", "bcfw", {}),
+    ],
+    ids=str,
+)
+def test_machine_code_does_what_plain_python_does(family, solver, options, monkeypatch):
+    """Of families, with weights; `check_solver` compares the methods on chains."""
+    problem = FAMILIES[family]()
+    weighted = fwexp.weighted_problem(problem, np.linspace(0.5, 2.0, problem.n))
+    given = {"lam": 0.1, "max_passes": 6, "gap_tol": 0, "test": weighted, **options}
+    compiled = fwexp.solve(weighted, solver, **given)
+    run_in_plain_python(monkeypatch)
+    plain = fwexp.solve(weighted, solver, **given)
+    np.testing.assert_allclose(compiled.w, plain.w, rtol=1e-9, atol=1e-12)
+    for column in ("primal", "dual", "test_error"):
+        np.testing.assert_allclose(compiled.trace[column], plain.trace[column], rtol=1e-9, atol=1e-12)

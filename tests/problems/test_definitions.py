@@ -1,7 +1,7 @@
 """Every form of every compiled family against its definition: joint features, losses, both oracles, expectations, optima.
 
 In plain Python, because every form would take machine code of its own: what kernels are compiled for, `check_problem` compiles
-in tests/test_every_solver.py, and tests/jit/test_linker.py compares methods with plain Python for every family.
+in tests/test_every_solver.py, which compares methods with plain Python, too; tests/jit/test_linker.py does so for every family.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Weights of examples: 2 is the example twice, 0 its absence, in every family and for every solver.
 
 In plain Python, for every family with weights would take machine code of its own; that compiled code does the same is
-tested in tests/jit/test_linker.py.
+tested in tests/test_every_solver.py.
 """
 
 import numpy as np
