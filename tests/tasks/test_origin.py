@@ -7,7 +7,6 @@ import fwexp
 from fwexp.errors import ParameterError, WarmStartError
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
-from tests.small_problems import run_in_plain_python
 
 LAM = 0.3
 RNG = np.random.default_rng(0)
@@ -28,11 +27,6 @@ CASES = [
     (CHAINS, "block_entropic", {"accelerate": {"kap": 2.0}, "refresh": 2}, "softmax_margin"),
     (CLASSES, "auto", {}, "log"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def plain_python(monkeypatch):
-    run_in_plain_python(monkeypatch)
 
 
 def run(problem, solver, options, objective, **more):
