@@ -7,7 +7,7 @@
 ## make fig-<paper>-<k>     one figure: make fig-icml2013-1
 ## make table-<paper>-<k>   one table: make table-icml2013-1
 ## make auto-icml2016       the solver auto next to the methods of that paper; also orders-icml2016
-## make original-icml2013   the authors' published code and ours on the same sequence of examples
+## make original-<paper>    the published code of a paper and ours on the same examples: original-icml2013, original-icml2016
 ## make overlays-horses     what was learned, drawn over test images; also overlays-pose
 ## make claims              what stored runs say of the papers' claims
 ## make report              figures, claims and runs as pages: results/report/index.html

@@ -3,7 +3,8 @@
 from fwexp.experiments.icml2013 import replay
 from fwexp.papers.declarations import Figure
 from fwexp.papers.figure_files import TABLE
-from fwexp.plots import icml2013_replay, icml2013_table
+from fwexp.plots import icml2013_table
+from fwexp.plots import replay as replays
 from fwexp.plots.curves import REFERENCE, Chart, Panel
 
 LAMS = (0.01, 0.001, "1/n")
@@ -103,8 +104,7 @@ ORIGINAL = Figure.declared(
     "Octave 7.3) and as ours computes them on the same sequence of examples (lines): block-coordinate Frank-Wolfe and its weighted "
     "average (a), and batch Frank-Wolfe (b). The larger one of the two differences (c) is that of rounding to the ten digits that "
     "were printed.",
-    data=icml2013_replay.data,
-    draw=icml2013_replay.draw,
+    **replays.figure_of(replays.OF_2013),
     shows=replay.replayed,
     has_runs=False,
 )

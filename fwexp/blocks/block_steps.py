@@ -100,14 +100,26 @@ def _change_weights_of_labelings(i, slot, gap, step, lam_n, sets):
                 break
             slot, away = weight_steps.best_stored(i, sets), weight_steps.worst_active(i, sets)
     else:
-        # Moving away from the worst labeling needs another one with weight.
-        weight = sets.weight[sets.first[i] + away]
-        gap_away = active_set.mean_score(i, sets) - sets.score[away]
-        if gap >= gap_away or weight >= 1.0:
-            weight_steps.scale_step(i, slot, gap, 1.0, lam_n, sets)
-        else:
-            weight_steps.scale_step(i, away, gap_away, -weight / (1.0 - weight), lam_n, sets)
+        _fw_or_away_step(i, slot, away, gap, lam_n, sets)
     weight_steps.normalise(i, sets)
+
+
+@register_jitable
+def _fw_or_away_step(i, slot, away, gap, lam_n, sets):
+    """Move towards ``slot``, whose gap is ``gap``, or away from ``away`` if the dual increases more by that.
+
+    Both increases are those of unclipped weights, as are the line searches. Where two labelings have weight and the corner is one
+    of them, both steps end at the same point; with these ties the step is towards the corner.
+    """
+    weight, curvature = sets.weight[sets.first[i] + away], weight_steps.curvature_towards(i, slot, lam_n, sets)
+    if weight < 1.0:  # Otherwise no other labeling has weight.
+        limit, gap_away = weight / (1.0 - weight), active_set.mean_score(i, sets) - sets.score[away]
+        curvature_away = weight_steps.curvature_towards(i, away, lam_n, sets)
+        increase = weight_steps.increase(gap, curvature, 1.0)
+        if weight_steps.exceeds(weight_steps.increase(gap_away, curvature_away, limit), increase, 0.0):
+            weight_steps.scale_step(i, away, gap_away, curvature_away, -limit, sets)
+            return
+    weight_steps.scale_step(i, slot, gap, curvature, 1.0, sets)
 
 
 @longest_step.register(LabelingFrankWolfe)

@@ -10,7 +10,7 @@ import numpy as np
 from fwexp.blocks import active_set
 from fwexp.blocks.block_loop import GAPS_KNOWN, MET_GLOBAL, MET_LOCAL, NO_ROOM, STEPS_TAKEN, UNSTORED, Parts, find_corner
 from fwexp.blocks.weight_steps import best_stored
-from fwexp.jit.compilation import dispatched, inlined, register_jitable
+from fwexp.jit.compilation import dispatched, inlined, njit, register_jitable
 from fwexp.problems.protocol import complete_scores, dot, loss, max_oracle, scores, set_direction
 
 
@@ -107,6 +107,16 @@ def call_and_store(problem, i, size, sets, work):
         return NO_ROOM
     max_oracle(problem, i, work.theta, work.y, work.scratch)
     return active_set.store(problem, i, work.y, loss(problem, i, work.y), work.theta, size, sets, work)
+
+
+@njit
+def store_corners(problem, corner, iterate, work):
+    """Store what the oracle finds at w, with one call for each example; there is room for a labeling of each."""
+    for i in range(problem.n):
+        score_stored(corner, problem, i, iterate, work)
+        if corner.skips_scores:
+            complete_scores(problem, i, iterate.w, work)
+        call_and_store(problem, i, corner.size, corner.sets, work)
 
 
 class DegradedOracle(NamedTuple):

@@ -20,6 +20,7 @@ from fwexp.problems.protocol import radii_sq
 
 BY_GAPS = ("gap", "gap_perm", "max_gap", "max_gain")
 SAMPLING = ("uniform", "perm", "cyclic", *BY_GAPS, "lipschitz", "shrinking")
+WITHOUT_SUM = ("max_gain", "shrinking")  # orders that keep no sum of the known gaps
 RESTART_BELOW = 1e-3  # ``gap_perm`` visits all examples anew if less than this share of the sum of all gaps is left.
 
 
@@ -40,6 +41,15 @@ class ByGap(NamedTuple):
     planned: np.ndarray  # int64 (1,), the example of the next step if no gap has changed since it was drawn, otherwise -1
     refreshed: int  # step at which all gaps were last computed, -1 if they never were
     restart_below: float  # share of the sum of all gaps below which the order ends the series; 0 if it never does
+    target: float  # sum of all G_i at which the order ends the series; negative if it does not
+
+
+class InOrderToGap(NamedTuple):
+    """Examples in an order that was drawn before; the order ends the series as soon as the known gaps are small."""
+
+    examples: np.ndarray  # int64, one per step
+    tree: gap_tree.Tree  # over the known gaps, inf where one is unknown
+    target: float  # as of `ByGap`
 
 
 @inlined
@@ -84,14 +94,38 @@ def _(order, i, gap, hit, iterate):
 
 @has_ended.register(ByGap)
 def _(order, iterate):
+    k, n, total = iterate.counts[STEPS_TAKEN], len(iterate.gaps), order.tree.nodes[1, gap_tree.TOTAL]
+    if total <= order.target:
+        return True
     if order.restart_below == 0.0:
         return False
-    k, n, total = iterate.counts[STEPS_TAKEN], len(iterate.gaps), order.tree.nodes[1, gap_tree.TOTAL]
     if k == order.ordered_since + n:  # The pass that ignores the gaps has ended, so all gaps are known.
         iterate.mean_gap[0], iterate.counts[GAPS_KNOWN] = total / n, 1
     # A restart comes at least n steps after all gaps were known, so it costs no more than the steps in between. Otherwise a few
     # examples with nearly all of the gap could cause one restart after the other.
     return k >= max(order.ordered_since, order.refreshed) + n and total < order.restart_below * n * iterate.mean_gap[0]
+
+
+@next_block.register(InOrderToGap)
+def _(order, iterate):
+    return order.examples[iterate.counts[DRAWS_USED]]
+
+
+@following_block.register(InOrderToGap)
+def _(order, iterate):
+    position = iterate.counts[DRAWS_USED] + 1
+    return order.examples[position] if position < len(order.examples) else -1
+
+
+@note_step.register(InOrderToGap)
+def _(order, i, gap, hit, iterate):
+    if not hit:
+        gap_tree.update(order.tree, i, iterate.gaps[i])
+
+
+@has_ended.register(InOrderToGap)
+def _(order, iterate):
+    return order.tree.nodes[1, gap_tree.TOTAL] <= order.target
 
 
 # --- in Python --------------------------------------------------------------------------------------------------------
@@ -106,7 +140,9 @@ class Order:
 
     def kernel_order(self, run, draws: np.ndarray, target_gap: float):
         """Return the order of the next steps, one per draw at most; the series may end at a known gap of ``target_gap``."""
-        return InOrder(draws)
+        if not run.ends_at_known_gap:
+            return InOrder(draws)
+        return InOrderToGap(draws, gap_tree.new_tree(run.state.iterate.gaps), target_gap * run.problem.n)
 
     def use_gaps(self, gaps: np.ndarray) -> None:
         """Use block gaps that were computed outside of steps."""
@@ -116,7 +152,7 @@ class Order:
 
     def resume(self, run, target_gap: float) -> bool:
         """Prepare the next series of steps after this order has ended one; return whether the known gap has reached the target."""
-        return False
+        return run.ends_at_known_gap
 
 
 @dataclass
@@ -132,11 +168,14 @@ class GapOrder(Order):
     ordered_since: int = 0
 
     def kernel_order(self, run, draws, target_gap):
-        fields = self.tree, self.curvature, np.full(1, -1), run.state.refreshed, self.restart_below
+        target = target_gap * run.problem.n if run.ends_at_known_gap else -1.0
+        fields = self.tree, self.curvature, np.full(1, -1), run.state.refreshed, self.restart_below, target
         return ByGap(self.largest, self.ordered, self.ordered_since, draws, *fields)
 
     def use_gaps(self, gaps):
         gap_tree.fill(self.tree, gaps**2 / self.curvature if len(self.curvature) else gaps)
+        if self.passes.rule == "cyclic":  # Only unknown gaps come in the order of the data.
+            self.ordered_since = -len(gaps)
 
     def begin_pass(self, drawn: int) -> None:
         """Visit all examples once, regardless of their gaps, after so many draws."""
@@ -147,6 +186,8 @@ class GapOrder(Order):
             self.begin_pass(drawn)
 
     def resume(self, run, target_gap):
+        if run.ends_at_known_gap and self.tree.nodes[1, gap_tree.TOTAL] <= target_gap * run.problem.n:
+            return True
         # Visiting all examples costs at most as many calls as a refresh, and takes a step for each.
         if run.state.centre is None:
             self.begin_pass(run.step)
@@ -194,5 +235,5 @@ def new_order(sampling: str, problem, seed, given: np.ndarray | None, repeats: b
     curvature = at_least_some(radii_sq(problem)) if sampling == "max_gain" else np.empty(0)
     passes = order_draws("perm" if sampling == "gap_perm" else "cyclic", n, seed)
     restart_below = RESTART_BELOW if sampling == "gap_perm" and refreshes else 0.0
-    tree, ordered = gap_tree.new_tree(np.zeros(n)), passes.take(n)
+    tree, ordered = gap_tree.new_tree(np.full(n, np.inf)), passes.take(n)
     return GapOrder(uniform_draws(seed), tree, passes, curvature, sampling.startswith("max"), restart_below, ordered)

@@ -174,16 +174,28 @@ def move_again(i, times, sets):
 
 
 @register_jitable
-def scale_step(i, slot, gap, limit, lam_n, sets):
-    """Move all weights by gamma towards ``slot`` (limit > 0) or away from it, with |gamma| <= |limit|."""
-    first, count = sets.first[i], sets.count[i]
-    curvature = 0.0  # of the direction e_slot - weights, times n
+def curvature_towards(i, slot, lam_n, sets):
+    """Return the curvature of the dual, times n, along the way of all weights of example i to the corner ``slot``."""
+    first, count, total = sets.first[i], sets.count[i], 0.0
     for a in range(count):
         for b in range(count):
             da = (1.0 if a == slot else 0.0) - sets.weight[first + a]
             db = (1.0 if b == slot else 0.0) - sets.weight[first + b]
-            curvature += da * db * gram_entry(i, a, b, sets)
-    curvature /= lam_n
+            total += da * db * gram_entry(i, a, b, sets)
+    return total / lam_n
+
+
+@register_jitable
+def increase(gap, curvature, limit):
+    """Return the increase of the dual, times n, by a line search with gamma <= limit: gamma gap - gamma^2 curvature/2."""
+    gamma = limit * clipped_step(gap, limit * curvature)
+    return gamma * (gap - 0.5 * gamma * curvature)
+
+
+@register_jitable
+def scale_step(i, slot, gap, curvature, limit, sets):
+    """Move all weights by gamma towards ``slot`` (limit > 0) or away from it, with |gamma| <= |limit|."""
+    first, count = sets.first[i], sets.count[i]
     gamma = abs(limit) * clipped_step(gap, abs(limit) * curvature)
     drop = limit < 0.0 and gamma == abs(limit)
     if limit < 0.0:

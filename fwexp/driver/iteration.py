@@ -81,7 +81,9 @@ class Budget(NamedTuple):
     until_known : bool, default False
         Whether to return as soon as the iteration's own oracle calls show its objective.
     target_gap : float, optional
-        Estimate of the gap at which an iteration with ``cheap_passes`` returns, because an evaluation is worth its time.
+        Estimate of the gap at which the iteration may return, because an evaluation is worth its time.
+    gap_tol : float, default 0
+        Certified gap at which the run ends, in the units of the iteration; 0 for none.
     """
 
     calls: int
@@ -89,6 +91,7 @@ class Budget(NamedTuple):
     hits: int = sys.maxsize
     until_known: bool = False
     target_gap: float = NO_TARGET
+    gap_tol: float = 0.0
 
 
 NO_BUDGET = Budget(0, 0)

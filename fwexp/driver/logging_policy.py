@@ -113,7 +113,8 @@ class LoggingPolicy:
             steps = min((iteration.step // period + 1) * period, steps)
         elif self._has_cache:  # The same holds after n steps without oracle calls.
             hits = self.state.next_hits
-        return Budget(min(point, iteration.oracle_calls + calls), steps, hits, self._regime.until_known, self.state.target_gap)
+        calls, known = min(point, iteration.oracle_calls + calls), self._regime.until_known
+        return Budget(calls, steps, hits, known, self.state.target_gap, self._own_gap_tol)
 
     def write(self) -> None:
         """Log the point where the iteration is, and set the next target if the gap is still too large."""

@@ -44,8 +44,9 @@ from fwexp.blocks.block_loop import (
 from fwexp.blocks.block_steps import KINDS, ExactStep, LabelingFrankWolfe, LabelingStep, NoCorner
 from fwexp.blocks.centres import ProximalCentre
 from fwexp.blocks.corners import StoringOracle
-from fwexp.blocks.events import GapRefresh, change_lam, exact_gaps, full_step, move_towards_truth
-from fwexp.blocks.orders import Order, new_order
+from fwexp.blocks.events import MARGIN, GapRefresh, change_lam, exact_gaps, full_step, move_towards_truth, use_estimates
+from fwexp.blocks.orders import BY_GAPS, WITHOUT_SUM, Order, new_order
+from fwexp.driver.iteration import NO_TARGET
 from fwexp.errors import OptionError, WarmStartError
 from fwexp.jit.compilation import specialise
 from fwexp.problems.loss_terms import HINGE
@@ -68,6 +69,7 @@ class State(Counted):
     averages: Averages
     next_refresh: float  # step of the next exact computation of all gaps
     refreshed: int  # step of the latest one, -1 if there was none
+    exact_gap: float  # the gap P(w) - D(a) that it found; inf if there was none, or if lam has changed since
     centre: ProximalCentre | None
     first_centre: float  # when acceleration begins, in steps or rounds
     next_look: float  # step at which the run looks whether acceleration begins early, inf if it does not look
@@ -144,10 +146,11 @@ class BCFW(Solver):
             lam=self.lam,
             iterate=new_iterate(problem, dual, projections.new_projection(problem), losses),
             order=self.new_order(seed, order),
-            cache=self.new_sets() if self.has_cache and setting.keeps_parts else None,
+            cache=self._new_cache(warm_start) if self.has_cache and setting.keeps_parts else None,
             averages=new_averages(problem, iterates),
             next_refresh=self.refresh.period,
             refreshed=-1,
+            exact_gap=np.inf,
             centre=None,
             first_centre=np.inf,
             next_look=self.early.first_look() if warm_start is None else np.inf,
@@ -206,6 +209,11 @@ class BCFW(Solver):
             steps = " or ".join(OF_PARTS)
             raise WarmStartError(f"warm_start must be a result with step={steps} if, and only if, this run has step={steps}")
 
+    def _new_cache(self, warm_start) -> ActiveSets:
+        """Return a cache with the labelings of the run before, or with the true ones."""
+        known = None if warm_start is None else warm_start.state.cache
+        return self.new_sets() if known is None else active_set.copied(self.problem, known)
+
     def new_sets(self) -> ActiveSets:
         """Return active sets that hold the true labelings, with weight 1."""
         room = min(FIRST_ROOM, self.setting.stored)
@@ -263,9 +271,28 @@ class BCFW(Solver):
                 break
             else:
                 event.apply(self)
-                reason = Reason.KNOWN if budget.until_known and event is self.refresh else None
+                reason = self._shown(budget) if event is self.refresh else None
         ahead = [event.calls_ahead(self) for event in self.events if event.is_due(self)]
         return Stop(reason or Reason.BUDGET, max([*ahead, 1]))
+
+    def _shown(self, budget: Budget) -> Reason | None:
+        """Return why the run pauses after all gaps were computed, None if it does not."""
+        if budget.until_known:
+            return Reason.KNOWN
+        return Reason.ROW if self.ends_at_known_gap and self.state.exact_gap <= budget.gap_tol > 0.0 else None
+
+    @property
+    def ends_at_known_gap(self) -> bool:
+        """Whether a series of steps ends as soon as the known gaps are small."""
+        setting = self.setting
+        knows_all = setting.refresh > 0.0 or setting.sampling in BY_GAPS
+        return knows_all and setting.accelerate is None and setting.sampling not in WITHOUT_SUM
+
+    def _target_gap(self, budget: Budget) -> float:
+        """Return the known gap at which a series of steps ends: for the caller, or for an exact computation of all gaps."""
+        # If that has shown the gap asked for, and the run goes on, it would show nothing more.
+        computes = self.ends_at_known_gap and self.setting.refresh > 0.0 and self.state.exact_gap > budget.gap_tol > 0.0
+        return max(budget.target_gap, MARGIN * budget.gap_tol if computes else NO_TARGET)
 
     def _has_room(self, budget: Budget) -> bool:
         """Return whether the budget allows a step."""
@@ -279,8 +306,8 @@ class BCFW(Solver):
         # With a cache, the steps that a few calls take are not known in advance: some passes of draws avoid very short series.
         series = DRAWN_PASSES * self.problem.n * self.has_cache
         count = min(end - counts[STEPS_TAKEN], max(budget.calls - counts[ORACLE_CALLS], series))
-        draws = state.order.draws.peek(int(count))
-        values = self._values(draws, budget.target_gap)
+        draws, target_gap = state.order.draws.peek(int(count)), self._target_gap(budget)
+        values = self._values(draws, target_gap)
         last = counts[STEPS_TAKEN] + len(draws)
         ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last, budget.hits)
         state.order.draws.drop(int(counts[DRAWS_USED]))
@@ -288,8 +315,10 @@ class BCFW(Solver):
             self._grow_sets()
         elif ended == BLOCKS_FULL:
             self.grow_blocks()
-        elif ended == ORDER_ENDED and state.order.resume(self, budget.target_gap):
-            return Reason.ROW
+        elif ended == ORDER_ENDED and state.order.resume(self, target_gap):
+            if target_gap == budget.target_gap:
+                return Reason.ROW
+            state.next_refresh = self.step
         return None if len(draws) else Reason.BUDGET
 
     def compile(self):
@@ -325,11 +354,16 @@ class BCFW(Solver):
         self.refresh.apply(self)
         return self.known_gap
 
-    def fresh_gaps(self) -> np.ndarray:
-        """Return all G_i at w, exactly, with n oracle calls that are not counted; the run is not changed."""
-        iterate = self.state.iterate._replace(gaps=np.zeros(self.problem.n))
+    def fresh_gaps(self, scale: float = 1.0) -> np.ndarray:
+        """Return all G_i at ``scale`` times w, exactly, with n oracle calls that are not counted; the run is not changed."""
+        iterate = self.state.iterate._replace(w=scale * self.state.iterate.w, gaps=np.zeros(self.problem.n))
         self.refresh.compute(iterate)
         return iterate.gaps
+
+    def use_gap_bounds(self, bounds: np.ndarray) -> None:
+        """Let upper bounds of all G_i steer the run, instead of the known gaps."""
+        self.state.iterate.gaps[:], self.state.refreshed = bounds, -1
+        use_estimates(self.state)
 
     def full_step(self) -> np.ndarray:
         """Move all blocks to the corners of the oracle at w; return the new w."""

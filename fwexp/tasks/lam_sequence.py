@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from fwexp.blocks.events import MARGIN
 from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Point, Reason, Stop, Terms
 from fwexp.driver.log import Log
 from fwexp.driver.loop import drive
@@ -36,6 +37,7 @@ OPTIONS = [field.name for field in fields(BCFW.Options)]
 MOST_PASSES = 1e5
 CHECKS_PER_PASS = 10  # of the known gap
 START_PASSES = 3  # oracle calls / n that a path needs before its first break point
+LONG = 1e12  # <w, psi> of weights next to which losses do not matter
 
 
 def check_sequence(problem, options: Mapping, objective=HINGE) -> tuple[type[BCFW | LBFGS], BCFW.Options | LBFGS.Options]:
@@ -68,6 +70,8 @@ class LamSequence(Iteration):
         has_cache = bool(getattr(self.options, "cache", False))
         self.terms = Terms(problem.n, certifies=False, costly_oracle=costly_oracle(problem), has_cache=has_cache)
         self.solver: BCFW | LBFGS | None = None
+        # The share of the gap asked for at which known gaps are worth an exact computation; estimates with a centre are better.
+        self.margin = MARGIN if self.method is not LBFGS and self.options.setting().accelerate is None else 1.0
         self.weights: list[np.ndarray] = []  # public ones, at the rows so far
         self.gap, self.at_row, self.finished = math.inf, False, False
         self._before = np.zeros(3, dtype=np.int64)  # steps, oracle calls and cache hits of solvers before this one
@@ -130,23 +134,35 @@ class LamSequence(Iteration):
         """Take steps up to the next check of the gap, or check it; return whether there was room for it."""
         solver, before = self.solver, (self.step, self.oracle_calls)
         if solver.step >= self._next_check:
-            self.gap = solver.known_gap
-            if self.exact and self.gap <= self._target:
+            self.gap, is_exact = solver.known_gap, self.margin < 1.0 and solver.state.refreshed == solver.step
+            if self.exact and not is_exact and self.gap <= self.margin * self._target:
                 if self.oracle_calls + self.problem.n > budget.calls:
                     return False
-                self.gap = solver.exact_gap()
+                self.gap, is_exact = solver.exact_gap(), True
             self._next_check = solver.step + self._steps_between_checks
-            if self.gap <= self._target:
+            if (is_exact or not self.exact) and self.gap <= (self._target if is_exact else self.margin * self._target):
                 self._target = None
                 self.arrive()
             return True
         before_steps, before_calls, before_hits = map(int, self._before)
-        steps = min(budget.steps - before_steps, self._next_check)
-        solver.advance(Budget(budget.calls - before_calls, steps, budget.hits - before_hits))
+        steps, calls, hits = budget.steps - before_steps, budget.calls - before_calls, budget.hits - before_hits
+        if self._solver_stops:
+            within = Budget(calls, steps, hits, until_known=True, target_gap=self.margin * self._target)
+            if solver.advance(within).reason in (Reason.KNOWN, Reason.ROW):
+                self._next_check = solver.step
+        else:
+            solver.advance(Budget(calls, min(steps, self._next_check), hits))
         return (self.step, self.oracle_calls) != before
 
     @property
-    def _steps_between_checks(self) -> int:
+    def _solver_stops(self) -> bool:
+        """Whether the solver stops by itself where the gap is worth a check."""
+        return self.method is not LBFGS and self.solver.ends_at_known_gap
+
+    @property
+    def _steps_between_checks(self) -> float:
+        if self._solver_stops:
+            return math.inf
         return 1 if self.method is LBFGS else -(-self.problem.n // CHECKS_PER_PASS)
 
     def reach(self, target: float) -> None:
@@ -202,7 +218,7 @@ class PathSequence(LamSequence):
             self._start_at_corners()
             return
         # The gap grows to eps at lam_end = rho lam.
-        delta, room = self._growth(), self.eps - self.gap
+        delta, room = self._growth(), self.eps - self.solver.known_gap
         self.lam_end = 0.0 if delta <= room else self.solver.lam * (1.0 - max(room, 0.0) / delta)
         if self.lam_end <= self.lam_min:
             self.finished = True
@@ -215,20 +231,22 @@ class PathSequence(LamSequence):
         plain = {"accelerate": False} if hasattr(self.options, "accelerate") else {}
         self.begin(1.0, options=replace(self.options, **plain))
         psi = self.solver.full_step()  # at w = 0; with lam = 1 the result is psi~
-        norm_sq = float(psi @ psi)
-        lam = norm_sq and (norm_sq + self._widest(psi)) / self.eps
+        scale, bounds = float(psi @ psi) and LONG / float(psi @ psi), None
+        if not scale:
+            lam = 0.0
+        elif self.margin < 1.0:
+            bounds = self.solver.fresh_gaps(scale) / scale
+            lam = bounds.mean() / (self.kappa * self.eps)
+        else:
+            # The max-oracle finds max_y -<w, psi_i(y)> <= H_i(w), for losses do not matter where w is long.
+            lam = (psi @ psi + Evaluator(self.problem)(scale * psi, error=False).hinge / scale) / (self.kappa * self.eps)
+        self._before[1] += self.problem.n
         self.begin(max(lam, self.lam_min), warm_start=self.solver)
         self.gap = self.solver.exact_gap()
         self.arrive()
-
-    def _widest(self, psi: np.ndarray) -> float:
-        """Return 1/n sum_i max_y -<psi, psi_i(y)>, or a little more.
-
-        The max-oracle finds it, for max_y -<w, psi_i(y)> <= H_i(w), and losses do not matter where w is long.
-        """
-        scale = 1e6 / float(psi @ psi)
-        self._before[1] += self.problem.n
-        return Evaluator(self.problem)(scale * psi, error=False).hinge / scale
+        if bounds is not None:
+            # As in the published code; the exact gaps, which are at most these, are in the row only.
+            self.solver.use_gap_bounds(bounds / self.solver.lam)
 
     def _growth(self) -> float:
         """Return Delta, by which the gap would grow on the way to lam = 0."""

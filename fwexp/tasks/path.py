@@ -1,9 +1,9 @@
 """The regularisation path: weights that are certified for every lam, not only on a grid (Osokin et al., ICML 2016, section 4).
 
 For lam -> infinity w = 0 is optimal, and the dual point a_inf that has all its mass on y_i~ = argmax_y L_i(y) has a gap of at
-most eps for every lam >= lam_inf, at w = (lam_inf/lam) w_1,
+most kappa eps, kappa < 1, for every lam >= lam_inf, at w = (lam_inf/lam) w_1,
 
-    lam_inf = 1/eps (||psi~||^2 + 1/n sum_i max_y -<psi~, psi_i(y)>),    psi~ = 1/n sum_i psi_i(y_i~) = lam_inf w_1.
+    lam_inf = 1/(kappa eps) (||psi~||^2 + 1/n sum_i max_y -<psi~, psi_i(y)>),    psi~ = 1/n sum_i psi_i(y_i~) = lam_inf w_1.
 
 From there lam falls. With w kept (``BCFW.change_lam``) the gap grows linearly in lam, by (1 - rho) Delta at rho lam,
 
@@ -39,6 +39,7 @@ from fwexp.types import FloatArray, ObjectiveName, Problem
 if TYPE_CHECKING:
     import pandas as pd
 
+RARELY = 10_000.0  # passes between exact computations of all gaps on heuristic paths: published code
 DEFAULT_KAPPA = {True: 0.9, False: 0.7}  # of exact and of heuristic paths
 check_kappa = partial(check_number, accepted="a number > 0 and < 1", above=0.0, below=1.0)
 
@@ -177,7 +178,7 @@ def regularization_path(
     check_names("solver bcfw", options, OPTIONS, inspect.signature(regularization_path).parameters)
     eps, lam_min, exact = check_positive("eps", eps), check_positive_scale("lam_min", lam_min), check_flag("exact", exact)
     kappa = DEFAULT_KAPPA[exact] if kappa is None else check_kappa("kappa", kappa)
-    options = ({} if exact else {"refresh": 0}) | options
+    options = ({} if exact else {"refresh": RARELY}) | options
     settings = sequence_settings(max_passes=max_passes, time_limit=time_limit, seed=seed, verbose=verbose)
     term = make_objective(objective, temperature)
     sequence = PathSequence(problem, options, settings.seed, exact, eps, lam_min, kappa, term)
@@ -198,7 +199,7 @@ def regularization_path(
 
 def largest_lam(problem, eps: float, seed: int, lam_min: float, objective=HINGE) -> float:
     """Return lam_inf, where a path begins, or lam_min if that is larger: above lam_inf w = 0 has a gap of little more than eps."""
-    sequence = PathSequence(problem, {}, check_integer("seed", seed, 0), True, eps, lam_min, DEFAULT_KAPPA[True], objective)
+    sequence = PathSequence(problem, {}, check_integer("seed", seed, 0), True, eps, lam_min, 1.0, objective)
     sequence.next_lam()
     return sequence.solver.lam
 
@@ -243,5 +244,5 @@ class Path(SequenceTask):
     def sequence(self, problem, options, seed, objective):
         eps, lam_min, exact, kappa = vars(self.options).values()
         if not exact and options.get("refresh") is None:
-            options["refresh"] = 0
+            options["refresh"] = RARELY
         return PathSequence(problem, options, seed, exact, eps, lam_min, kappa, objective)

@@ -108,6 +108,50 @@ def test_acceleration_equals_the_transcription(step, first):
         assert solver.exact_dual() == pytest.approx(point.dual, abs=1e-10)
 
 
+@pytest.mark.parametrize("cache", [False, {"F": 0.25, "nu": 0.01, "size": 50}])
+@pytest.mark.parametrize(
+    ("step", "sampling"), [("fw", "order"), ("fw", "gap"), ("fw", "max_gap"), ("away", "order"), ("away", "gap")]
+)
+def test_a_series_of_steps_ends_as_soon_as_the_known_gaps_are_small(step, sampling, cache, monkeypatch):
+    run_in_plain_python(monkeypatch)
+    early, late = 0, 0
+    for seed in (0, 2, 3):
+        tp, problem = tiny(seed)
+        steps, tol = 20 * tp.n, 0.2
+        draws = order_without_repeats(tp.n, steps, seed) if sampling == "order" else np.random.default_rng(seed).random(steps)
+        given = draws if sampling == "order" else None
+        rule = (cache["F"], cache["nu"]) if cache else None
+        wanted = ref.block_fw(tp, LAM, steps, sampling=sampling, draws=draws, step=step, cache=rule, refresh=3, tol=tol)
+        choice = {} if sampling == "order" else {"sampling": sampling}
+        solver = start(problem, seed=seed, order=given, step=step, cache=cache, refresh=3, **choice)
+        for k in range(1, steps + 1):
+            while solver.step < k:  # It stops where all gaps show that the gap is reached.
+                solver.advance(Budget(BIG, k, gap_tol=tol))
+            np.testing.assert_allclose(to_public(problem, solver.point("last").w), wanted.run.last.w[k], rtol=1e-9, atol=1e-10)
+            pending = tp.n if solver.state.next_refresh <= k else 0
+            assert solver.oracle_calls == wanted.calls[k - 1] - pending
+            early += pending > 0 and k - max(solver.state.refreshed, 0) < 3 * tp.n
+            late += pending > 0 and k - max(solver.state.refreshed, 0) == 3 * tp.n
+    assert min(early, late) > 0
+
+
+def test_a_run_ends_where_all_gaps_show_that_the_gap_is_reached():
+    """Without a point of the schedule there; and all gaps are not computed again and again if they show no more."""
+    _, problem = tiny(2)
+    settings = {"lam": 1.0, "gap_tol": 0.05, "max_passes": 500, "schedule": (400.0,), "sampling": "gap"}
+    result = fwexp.solve(problem, "bcfw", iterates=["last"], **settings)
+    end = result.trace.iloc[-1]
+    assert result.status == "converged"
+    assert end["passes"] < 100
+    assert end["gap"] == pytest.approx(end["gap_estimate"], abs=1e-14)  # They were computed here.
+    solver = start(problem, lam=1.0, sampling="gap")
+    while solver.state.exact_gap > 0.05:
+        solver.advance(Budget(BIG, BIG, gap_tol=0.05))
+    calls, step = solver.oracle_calls, solver.step
+    solver.advance(Budget(BIG, step + 9 * problem.n, gap_tol=0.05))
+    assert solver.oracle_calls == calls + 9 * problem.n
+
+
 def permutations(n, seed):
     rng = np.random.default_rng(seed)
     while True:

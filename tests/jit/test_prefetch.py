@@ -44,7 +44,7 @@ class At:
 
 
 def by_gap(ordered, since, largest=False, uniforms=(), tree=None):
-    return ByGap(largest, np.array(ordered), since, np.array(uniforms), tree, np.empty(0), np.full(1, -1), -1, 0.0)
+    return ByGap(largest, np.array(ordered), since, np.array(uniforms), tree, np.empty(0), np.full(1, -1), -1, 0.0, -1.0)
 
 
 @pytest.mark.parametrize(

@@ -95,21 +95,28 @@ def pairwise_step(state, i, j):
     return gamma
 
 
+def dual(state, w, ell):
+    return ell - 0.5 * state.lam * w @ w
+
+
 def away_step(state, i, j):
-    """Alg. 4: the Frank-Wolfe step, or the step away from the worst active corner if that one's gap is larger.
+    """Alg. 4: the Frank-Wolfe step, or the step away from the worst active corner if the dual is higher after that one.
 
     Away only if more than one labeling is active; gamma is clipped to a/(1 - a), where the away corner drops out.
     """
-    active = state.active(i)
+    active, w_i, ell_i, stored = state.active(i), state.w_i[i], state.ell_i[i], state.stored[i]
     away = state.worst(i, active)
+    (w_s, ell_s), (w_a, ell_a) = state.tp.corner(i, j, state.lam), state.tp.corner(i, away, state.lam)
+    forward = clipped_step(state.corner_gap(i, j), state.lam * (w_i - w_s) @ (w_i - w_s))
     gap_away = -state.corner_gap(i, away)  # lam <w_a - w_i, w> - ell_a + ell_i
-    if len(active) == 1 or state.corner_gap(i, j) >= gap_away:
+    others = sum(stored[label] for label in active if label != away)
+    upper = stored[away] / others if others > 0 else 0.0  # a/(1 - a)
+    gamma = clipped_step(gap_away, state.lam * (w_i - w_a) @ (w_i - w_a), upper)
+    by_fw = dual(state, state.w + forward * (w_s - w_i), state.ell + forward * (ell_s - ell_i))
+    by_away = dual(state, state.w + gamma * (w_i - w_a), state.ell + gamma * (ell_i - ell_a))
+    if by_away - by_fw <= 1e-13 * max(1, abs(by_fw)):  # ties, up to rounding, are those of steps to the same point
         fw_step(state, i, j)
         return
-    w_a, ell_a = state.tp.corner(i, away, state.lam)
-    w_i, ell_i, stored = state.w_i[i], state.ell_i[i], state.stored[i]
-    upper = stored[away] / sum(stored[label] for label in active if label != away)  # a/(1 - a)
-    gamma = clipped_step(gap_away, state.lam * (w_i - w_a) @ (w_i - w_a), upper)
     for label in stored:
         stored[label] *= 1 + gamma
     stored[away] = 0.0 if gamma == upper else stored[away] - gamma

@@ -2,7 +2,8 @@
 
 Osokin et al. (ICML 2016), Sections 3.1-3.3 (Algorithms 2-5), with what the published code adds: in the first pass gap
 sampling visits 1..n in order; a step stores the gap that its oracle call found *before* the step; a cache hit updates
-no gap and counts no call; exact gaps are truncated at 0; the global gap is 1 until the first refresh.
+no gap and counts no call; exact gaps are truncated at 0; the global gap is 1 until the first refresh; a series of steps
+ends early where the known gaps are small.
 Acceleration is not in the papers: Catalyst (Lin, Mairal, Harchaoui 2015) around block steps.
 """
 
@@ -41,6 +42,7 @@ def block_fw(
     cache=None,
     size=None,
     refresh=0,
+    tol=0.0,
     accelerate=None,
     curvature=None,
     passes=None,
@@ -61,6 +63,9 @@ def block_fw(
         Most labelings stored per example (None: no limit).
     refresh : int
         All gaps are computed exactly after every ``refresh * n`` steps (0: never).
+    tol : float
+        The gap asked for: they are also computed as soon as the known ones sum to 0.8 times this, unless they were at most this
+        when they were computed last.
     accelerate : None, (kap, period) or (kap, period, start)
         ProximalCentre weight, number of passes (of n steps) between new centres, and of those before the first one, at A a.
         A kap of "observed" is 1.5 sqrt(r^2/(lam n)) within [1, 10], with r^2 the mean of ||psi||^2 of what is stored then; a
@@ -79,6 +84,7 @@ def block_fw(
     order, since = (None, 0) if passes is None else (next(passes), 0)
     curvature = curvature_bound(tp, lam) if curvature is None else np.asarray(curvature)
     gaps, calls, known, global_gap = np.full(n, np.inf), 0, 0, 1.0  # what the cache takes for the total until the first refresh
+    exact_gap = np.inf
     log = {name: [] for name in ("blocks", "hits", "calls", "estimates")}
     ws, points, ells = [state.w], [np.zeros(tp.d)], [0.0]
     for k in range(steps):
@@ -106,9 +112,10 @@ def block_fw(
             state.w, next_centre = centre.move(state.w), k + 1 + period
         if new_centre or are_spent:
             order, since = (None, 0) if passes is None else (next(passes), k + 1)
-        if k + 1 == next_refresh:
+        if k + 1 == next_refresh or (exact_gap > tol and gaps.sum() <= 0.8 * tol):
             gaps, calls, known = state.exact_gaps(), calls + n, k + 1
             global_gap, next_refresh = gaps.sum(), k + 1 + refresh * n
+            exact_gap = global_gap
         log["calls"].append(calls)
         ws.append(state.w), points.append(state.lam / lam * state.w_i.sum(axis=0)), ells.append(state.ell)
     return BlockRun(make_run(ws, ells), np.array(points), **{key: np.array(v) for key, v in log.items()})

@@ -126,10 +126,9 @@ def test_path_is_good_at_every_lam(make, options):
 
 def test_path_starts_at_lam_inf():
     tp, problem = tiny_chain()
-    lam_inf, alpha = ref.lam_infinity(tp, EPS)
+    lam_inf, alpha = ref.lam_infinity(tp, 0.9 * EPS)
     path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN)
-    assert path.lam[0] == pytest.approx(lam_inf, rel=1e-5)
-    assert path.lam[0] >= lam_inf
+    assert path.lam[0] == pytest.approx(lam_inf, rel=1e-10)
     np.testing.assert_allclose(path.weights[0], ref.weights(tp, alpha, path.lam[0]), atol=1e-12)
     np.testing.assert_allclose(path.w_at(4 * path.lam[0]), path.weights[0] / 4)
     short = fwexp.regularization_path(problem, EPS, lam_min=10 * lam_inf)
@@ -160,7 +159,7 @@ def test_heuristic_path_certifies_nothing():
     exact = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, sampling="gap", accelerate=False)
     assert not path.certified
     assert not path.frame["certified"].any()
-    assert (path.gap[1:] <= 0.7 * EPS).all()
+    assert (path.gap[1:] <= 0.8 * 0.7 * EPS).all()
     assert path.frame["passes"].iloc[-1] < exact.frame["passes"].iloc[-1]
 
 
