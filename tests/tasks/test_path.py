@@ -11,7 +11,9 @@ from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.testing import small_chains
+from fwexp.tasks.lam_sequence import PathSequence
 from tests import reference as ref
+from tests.small_problems import run_in_plain_python
 
 EPS, LAM_MIN = 0.1, 0.01
 SETTINGS = {
@@ -134,6 +136,32 @@ def test_path_starts_at_lam_inf():
     short = fwexp.regularization_path(problem, EPS, lam_min=10 * lam_inf)
     assert len(short.lam) == 1
     np.testing.assert_allclose(short.w_at(10 * lam_inf), path.w_at(10 * lam_inf))
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "heuristic"])
+@pytest.mark.parametrize("cache", [None, (0.25, 0.01)], ids=["no cache", "cache"])
+@pytest.mark.parametrize("step", ["fw", "away"])
+def test_paths_equal_the_transcription(step, cache, exact, monkeypatch):
+    run_in_plain_python(monkeypatch)
+    compared = hits = 0
+    for seed in range(3):
+        tp, problem = tiny_chain(seed)
+        draws = np.random.default_rng(seed).random(10_000)
+        wanted = ref.published_path(tp, EPS, 0.8, draws, 30, step, cache, exact, refresh=2 if exact else 10**6)
+        options = {"sampling": "gap", "step": step, "accelerate": False, "refresh": 2 if exact else 10**6}
+        options |= {"cache": dict(zip(("F", "nu"), cache, strict=True))} if cache else {}
+        path = PathSequence(problem, options, seed, exact, EPS, lam_min=1e-6, kappa=0.8)
+        for lam, gap, steps, w in wanted:
+            path.advance(Budget(10**9, 10**9))
+            assert path.at_row
+            assert path.step == steps
+            assert path.solver.lam == pytest.approx(lam, rel=1e-9)
+            assert path.solver.known_gap == pytest.approx(gap, abs=1e-9)
+            np.testing.assert_allclose(path.weights[-1], w, rtol=1e-8, atol=1e-9)
+            compared += steps > 0
+        hits += path.cache_hits
+    assert compared >= 60
+    assert (hits > 0) == (cache is not None)
 
 
 def test_path_to_zero_where_the_data_can_be_fitted():
