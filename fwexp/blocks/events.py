@@ -60,7 +60,7 @@ MARGIN = 0.8
 class GapRefresh(Event):
     """The exact computation of all block gaps, every ``passes`` passes; 0 is never. ``new_work`` returns the buffers of one.
 
-    With 0.8 (`MARGIN`) times the gap asked for, `fwexp.solvers.bcfw` moves it forward.
+    It comes early if the known gaps are as small as `target_gap`.
     """
 
     def __init__(self, problem, passes: float, new_work=workspace) -> None:
@@ -73,6 +73,12 @@ class GapRefresh(Event):
 
     def is_due(self, run):
         return run.step >= run.state.next_refresh
+
+    def target_gap(self, run, budget) -> float:
+        """Return the known gap at which a series of steps ends: for the caller, or for this computation."""
+        # If it has shown the gap asked for, and the run goes on, it would show nothing more.
+        comes = run.setting.ends_at_known_gap and np.isfinite(self.period) and run.state.exact_gap > budget.gap_tol > 0.0
+        return max(budget.target_gap, MARGIN * budget.gap_tol) if comes else budget.target_gap
 
     def apply(self, run):
         state = run.state

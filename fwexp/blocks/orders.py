@@ -140,7 +140,7 @@ class Order:
 
     def kernel_order(self, run, draws: np.ndarray, target_gap: float):
         """Return the order of the next steps, one per draw at most; the series may end at a known gap of ``target_gap``."""
-        if not run.ends_at_known_gap:
+        if not run.setting.ends_at_known_gap:
             return InOrder(draws)
         return InOrderToGap(draws, gap_tree.new_tree(run.state.iterate.gaps), target_gap * run.problem.n)
 
@@ -152,7 +152,7 @@ class Order:
 
     def resume(self, run, target_gap: float) -> bool:
         """Prepare the next series of steps after this order has ended one; return whether the known gap has reached the target."""
-        return run.ends_at_known_gap
+        return run.setting.ends_at_known_gap
 
 
 @dataclass
@@ -168,7 +168,7 @@ class GapOrder(Order):
     ordered_since: int = 0
 
     def kernel_order(self, run, draws, target_gap):
-        target = target_gap * run.problem.n if run.ends_at_known_gap else -1.0
+        target = target_gap * run.problem.n if run.setting.ends_at_known_gap else -1.0
         fields = self.tree, self.curvature, np.full(1, -1), run.state.refreshed, self.restart_below, target
         return ByGap(self.largest, self.ordered, self.ordered_since, draws, *fields)
 
@@ -186,7 +186,7 @@ class GapOrder(Order):
             self.begin_pass(drawn)
 
     def resume(self, run, target_gap):
-        if run.ends_at_known_gap and self.tree.nodes[1, gap_tree.TOTAL] <= target_gap * run.problem.n:
+        if run.setting.ends_at_known_gap and self.tree.nodes[1, gap_tree.TOTAL] <= target_gap * run.problem.n:
             return True
         # Visiting all examples costs at most as many calls as a refresh, and takes a step for each.
         if run.state.centre is None:

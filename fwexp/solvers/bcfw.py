@@ -44,9 +44,8 @@ from fwexp.blocks.block_loop import (
 from fwexp.blocks.block_steps import KINDS, ExactStep, LabelingFrankWolfe, LabelingStep, NoCorner
 from fwexp.blocks.centres import ProximalCentre
 from fwexp.blocks.corners import StoringOracle
-from fwexp.blocks.events import MARGIN, GapRefresh, change_lam, exact_gaps, full_step, move_towards_truth, use_estimates
-from fwexp.blocks.orders import BY_GAPS, WITHOUT_SUM, Order, new_order
-from fwexp.driver.iteration import NO_TARGET
+from fwexp.blocks.events import GapRefresh, change_lam, exact_gaps, full_step, move_towards_truth, use_estimates
+from fwexp.blocks.orders import Order, new_order
 from fwexp.errors import OptionError, WarmStartError
 from fwexp.jit.compilation import specialise
 from fwexp.problems.loss_terms import HINGE
@@ -279,20 +278,7 @@ class BCFW(Solver):
         """Return why the run pauses after all gaps were computed, None if it does not."""
         if budget.until_known:
             return Reason.KNOWN
-        return Reason.ROW if self.ends_at_known_gap and self.state.exact_gap <= budget.gap_tol > 0.0 else None
-
-    @property
-    def ends_at_known_gap(self) -> bool:
-        """Whether a series of steps ends as soon as the known gaps are small."""
-        setting = self.setting
-        knows_all = setting.refresh > 0.0 or setting.sampling in BY_GAPS
-        return knows_all and setting.accelerate is None and setting.sampling not in WITHOUT_SUM
-
-    def _target_gap(self, budget: Budget) -> float:
-        """Return the known gap at which a series of steps ends: for the caller, or for an exact computation of all gaps."""
-        # If that has shown the gap asked for, and the run goes on, it would show nothing more.
-        computes = self.ends_at_known_gap and self.setting.refresh > 0.0 and self.state.exact_gap > budget.gap_tol > 0.0
-        return max(budget.target_gap, MARGIN * budget.gap_tol if computes else NO_TARGET)
+        return Reason.ROW if self.setting.ends_at_known_gap and self.state.exact_gap <= budget.gap_tol > 0.0 else None
 
     def _has_room(self, budget: Budget) -> bool:
         """Return whether the budget allows a step."""
@@ -306,7 +292,7 @@ class BCFW(Solver):
         # With a cache, the steps that a few calls take are not known in advance: some passes of draws avoid very short series.
         series = DRAWN_PASSES * self.problem.n * self.has_cache
         count = min(end - counts[STEPS_TAKEN], max(budget.calls - counts[ORACLE_CALLS], series))
-        draws, target_gap = state.order.draws.peek(int(count)), self._target_gap(budget)
+        draws, target_gap = state.order.draws.peek(int(count)), self.refresh.target_gap(self, budget)
         values = self._values(draws, target_gap)
         last = counts[STEPS_TAKEN] + len(draws)
         ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last, budget.hits)

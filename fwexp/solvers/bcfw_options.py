@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fwexp.blocks.acceleration import AccelerateOptions, check_effects
-from fwexp.blocks.orders import BY_GAPS, SAMPLING
+from fwexp.blocks.orders import BY_GAPS, SAMPLING, WITHOUT_SUM
 from fwexp.errors import OptionError
 from fwexp.options import check_integer, check_number, check_switch, choice, option
 from fwexp.solvers.base import PlainOrder
@@ -64,6 +64,12 @@ class Setting(NamedTuple):
         """Return whether the last known block gaps steer the run."""
         return self.sampling in BY_GAPS or self.cache is not None
 
+    @property
+    def ends_at_known_gap(self) -> bool:
+        """Return whether a series of steps ends as soon as the known gaps are small."""
+        knows_all = self.refresh > 0.0 or self.sampling in BY_GAPS
+        return knows_all and self.accelerate is None and self.sampling not in WITHOUT_SUM
+
 
 @dataclass(frozen=True)
 class Options:
@@ -84,7 +90,8 @@ class Options:
     cache : bool or CacheOptions
         Whether stored labelings may answer for the oracle, and when.
     refresh : float, optional
-        Passes after which all block gaps are computed exactly, 0 for never; 10 where gaps steer the run, else 0.
+        Passes after which all block gaps are computed exactly, 0 for never; 10 where gaps steer the run, else 0. Without
+        acceleration they are also computed once the known ones sum to 0.8 times the gap asked for.
     accelerate : bool or AccelerateOptions
         Whether the method runs inside an outer acceleration, and which.
     constrained_search : str

@@ -157,7 +157,7 @@ class LamSequence(Iteration):
     @property
     def _solver_stops(self) -> bool:
         """Whether the solver stops by itself where the gap is worth a check."""
-        return self.method is not LBFGS and self.solver.ends_at_known_gap
+        return self.method is not LBFGS and self.solver.setting.ends_at_known_gap
 
     @property
     def _steps_between_checks(self) -> float:

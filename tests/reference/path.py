@@ -34,8 +34,8 @@ def gap_slope(tp, alpha, w):
 def published_path(tp, eps, kappa, draws, points, step="fw", cache=None, exact=True, refresh=10):
     """Section 4 as in the published code, with gap sampling: (lam, sum of the known gaps, steps, w) at each break point.
 
-    A series of steps ends after ``refresh`` passes, and as soon as the known gaps sum to 0.8 kappa eps. Then all gaps are computed; a
-    heuristic path goes on with the known ones instead. Known gaps that are not exact never fall with lam, and until all are
+    A series of steps ends after ``refresh`` passes, and as soon as the known gaps sum to 0.8 kappa eps. Then all gaps are computed;
+    a heuristic path goes on with the known ones instead. Known gaps that are not exact never fall with lam, and until all are
     computed the cache has no global criterion. ``draws`` are numbers in [0, 1), one per step.
     """
     n, (lam, alpha) = tp.n, lam_infinity(tp, kappa * eps)

@@ -10,8 +10,8 @@ from fwexp.driver.iteration import Budget
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options
-from fwexp.testing import small_chains
 from fwexp.tasks.lam_sequence import PathSequence
+from fwexp.testing import small_chains
 from tests import reference as ref
 from tests.small_problems import run_in_plain_python
 
