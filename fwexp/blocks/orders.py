@@ -47,7 +47,7 @@ class ByGap(NamedTuple):
 class InOrderToGap(NamedTuple):
     """Examples in an order that was drawn before; the order ends the series as soon as the known gaps are small."""
 
-    examples: np.ndarray  # int64, one per step
+    given: InOrder
     tree: gap_tree.Tree  # over the known gaps, inf where one is unknown
     target: float  # as of `ByGap`
 
@@ -108,13 +108,12 @@ def _(order, iterate):
 
 @next_block.register(InOrderToGap)
 def _(order, iterate):
-    return order.examples[iterate.counts[DRAWS_USED]]
+    return next_block(order.given, iterate)
 
 
 @following_block.register(InOrderToGap)
 def _(order, iterate):
-    position = iterate.counts[DRAWS_USED] + 1
-    return order.examples[position] if position < len(order.examples) else -1
+    return following_block(order.given, iterate)
 
 
 @note_step.register(InOrderToGap)
@@ -142,7 +141,7 @@ class Order:
         """Return the order of the next steps, one per draw at most; the series may end at a known gap of ``target_gap``."""
         if not run.setting.ends_at_known_gap:
             return InOrder(draws)
-        return InOrderToGap(draws, gap_tree.new_tree(run.state.iterate.gaps), target_gap * run.problem.n)
+        return InOrderToGap(InOrder(draws), gap_tree.new_tree(run.state.iterate.gaps), target_gap * run.problem.n)
 
     def use_gaps(self, gaps: np.ndarray) -> None:
         """Use block gaps that were computed outside of steps."""

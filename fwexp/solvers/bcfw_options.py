@@ -85,7 +85,8 @@ class Options:
     line_search : bool
         Whether steps are as long as is best; else 2n/(k + 2n).
     step : str
-        ``fw`` towards the corner of the oracle; ``pairwise``, ``away``, or ``corrective`` within the labelings that are stored;
+        ``fw`` towards the corner of the oracle; ``pairwise``, ``away`` (that or ``fw``, whichever increases the dual more), or
+        ``corrective`` within the labelings that are stored;
         ``exact``, to the maximum of the dual over the block.
     cache : bool or CacheOptions
         Whether stored labelings may answer for the oracle, and when.
