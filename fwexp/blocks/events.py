@@ -106,7 +106,7 @@ def note_exact_gaps(state) -> None:
 
 
 def use_estimates(state) -> None:
-    """Let the known gaps steer the run, with no global criterion of the cache, which needs the exact total gap."""
+    """Record that the known gaps are estimates: the cache has no global criterion, which needs the exact total gap."""
     iterate = state.iterate
     iterate.mean_gap[0], iterate.counts[GAPS_KNOWN] = 0.0, 1
     state.order.use_gaps(iterate.gaps)

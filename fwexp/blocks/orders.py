@@ -79,7 +79,7 @@ def _(order, iterate):
     following = -1
     if position < len(order.ordered):
         following = order.ordered[position]
-    elif not order.largest and used < len(order.uniforms) and order.tree.nodes[1, gap_tree.TOTAL] > 0.0:
+    elif not order.largest and used < len(order.uniforms) and 0.0 < order.tree.nodes[1, gap_tree.TOTAL] < np.inf:
         following = gap_tree.draw(order.tree, order.uniforms[used])
     order.planned[0] = following
     return following

@@ -347,7 +347,7 @@ class BCFW(Solver):
         return iterate.gaps
 
     def use_gap_bounds(self, bounds: np.ndarray) -> None:
-        """Let upper bounds of all G_i steer the run, instead of the known gaps."""
+        """Replace the known gaps by upper bounds of all G_i."""
         self.state.iterate.gaps[:], self.state.refreshed = bounds, -1
         use_estimates(self.state)
 

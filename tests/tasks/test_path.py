@@ -86,6 +86,23 @@ def test_change_of_lam_keeps_w_and_knows_all_gaps(options):
     assert gap == pytest.approx(primal(problem, to_public(problem, w), 0.2) - dual, abs=1e-12)
 
 
+@pytest.mark.parametrize("step", ["fw", "pairwise"])
+def test_gaps_that_are_not_exact_never_fall_with_lam(step):
+    _, problem = tiny_chain(n=20)
+    solver = bcfw(problem, 0.05, step=step, sampling="gap", cache=True)
+    solver.advance(Budget(3 * problem.n, 10**9))
+    exact = bcfw(problem, 0.05, step=step, sampling="gap", cache=True)
+    exact.advance(Budget(3 * problem.n, 10**9))
+    known, true = solver.state.iterate.gaps.copy(), (exact.exact_gap(), exact.state.iterate.gaps.copy())[1]
+    solver.change_lam(0.04)
+    exact.change_lam(0.04)
+    changes = exact.state.iterate.gaps - true
+    assert (changes < 0).any()
+    np.testing.assert_allclose(solver.state.iterate.gaps - known, np.maximum(changes, 0), atol=1e-12)
+    assert solver.state.iterate.mean_gap[0] == 0.0  # no global criterion of the cache
+    assert exact.state.iterate.mean_gap[0] == pytest.approx(exact.known_gap)
+
+
 def test_change_of_lam_equals_the_transcription():
     tp, problem = tiny_enumerated()
     solver = bcfw(problem, 0.5, sampling="cyclic")
