@@ -204,9 +204,10 @@ ORIGINAL = Figure.declared(
     title="The authors' published code of gap sampling, caches, pairwise and away steps, and ours on the same sequence of examples",
     caption="Primal and dual objective after each n steps on OCR-small, as the authors' MATLAB code printed them (rings, by GNU "
     "Octave 7.3) and as ours computes them on the same sequence of examples (lines): Frank-Wolfe steps with gap sampling, without "
-    "and with the cache (a), and pairwise steps, without and with it, and away steps (b). A pass is n oracle calls: cached runs end sooner. The "
-    "larger one of the two differences (c) is that of rounding to the twelve digits that were printed. All cache hits, kinds of "
-    "steps and clipped steps are equal, too, and so are two regularisation paths.",
+    "and with the cache (a), pairwise steps without and with it, and away steps (b). A pass is n oracle calls: cached runs end "
+    "sooner. The larger one of the two differences (c) is that of rounding to the twelve digits that were printed. All cache hits "
+    "and clipped steps are equal, too, and so are all kinds of steps, except 4 of 715 ties of steps to the same point, and two "
+    "regularisation paths.",
     **replays.figure_of(replays.OF_2016),
     shows=replay.replayed,
     has_runs=False,
