@@ -83,7 +83,7 @@ class Budget(NamedTuple):
     target_gap : float, optional
         Estimate of the gap at which the iteration may return, because an evaluation is worth its time.
     gap_tol : float, default 0
-        Certified gap at which the run ends, in the units of the iteration; 0 for none.
+        Certified gap at which the run ends, in the units of the iteration; 0 if there is none, or if it depends on the log.
     """
 
     calls: int

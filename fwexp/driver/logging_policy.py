@@ -114,7 +114,9 @@ class LoggingPolicy:
         elif self._has_cache:  # The same holds after n steps without oracle calls.
             hits = self.state.next_hits
         calls, known = min(point, iteration.oracle_calls + calls), self._regime.until_known
-        return Budget(calls, steps, hits, known, self.state.target_gap, self._own_gap_tol)
+        # A relative tolerance follows from what was logged, which must not change steps.
+        gap_tol = 0.0 if self._bounds.relative_gap else self._own_gap_tol
+        return Budget(calls, steps, hits, known, self.state.target_gap, gap_tol)
 
     def write(self) -> None:
         """Log the point where the iteration is, and set the next target if the gap is still too large."""
