@@ -161,8 +161,8 @@ def test_fixed_iterate_is_the_final_one(problem, iterate, w):
 
 @pytest.mark.parametrize(("iterate", "passes"), [("best", 2), ("last", 3)])
 def test_stops_when_the_certificate_of_the_result_reaches_the_tolerance(problem, iterate, passes):
-    """For ``best`` at step 8 with the primal of step 4; the last iterate gets there at step 12."""
-    ws, duals = [9] * 4 + [0] * 4 + [2] * 4 + [0.1], [0] * 8 + [0.95] * 5
+    """For ``best`` at step 8 with the primal of step 4, where the gap is 0.1; the last iterate gets there at step 12."""
+    ws, duals = [9] * 4 + [0] * 4 + [2] * 4 + [0.1], [0] * 4 + [0.9] * 4 + [0.95] * 5
     solver, log = scripted(problem, ws=ws, duals=duals, iterate=iterate)
     result = run(solver, log, max_passes=50, gap_tol=0.07)
     assert (result.status, result.trace.passes.iloc[-1]) == ("converged", passes)
