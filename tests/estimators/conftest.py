@@ -1,8 +1,1 @@
-import pytest
-
 from tests.plain_python import pytest_runtest_setup, pytest_runtest_teardown  # noqa: F401 (hooks)
-
-
-@pytest.fixture(scope="module")
-def plain_python():
-    """Kernels are plain Python anyway."""

@@ -10,10 +10,7 @@ from fwexp.estimators import ChainCRF, ChainSVM
 from fwexp.estimators.chain_model import FEW
 from tests.estimators.cases import data_of, new
 
-pytestmark = [
-    pytest.mark.usefixtures("plain_python"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 FIRST = """
 import json, sys

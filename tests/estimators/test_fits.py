@@ -11,10 +11,7 @@ from fwexp.estimators import ChainCRF, ChainSVM, MulticlassSVM, StructuredSVM
 from fwexp.estimators.certified_fit import _same
 from tests.estimators.cases import CHAINS, EVERY, SEARCHES, data_of, new
 
-pytestmark = [
-    pytest.mark.usefixtures("plain_python"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 @pytest.mark.parametrize("cls", EVERY)
