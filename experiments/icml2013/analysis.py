@@ -4,7 +4,7 @@ import numpy as np
 
 from fwexp.experiments.icml2013.theory import errors_of
 from fwexp.experiments.theory import small
-from fwexp.papers.claims.registry import claim
+from fwexp.papers.claims.registry import Kind, claim
 from fwexp.papers.claims.verdict import Finding, within
 
 
@@ -220,6 +220,7 @@ def approximate_batch():
     "B13-29",
     "At lam = 1/n the condition of theorem 3 is L_max <= 4 R^2, which losses scaled to 1 usually meet.",
     place="appendix B.3.2, paragraph behind the proof",
+    kind=Kind.STAND_IN,
 )
 def loss_below_radius():
     """Computed, on the embedded digits, as one example of losses scaled to 1: the largest loss, 1, is at most 4 R^2, R^2 being the

@@ -4,8 +4,8 @@ import numpy as np
 
 from fwexp.experiments.icml2016.claims import OF_THE_PAPER, finding, where_of
 from fwexp.experiments.icml2016.figures import FIG8
-from fwexp.experiments.theory import small, small_paths
-from fwexp.papers.claims.registry import claim
+from fwexp.experiments.theory import block_steps, small, small_paths
+from fwexp.papers.claims.registry import Kind, claim
 from fwexp.papers.claims.runs import FACTOR, FACTORS
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided
 from fwexp.plots.icml2016 import WALKED
@@ -18,6 +18,7 @@ from fwexp.plots.icml2016 import WALKED
     place="section 4, paragraph 1, with the definition of the path; paragraphs on the initialization, for lam_inf",
     changed="one part per data set, with synthetic ones apart; a path that was cut no longer contradicts the sentence. Of the "
     "gaps on data that at lam_inf is looked at: the path lowers each later one itself before it is logged.",
+    kind=Kind.THEOREM,
 )
 def path_is_certified(runs):
     """Computed, on three small problems: at 10 random lam, from lam_min = 0.1 to twice lam_inf, the objective of the weights that
@@ -53,12 +54,13 @@ OCR_OF_BOTH_SIZES = (*OF_THE_PAPER, "OCR-small")
     place="section 5.2, paragraph on interpretation; figure 4",
     vary={"factor": FACTORS},
     changed="grids have the paper's 31 values. Before, they were cut at a lam where the path was paid for in full and the grid "
-    "for a third. A path that is cheaper than the grid no longer contradicts the sentence.",
+    "for a third. A path that is cheaper than the grid no longer contradicts the sentence. Warm starts are compared seed by seed; "
+    "before, by the median.",
 )
 def warm_starts(runs, *, factor=FACTOR):
     """The costs are those of the figure, passes and time to the end, in the median over the seeds; a run that is cut before its end
     costs more than that. On each data set of figure 8, with two methods, HorseSeg, which figure 4 is about, being synthetic and
-    apart: (a) the warm grid costs less than the cold one; (b) the exact path costs at most {factor:g} times as much as the cold
+    apart: (a) the warm grid costs less than the cold one, in every seed, or in none; (b) the exact path costs at most {factor:g} times as much as the cold
     grid, which is the plain grid search. One part per measure, method and data set.
     """
     found, numbers = {}, {}
@@ -72,7 +74,8 @@ def warm_starts(runs, *, factor=FACTOR):
                     raise Undecided(f"path or grid of {method} on {place} is not stored")
                 (grid_cost, cut), (warm_cost, warm_cut), (cost, path_cut) = map(_median, (cold, warm, full))
                 at, ratio = f"{axis}, {method}", cost / grid_cost
-                saves, alike = warm_cost < grid_cost, ratio <= factor
+                cheaper = [one < other for (one, _), (other, _) in zip(warm, cold, strict=True)]
+                saves, alike = True if all(cheaper) else None if any(cheaper) else False, ratio <= factor
                 found[place, f"warm starts, {at}"] = NOT_REACHED if warm_cut or (cut and not saves) else saves
                 open_end = path_cut if alike else cut  # a longer path costs more, a longer grid makes it look cheaper
                 found[place, f"path like grid, {at}"] = NOT_REACHED if open_end else alike
@@ -82,8 +85,8 @@ def warm_starts(runs, *, factor=FACTOR):
 
 
 def _ends(rows, axis):
-    """Return the last row of every run, by its cost: the cost, and whether the run was cut before its end."""
-    ends = rows.sort_values(axis, kind="stable").groupby("key").last()
+    """Return the last row of each seed, by its cost: the cost, and whether the run was cut before its end."""
+    ends = rows.sort_values(axis, kind="stable").groupby("seed").last()
     return [(cost, status != "converged") for cost, status in zip(ends[axis], ends["status"], strict=True)]
 
 
@@ -99,11 +102,12 @@ def _median(ends):
     "There is a problem on which gap sampling is n times faster than Lipschitz sampling.",
     place="section 3.1, paragraph on the adaptive procedure; its appendix C is not at hand",
     vary={"factor": FACTORS},
+    changed="the larger ratio at k = 60 than at 10 is asked for in every seed; before, of the means.",
 )
 def constructed_example(*, factor=FACTOR):
     """Computed, on `fwexp.tasks.improvement.one_hard_example` with n = 4 and 12, where all R_i are equal: Lipschitz sampling
     is uniform. The steps of uniform over those of gap sampling, to the suboptimality of k visits to the hard example, over n,
-    mean of 3 seeds, tends to 1: it is within {factor:g} of that at k = 60, and larger than at k = 10. One part per n.
+    mean of 3 seeds, tends to 1: it is within {factor:g} of that at k = 60, and larger than at k = 10 in every seed. One part per n.
     """
     visits, parts, numbers = np.array([10, 60]), {}, {}
     for n in (4, 12):
@@ -113,7 +117,7 @@ def constructed_example(*, factor=FACTOR):
             uniform, gap = (_steps_to_visits(n, 100, visits, name, most, seed) for name, most in steps.items())
             ratios.append(uniform / gap / n)
         few, many = np.mean(ratios, axis=0)
-        parts[f"n = {n}"] = 1 / factor <= many <= factor and many > few
+        parts[f"n = {n}"] = 1 / factor <= many <= factor and all(late > early for early, late in ratios)
         numbers |= {f"n = {n}: ratio over n, k = {k}": ratio for k, ratio in zip(visits, (few, many), strict=True)}
     return Finding(parts, numbers)
 
@@ -204,12 +208,13 @@ def caching_is_safe(*, almost=0.05):
     place="section 4, paragraph 1",
     vary={"growth": (1.5, 2.0, 3.0)},
     changed="a draft asked for bends at a tenth of the values at most, and found 0.136 of them: that depends on how fine the grid "
-    "is. Now their growth with the grid decides.",
+    "is. Now their growth with the grid decides, from 400 to 1600 values; before, from 100 to 400, where 1.83 was close to the "
+    "threshold.",
 )
 def piecewise_linear(*, growth=2.0):
     """Computed, on three small problems of 4 examples with linearly independent psi, whose optimum follows from linear equations,
     for 1/lam from 0.2 to 20: the positions at which the path bends, a second difference above 1e-6 of the longest first one, are
-    counted at 100 and at 400 equally spaced values. A line of few pieces has as many bends at both, a curve four times as many. One
+    counted at 400 and at 1600 equally spaced values. A line of few pieces has as many bends at both, a curve four times as many. One
     part per problem: at most {growth:g} times as many over 1/lam. One more: over equally spaced lam the ratio is above {growth:g}
     on all of them.
     """
@@ -217,11 +222,11 @@ def piecewise_linear(*, growth=2.0):
     for seed in range(3):
         outputs, found = small.some_outputs(seed, 4, 3, 8), {}
         for name in ("1/lam", "lam"):
-            for count in (100, 400):
+            for count in (400, 1600):
                 lams = 1 / np.linspace(0.2, 20.0, count) if name == "1/lam" else np.linspace(0.05, 5.0, count)
                 found[name, count] = small_paths.bends(outputs, lams)
                 numbers[f"problem {seed}: bends over {name}, of {count} values"] = found[name, count]
-        ratios = {name: found[name, 400] / max(found[name, 100], 1) for name in ("1/lam", "lam")}
+        ratios = {name: found[name, 1600] / max(found[name, 400], 1) for name in ("1/lam", "lam")}
         parts[f"few pieces over 1/lam, problem {seed}"] = ratios["1/lam"] <= growth
         curved.append(ratios["lam"] > growth)
     return Finding(parts | {"curved over lam": all(curved)}, numbers)
@@ -234,6 +239,7 @@ def piecewise_linear(*, growth=2.0):
     vary={"factor": FACTORS},
     changed="first computed on problems of 20 examples with 5 outputs, with factors of 2.9 to 3.2; now on smaller ones, to save "
     "time.",
+    kind=Kind.STAND_IN,
 )
 def warm_break_points(*, factor=FACTOR):
     """Computed, on three small problems of 10 examples with 4 outputs each, with gap sampling and eps = 0.1: in the median over the
@@ -247,4 +253,39 @@ def warm_break_points(*, factor=FACTOR):
         parts[f"fast, problem {seed}"] = ratio >= factor
         numbers |= {f"problem {seed}: calls from w = 0 over calls of the path, median": ratio}
         numbers |= {f"problem {seed}: break points": len(warm), f"problem {seed}: the same, of all": cold.sum() / warm.sum()}
+    return Finding(parts, numbers)
+
+
+@claim(
+    "G16-19",
+    "Theorem 4: with pairwise and with away steps the objective decreases geometrically where no block would have a drop step.",
+    place="section 3.2, paragraph 4; the theorem in appendix G is not at hand",
+    vary={"factor": (3.0, 10.0, 30.0)},
+)
+def without_drop_steps(*, factor=10.0):
+    """Computed, on three small problems at lam = 1 and 0.1, with 5 seeds each, until the error of the dual is 1e-9 of the first: at
+    every iterate the step of every block is computed. Where none is a drop step, the mean decrease over the blocks is a part of the
+    error. Geometric: the least such part once the error is below 1e-5 of the first is at least 1/{factor:g} of the least one before,
+    where a decrease like 1/k would make it smaller by 1e-4. One part for pairwise and one for away steps. How often the condition
+    is met, and the share of drop steps, by block, are among the numbers.
+    """
+    parts, numbers = {}, {}
+    for kind in ("pairwise", "away"):
+        least, met, dropped = {False: [], True: []}, [], []
+        for number in range(3):
+            for lam in (1.0, 0.1):
+                for seed in range(5):
+                    walk = block_steps.walk(small.some_outputs(number), lam, kind, seed, 5000)
+                    late, met_here = walk.errors < 1e-5 * walk.errors[0], ~walk.drops
+                    for when, found in least.items():
+                        found.extend((walk.decreases / walk.errors)[met_here & (late == when)])
+                    met.append(met_here.mean())
+                    dropped.extend(walk.drops_of / np.maximum(walk.steps_of, 1))
+        parts[f"{kind} steps"] = min(least[True]) * factor >= min(least[False]) if all(least.values()) else None
+        numbers |= {
+            f"{kind} steps: least decrease over the error, before": min(least[False], default=np.nan),
+            f"{kind} steps: the same once the error is below 1e-5": min(least[True], default=np.nan),
+            f"{kind} steps: share of iterates where no block would drop, least and most": f"{min(met):.2g} to {max(met):.2g}",
+            f"{kind} steps: share of a block's steps that drop, least and most": f"{min(dropped):.2g} to {max(dropped):.2g}",
+        }
     return Finding(parts, numbers)

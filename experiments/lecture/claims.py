@@ -7,7 +7,7 @@ from fwexp.experiments.icml2013.figures import FIG1
 from fwexp.experiments.icml2013.theory import ROUNDING, batch_is_subgradient, corrective_is_cutting_plane
 from fwexp.experiments.review.figures import R3
 from fwexp.experiments.theory import small
-from fwexp.papers.claims.registry import claim
+from fwexp.papers.claims.registry import Kind, claim
 from fwexp.papers.claims.verdict import Finding, Undecided, within
 
 CURVATURE = 4.0
@@ -33,6 +33,7 @@ claim(
     "The smallest gap so far, and the weighted mean of the gaps, are at most three times the bound 2 C_f/(t+2) on the error.",
     R3.runs(),
     place="page on the Frank-Wolfe gap, behind its formula, with the weighted average between both sides",
+    kind=Kind.THEOREM,
 )
 def gap_bound(runs):
     """For ||x||^2 on the simplex, where C_f = 4, in every logged row, with line search and with predefined steps: the smallest gap
@@ -56,6 +57,7 @@ def gap_bound(runs):
     "At the start D(a_0) = 0 and P(0) is the mean of the largest losses.",
     FIG1.runs("bcfw", "fw", "one_slack", dataset=OCR, lam=LAMS),
     place="page on the Frank-Wolfe gap, sketch of primal and dual over the iterations",
+    kind=Kind.THEOREM,
 )
 def start(runs):
     """In the first row of every run that starts at w = 0 on OCR: the dual is 0 and the primal is 1, the largest normalised Hamming

@@ -4,7 +4,7 @@ import numpy as np
 
 from fwexp.experiments.review.figures import R5
 from fwexp.experiments.theory import quadratics
-from fwexp.papers.claims.registry import claim
+from fwexp.papers.claims.registry import Kind, claim
 from fwexp.papers.claims.runs import first
 from fwexp.papers.claims.verdict import Finding, within
 
@@ -16,13 +16,16 @@ BY_NORMS = "with the distances as norms, as behind the proof"
     "For bilinear problems with structured outputs saddle-point Frank-Wolfe is more practical than dual extragradient.",
     R5.runs(dataset=("matrix_game", "chain_game")),
     place="section 4.2, last paragraph",
-    changed="the matrix game, whose outputs have no structure, is among the numbers; before, it was a part.",
+    changed="the matrix game, whose outputs have no structure, is a part. It was one at first, then it was moved to the numbers after "
+    "its result had been seen, which left one problem and the verdict holds.",
+    kind=Kind.STAND_IN,
 )
 def more_practical(runs):
     """More practical is less work for the same accuracy, in the unit in which section 4.2 counts: linear minimisations, or
-    projections, over both sets. To the smallest gap that both certify, on the chain SVM, which has structured outputs, the better
-    one of the two steps of algorithm 7 needs fewer of these than extragradient with entropic projections. Among the numbers are the
-    matrix game, with the better one of its two projections, away steps, which section 4.2 names as a way out, and seconds.
+    projections, over both sets. To the smallest gap that both certify, on the chain SVM and on the matrix game, one part each, the
+    better one of the two steps of algorithm 7 needs fewer of these than the better one of the projections of extragradient that
+    were run. Nothing here is drawn at random, so that one run decides. Among the numbers are away steps, which section 4.2 names as
+    a way out, and seconds.
     """
     parts, numbers = {}, {}
     for dataset, name in (("chain_game", "chain SVM"), ("matrix_game", "matrix game")):
@@ -32,7 +35,7 @@ def more_practical(runs):
         for axis, unit in (("oracle_calls", "calls"), ("time", "seconds")):
             costs = {kind: min(_cost(run, level, axis) for run in found) for kind, found in kinds.items()}
             numbers |= {f"{name}: {unit} of {kind} to the gap that both reach": cost for kind, cost in costs.items()}
-            if unit == "calls" and name == "chain SVM":
+            if unit == "calls":
                 parts[f"fewer calls, {name}"] = costs["sp_fw"] < costs["dual_extragradient"]
         numbers |= {f"{name}: smallest gap of {kind}": gap for kind, gap in best.items()}
     return Finding(parts, numbers)

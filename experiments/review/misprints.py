@@ -3,7 +3,7 @@
 import numpy as np
 
 from fwexp.experiments.theory import quadratics, small
-from fwexp.papers.claims.registry import claim
+from fwexp.papers.claims.registry import Kind, claim
 from fwexp.papers.claims.verdict import Finding
 
 
@@ -12,6 +12,7 @@ from fwexp.papers.claims.verdict import Finding
     "The review has misprints: the signs of the gradient of the dual and of r_t, a surplus sum in s_t, min for max in decoding.",
     place="section 1.3.2, gradient of the dual; section 4.1, r_t, against algorithm 7; section 3.1.6, s_t; section 3, "
     "decoding, against (2)",
+    kind=Kind.MISPRINT,
 )
 def misprints():
     """Computed as printed, each differs from its definition; with the misprint mended, it agrees: (a) the gradient of f at a
@@ -58,6 +59,7 @@ def misprints():
     place="section 1.1.1, inequality behind the gap, linear example, first theorem, and definition of a Lipschitz gradient; "
     "section 1.3.1, n-slack problem, proof of the proposition, and unconstrained problem; section 1.3.3, proof, first bound on the "
     "block curvature; section 2.0.1, definition of the away curvature",
+    kind=Kind.MISPRINT,
 )
 def further_misprints():
     """For each, a computation in which the printed statement fails, and the mended one holds; one part for each. (a) f(s) >= f(x) +

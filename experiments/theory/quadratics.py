@@ -142,6 +142,43 @@ def extragradient_on_balls(game: Game, radius: float, steps: int) -> np.ndarray:
     return np.array(gaps)
 
 
+def some_strong_game(seed: int, coupling: float = 0.1) -> Game:
+    """Return a random game for `saddle_gaps`, with three corners a side and a matrix of this norm."""
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((3, 3))
+    return Game(coupling * M / np.linalg.norm(M, 2), rng.standard_normal(3), rng.standard_normal(3))
+
+
+def saddle_gaps(game: Game, steps: int, away: bool) -> np.ndarray:
+    """Return the lowest gap so far of saddle-point Frank-Wolfe, with or without away steps, on (||x||^2 - ||y||^2)/2 + a game.
+
+    Both sets are simplices, z = (x, y). The step is min(1, nu g/(2C)), as in Gidel et al. (2017), theorem 1: C = (1 + L) D^2, D^2 = 4,
+    and nu = 1/2 - sqrt(2) L sqrt(2)/width, with the pyramidal width of a simplex of d corners, d odd, 2/sqrt(d - 1/d).
+    """
+    d = len(game.p)
+    nu = 0.5 - 2.0 * game.L * np.sqrt(d - 1.0 / d) / 2.0
+    C, z, gaps = 4.0 * (1.0 + game.L), np.eye(d)[[0, 0]], []
+    for _ in range(steps):
+        of_x, of_y = game.gradients(*z)
+        r = np.stack([z[0] + of_x, z[1] + of_y])
+        towards = np.eye(d)[r.argmin(axis=1)] - z
+        gap = -(r * towards).sum()
+        gaps.append(gap)
+        atoms = np.where(z > 0, r, -np.inf).argmax(axis=1)
+        from_atoms = z - np.eye(d)[atoms]
+        if away and -(r * from_atoms).sum() > gap:
+            masses = z[[0, 1], atoms]
+            longest = min(mass / (1.0 - mass) if mass < 1.0 else np.inf for mass in masses)
+            step = min(longest, nu * -(r * from_atoms).sum() / (2.0 * C))
+            z = z + step * from_atoms
+            for side, mass in enumerate(masses):
+                if step == mass / (1.0 - mass) if mass < 1.0 else False:
+                    z[side, atoms[side]] = 0.0
+        else:
+            z = z + min(1.0, nu * gap / (2.0 * C)) * towards
+    return np.minimum.accumulate(gaps)
+
+
 class AwayConstants(NamedTuple):
     """Of least squares on the l1 ball: C_f^A, and bounds on the geometric strong convexity mu_f^A from below and above."""
 

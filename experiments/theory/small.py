@@ -297,6 +297,24 @@ def minimum(outputs: Outputs, lam: float, gap: float):
     return minimize(negative, Product([Simplex(m)] * n), method="pairwise", gap_tol=gap, max_iter=100_000, schedule=10)
 
 
+def block_minimum(outputs: Outputs, lam: float, tolerance: float) -> np.ndarray:
+    """Return a dual point (n, m) at which the gap of each block is small, by pairwise steps in one block after the other."""
+    n, m, _ = outputs.psi.shape
+    a, left = np.tile(np.eye(m)[0], (n, 1)), True
+    while left:
+        left = False
+        for i, psi in enumerate(outputs.psi):
+            while True:
+                scores = augmented(outputs, np.einsum("im,imd->d", a, outputs.psi) / (lam * n))[i] / n
+                s, v = scores.argmax(), np.where(a[i] > 0, scores, np.inf).argmin()
+                if scores[s] - a[i] @ scores <= tolerance:
+                    break
+                length = ((psi[s] - psi[v]) ** 2).sum() / (lam * n * n)
+                step = min((scores[s] - scores[v]) / length, a[i, v]) if length else a[i, v]
+                a[i, s], a[i, v], left = a[i, s] + step, a[i, v] - step, True
+    return a
+
+
 def optimum(outputs: Outputs, lam: float) -> float:
     """Return D* to 1e-9."""
     return -minimum(outputs, lam, 1e-9).value

@@ -6,7 +6,7 @@ A claim looks at all seeds of the runs that it names, and at all logged points o
 gives ``undecided``, never a guess.
 """
 
-from fwexp.papers.claims.registry import Claim, all_claims, claim, of_paper, shown_by
+from fwexp.papers.claims.registry import Claim, Kind, all_claims, claim, of_paper, shown_by
 from fwexp.papers.claims.verdict import NOT_REACHED, VERDICTS, Finding, Undecided
 from fwexp.papers.claims.verdict_records import check, check_all
 
@@ -15,6 +15,7 @@ __all__ = [
     "VERDICTS",
     "Claim",
     "Finding",
+    "Kind",
     "Undecided",
     "all_claims",
     "check",

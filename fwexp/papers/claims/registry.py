@@ -10,18 +10,32 @@ If the sentence names no number and the criterion needs one, we choose a thresho
 in ``vary``, for which the verdict is reported as well. The docstring names it in braces, as in ``{factor:g}``.
 """
 
+import functools
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from enum import StrEnum
+from importlib import resources
+from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar
 
 from fwexp import plugins
 from fwexp.errors import ParameterError, unknown
+from fwexp.files.checksums import sha256
 from fwexp.papers.claims.verdict import Finding
-from fwexp.papers.declarations import FIGURES, PAPERS, Figure, Need, import_experiments, papers_by_id
+from fwexp.papers.declarations import EXPERIMENTS, FIGURES, PAPERS, Figure, Need, import_experiments, papers_by_id
 
 F = TypeVar("F", bound=Callable[..., Finding])
+
+
+class Kind(StrEnum):
+    """The kind of sentence that a claim is about, and what decides it."""
+
+    DATA = "empirical, on the papers' data"
+    STAND_IN = "empirical, on a stand-in"
+    THEOREM = "theorem or identity"
+    MISPRINT = "misprint"
 
 
 @dataclass(frozen=True)
@@ -36,6 +50,7 @@ class Claim:
     decide: Callable[..., Finding]
     shown_by: Figure | None = None
     changed: str = ""
+    kind: Kind = Kind.DATA
 
     @property
     def paper(self) -> str:
@@ -64,6 +79,39 @@ class Claim:
         """The options in which the methods of its runs differ."""
         return tuple(dict.fromkeys(option for need in self.needs for option in need.split_by))
 
+    @property
+    def digest(self) -> str:
+        """A checksum of all that decides it: needs, thresholds, and the source of its function and of those that this one names."""
+        return sha256("\n".join([repr(self.needs), repr(self.chosen), *_sources(self.decide, {})]).encode())
+
+    @property
+    def is_frozen(self) -> bool:
+        """True if its criterion is the one in `FROZEN`."""
+        return frozen().get(self.id) == self.digest
+
+
+FROZEN = "criteria.json"
+"""The file below ``experiments/`` with the digest of each criterion, which ``python -m tools.freeze`` writes before runs are made."""
+
+
+@functools.cache
+def frozen() -> dict[str, str]:
+    """Return the frozen digests, by the ids of claims."""
+    return json.loads(resources.files(EXPERIMENTS).joinpath(FROZEN).read_text(encoding="utf-8"))
+
+
+def _sources(function: FunctionType, seen: dict[str, str]) -> list[str]:
+    """Return the sources of a function, and of the functions and constants of criteria that it names."""
+    seen[_name(function)] = " ".join(inspect.getsource(function).split())
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType):
+            if _name(value) not in seen and value.__module__.startswith((EXPERIMENTS, __package__)):
+                _sources(value, seen)
+        elif isinstance(value, bool | int | float | str | tuple):
+            seen.setdefault(name, repr(value))
+    return [f"{name} = {text}" for name, text in sorted(seen.items())]
+
 
 _REGISTERED: dict[tuple[str, str], Claim] = {}
 """By their package and id."""
@@ -85,6 +133,7 @@ def claim(
     vary: Mapping[str, Any] = MappingProxyType({}),
     shown_by: Figure | None = None,
     changed: str = "",
+    kind: Kind | None = None,
 ) -> Callable[[F], F]:
     """Register the function below as the criterion of a claim, whose id is a paper of the same package and a number.
 
@@ -102,14 +151,17 @@ def claim(
         The figure that shows it, if that is not the first whose runs it needs.
     changed : str
         What of the criterion was changed after its result was seen, and why.
+    kind : Kind, optional
+        By default an empirical one on the papers' data if it needs runs, otherwise a theorem or identity.
     """
+    kind = kind or (Kind.DATA if needs else Kind.THEOREM)
 
     def register(decide: F) -> F:
         package = _package(decide.__module__)
         given = _REGISTERED.get((package, id))
         if given and _name(given.decide) != _name(decide):  # a module may be imported twice
             raise ParameterError(f"the id of a claim must be new, got {id!r}, which {_name(given.decide)} has")
-        _REGISTERED[package, id] = Claim(id, statement, place, needs, vary, decide, shown_by, changed)
+        _REGISTERED[package, id] = Claim(id, statement, place, needs, vary, decide, shown_by, changed, kind)
         return decide
 
     return register

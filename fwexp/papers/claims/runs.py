@@ -3,13 +3,14 @@
 A range of passes that the runs do not cover leaves a claim undecided. Criteria read the words of a paper that name no number in
 the same way, unless they state another one:
 
-* a method is **lower** than another if its line is lower: the median over the seeds, as the figures draw it. ``seeds`` = 1 requires
-  separate bands, every seed below every seed. It is lower **in a range** if it is at a share of at least `SHARE` of the logged
-  points; **always** means all of them;
+* a comparison holds if a 95 % interval over the seeds excludes zero, is contradicted if the interval lies on the other side, and is
+  open otherwise (`sign`); of methods that draw nothing at random there is one run, whose sign decides;
+* a method is **lower** than another **in a range** if this is so of the mean, over the logged points, of log(other/one). It is
+  **always** lower if it is so at every logged point, and contradicted by one point at which it is higher;
 * **considerably** (substantially, significantly) lower means by a factor of at least `FACTOR`, in the median; **similar**
   (comparable, not sensitive) means within it.
 
-All of these are varied, see `fwexp.papers.claims.registry`.
+The factor is varied, see `fwexp.papers.claims.registry`.
 """
 
 from collections.abc import Sequence
@@ -32,24 +33,26 @@ COVERED_SHARE = 0.9
 
 
 FACTOR, FACTORS = 2.0, (1.25, 1.5, 2.0, 3.0, 5.0)
-SHARE, SHARES = 0.5, (0.5, 0.75, 0.9, 1.0)
-ALWAYS = 1.0
-LINES, SEEDS = 0.5, (0.5, 0.75, 1.0)
 LARGEST = 1e300
 
 
 class Ordering(NamedTuple):
-    """How one method lies to another: at which share of the logged points it is below, and by which factor."""
+    """How one method lies to another: the outcomes of `sign`, at which share of the logged points it is below, by which factor."""
 
-    share: float
+    lower: bool | None  # in the mean over the points
+    always: bool | None  # at every point
+    somewhere: bool  # at one point at least
+    share: float  # of points, by the medians over the seeds
     ratio: float  # the other over the one, median over points and seeds
     least: float  # of these ratios
     most: float
     points: int
+    logs: np.ndarray  # their mean logarithms, a number per seed
 
     def __str__(self) -> str:
         points = f"{round(self.share * self.points)} of {self.points} points"
-        return f"below at {points}, ratio {self.ratio:.3g} ({self.least:.3g} to {self.most:.3g})"
+        mean = "{:.3g} [{:.3g}, {:.3g}]".format(*np.exp(interval(self.logs)))
+        return f"below at {points}, ratio {self.ratio:.3g} ({self.least:.3g} to {self.most:.3g}), mean {mean}"
 
 
 class Rate(NamedTuple):
@@ -126,26 +129,31 @@ def interval(values: Sequence[float]) -> Rate:
     return Rate(values.mean(), values.mean() - wide, values.mean() + wide)
 
 
-def below(lower: Curves, upper: Curves, low: float, high: float, seeds: float = LINES) -> Ordering:
+def sign(values: Sequence[float]) -> bool | None:
+    """Return whether a 95 % interval over the seeds of a mean lies above 0; None if it has 0 in it."""
+    found = interval(np.clip(values, -LARGEST, LARGEST))
+    return True if found.low > 0 else False if found.high < 0 else None
+
+
+def below(lower: Curves, upper: Curves, low: float, high: float) -> Ordering:
     """Return how `lower` lies relative to `upper` at all points of a range that the sparser one of them logged.
 
-    It is below where this quantile of its seeds, 0.5 for the lines and 1 for whole bands, is below the opposite one of `upper`.
+    Equal seeds make pairs; a method with one run is compared with every seed of the other one.
     """
     one, other = lower.logged(low, high), upper.logged(low, high)
     points = min((one, other), key=len)
     points = points[points <= min(one[-1], other[-1])]
     if not len(points):
         raise Undecided(f"{lower.name} and {upper.name} have no logged point in common from {low:g} to {high:g}")
-    left, right = lower.at(points), upper.at(points)
-    ratios = np.maximum(right, frames.FLOOR)[None] / np.maximum(left, frames.FLOOR)[:, None]
-    edges = quantile(left, seeds), -quantile(-right, seeds)
-    share = float(np.mean(edges[0] < edges[1]))
-    return Ordering(share, float(np.median(ratios)), float(ratios.min()), float(ratios.max()), len(points))
-
-
-def quantile(values: np.ndarray, q: float) -> np.ndarray:
-    """Return the quantile over the seeds; infinite values count as very large ones."""
-    return np.quantile(np.clip(values, -LARGEST, LARGEST), q, axis=0)
+    left, right = (np.log(np.clip(found.at(points), frames.FLOOR, LARGEST)) for found in (lower, upper))
+    if len(left) != len(right) and 1 not in (len(left), len(right)):
+        raise Undecided(f"{lower.name} has {len(left)} seeds, {upper.name} has {len(right)}")
+    logs = right - left
+    signs = [sign(at) for at in logs.T]
+    always = False if False in signs else None if None in signs else True
+    share = float(np.mean(np.median(left, axis=0) < np.median(right, axis=0)))
+    ratios = np.exp([np.median(logs), logs.min(), logs.max()])
+    return Ordering(sign(logs.mean(axis=1)), always, True in signs, share, *ratios, len(points), logs.mean(axis=1))
 
 
 def reached(run: "pd.DataFrame", level: float, axis: str = "step", measure: str = "best") -> float:
@@ -158,6 +166,14 @@ def examples(rows: "pd.DataFrame") -> int:
     """Return the n of a run, computed from its passes."""
     end = rows.iloc[-1]
     return round(end["oracle_calls"] / end["passes"])
+
+
+def passes_by_decade(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    """Return how far x moves while y falls by the last two factors of 10, in order; None if y fell by less from its first value."""
+    low = np.minimum.accumulate(y)
+    if not low[0] >= 100 * low[-1] > 0:
+        return None
+    return np.diff([first(x, low, level * low[-1]) for level in (100.0, 10.0, 1.0)])
 
 
 def is_linear(x: np.ndarray, y: np.ndarray) -> bool:

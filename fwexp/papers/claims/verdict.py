@@ -1,25 +1,29 @@
 """The finding of a claim: parts that hold or do not, and the verdict that follows from them.
 
 A part is True if the runs show it, and False if they contradict the sentence. It is ``NOT_REACHED`` if the runs are too short for
-the statement, for example about the first of two methods at a gap that neither reached, and None if nothing was measured. Parts
-on data that stand in for the paper's decide nothing. One verdict follows from the others:
-
-==================  ==================================================================
-``holds``           all parts do
-``holds in part``   some parts hold, and others do not, or were not reached or measured
-``fails``           no part holds, and at least one is contradicted
-``not reached``     no part holds or is contradicted, and at least one was not reached
-``undecided``       nothing was measured, or runs are missing
-==================  ==================================================================
+the statement, for example about the first of two methods at a gap that neither reached, and None if nothing was measured or the
+seeds do not tell. Parts on data that stand in for the paper's decide nothing. One verdict of `VERDICTS` follows from the others.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-HOLDS, IN_PART, FAILS, NOT_REACHED, UNDECIDED = VERDICTS = ("holds", "holds in part", "fails", "not reached", "undecided")
-OPEN = (NOT_REACHED, UNDECIDED)
-"""The verdicts on claims that these runs neither bear out nor contradict."""
+HOLDS, MEASURED, IN_PART, MOSTLY = "holds", "holds where measured", "in part", "mostly contradicted"
+FAILS, UNDECIDED, MISPRINTS = "fails", "undecided", "lists misprints"
+NOT_REACHED = "not reached"
+VERDICTS = {
+    HOLDS: "all parts of the claim hold",
+    MEASURED: "some parts hold and none is contradicted; for the others, runs are missing, too short or do not tell",
+    IN_PART: "some parts are contradicted; at least half of the decided parts hold",
+    MOSTLY: "some parts hold; fewer than half of the decided parts do",
+    FAILS: "no part holds, and at least one is contradicted",
+    UNDECIDED: "no part is decided: runs are missing, too short or do not tell",
+    MISPRINTS: "what is printed is wrong and the mended statement right; this is no result of the paper",
+}
+"""All verdicts, with their meanings."""
+OPEN = (UNDECIDED, MISPRINTS)
+"""The verdicts that say nothing for or against a result."""
 WORDS = {True: "holds", False: "does not hold", NOT_REACHED: "is not reached within these runs", None: "is not measured"}
 """What is said of a part."""
 MOST_NAMED = 6
@@ -54,11 +58,12 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """One of `VERDICTS`, by the table above."""
-        outcomes = set(self.parts.values())
-        if True in outcomes:
-            return HOLDS if outcomes == {True} else IN_PART
-        return FAILS if False in outcomes else NOT_REACHED if NOT_REACHED in outcomes else UNDECIDED
+        """One of `VERDICTS`."""
+        outcomes = list(self.parts.values())
+        held, contradicted = outcomes.count(True), outcomes.count(False)
+        if contradicted:
+            return FAILS if not held else IN_PART if held >= contradicted else MOSTLY
+        return UNDECIDED if not held else HOLDS if held == len(outcomes) else MEASURED
 
     @property
     def why(self) -> str:
@@ -66,6 +71,12 @@ class Finding:
         if self.verdict == HOLDS:
             return ""
         return told(self.parts)
+
+
+def every(outcomes: Iterable[bool | str | None]) -> bool | str | None:
+    """Return the outcome of a part that needs several to hold: one that is contradicted decides it, one that is open leaves it open."""
+    found = list(outcomes)
+    return False if False in found else next((outcome for outcome in found if outcome is not True), True)
 
 
 def within(ratios: Mapping[str, Sequence[float]], ratio: str, rounding: float = 0.0) -> Finding:

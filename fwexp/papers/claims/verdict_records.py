@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from fwexp.errors import shown, unknown
 from fwexp.files import owned
 from fwexp.files.folders import check_folder
 from fwexp.methods import flat, method_of
-from fwexp.papers.claims.registry import Claim, all_claims
+from fwexp.papers.claims.registry import Claim, Kind, all_claims, frozen
 from fwexp.papers.claims.runs import Runs
-from fwexp.papers.claims.verdict import OPEN, UNDECIDED, VERDICTS, Finding, Undecided, for_json
+from fwexp.papers.claims.verdict import HOLDS, MISPRINTS, OPEN, UNDECIDED, VERDICTS, Finding, Undecided, for_json
 from fwexp.papers.declarations import Need, papers_by_id
 
 KIND = "verdicts"
@@ -21,11 +21,25 @@ NOTHING: dict[str, dict] = {"parts": {}, "stand_ins": {}, "numbers": {}, "sensit
 """Fields of a verdict if nothing is decided."""
 
 
-def needed(claim: Claim, preset: str = "full") -> dict[str, dict]:
-    """Return the configurations of the runs that a claim needs, by their keys."""
+CONFIRM_FROM = 10
+"""Claims are confirmed by seeds that are larger by this much than those that their presets name: 10 to 19."""
+
+
+def needed(claim: Claim, preset: str = "full", *, confirming: bool = False) -> dict[str, dict]:
+    """Return the configurations of the runs that a claim needs, by their keys.
+
+    Those that confirm it have other seeds. A setting with one seed keeps it, because its run does not depend on the seed.
+    """
     from fwexp.store.keys import key_of
 
-    return {key_of(config): config for need in claim.needs for config in _configs_of(need, preset)}
+    configs = [config for need in claim.needs for config in _configs_of(need, preset)]
+    if confirming:
+        seeds = defaultdict(set)
+        for config in configs:
+            seeds[key_of(config | {"seed": 0})].add(config["seed"])
+        more = [CONFIRM_FROM * (len(seeds[key_of(config | {"seed": 0})]) > 1) for config in configs]
+        configs = [config | {"seed": config["seed"] + shift} for config, shift in zip(configs, more, strict=True)]
+    return {key_of(config): config for config in configs}
 
 
 def check(claim: Claim, results_dir="results", preset: str = "full", stale: bool = False) -> dict:
@@ -36,33 +50,47 @@ def check(claim: Claim, results_dir="results", preset: str = "full", stale: bool
     Returns
     -------
     dict
-        ``id``, ``paper``, ``statement``, ``place``, ``criterion``, ``changed``, ``figure``, ``verdict``, ``why`` (one sentence,
+        ``id``, ``paper``, ``kind``, ``statement``, ``place``, ``criterion``, ``changed``, ``figure``, ``verdict``, ``why`` (one sentence,
         unless it holds), ``parts``, ``stand_ins``, ``numbers``, ``sensitivity`` (for each threshold that is ours, by its value: the
-        ``verdict``, and the outcomes of all ``parts`` and ``stand_ins`` that differ), ``runs`` (the keys of all it looked at) and
-        ``missing`` (how many are not stored).
+        ``verdict``, and the outcomes of all ``parts`` and ``stand_ins`` that differ), ``runs`` (the keys of all it looked at),
+        ``missing`` (how many are not stored) and ``confirmation`` (verdict, reason and parts on seeds 10 to 19; empty if it reads
+        no seeds).
     """
     return check_all({claim.id: claim}, results_dir, preset, stale=stale)[claim.id]
 
 
-def _record(claim: Claim, preset: str, results, stored: set[str], stale: bool) -> dict:
-    """Return the record of a claim, given results among which those of its runs are, and the keys of all that is stored."""
-    wanted = needed(claim, preset)
-    missing = set(wanted) - stored
-    told = {name: getattr(claim, name) for name in ("id", "paper", "statement", "place", "criterion", "changed", "figure")}
-    record = {**told, "verdict": UNDECIDED, "why": "", **NOTHING, "runs": sorted(wanted), "missing": len(missing)}
+def _record(claim: Claim, runs: tuple[dict, dict], preset: str, results, stored: set[str], stale: bool) -> dict:
+    """Return the record of a claim, given its runs and those that confirm it, results that have them, and the keys of all that is
+    stored.
+    """
+    wanted, confirming = runs
+    told = {name: getattr(claim, name) for name in ("id", "paper", "kind", "statement", "place", "criterion", "changed", "figure")}
     if preset == "full" and (unmatched := [text for need in claim.needs for text in _unmatched(need)]):
-        return record | {"why": "; ".join(unmatched)}
-    if missing:
-        return record | {"why": f"{len(missing)} of {len(wanted)} runs are not stored"}
+        found = {"verdict": UNDECIDED, "why": "; ".join(unmatched), **NOTHING}
+    else:
+        found = _outcome(claim, wanted, results, stored, stale)
+    record = {**told, **found, "runs": sorted(wanted), "missing": len(set(wanted) - stored), "confirmation": {}}
+    if confirming.keys() != wanted.keys():
+        again = _outcome(claim, confirming, results, stored, stale)
+        if claim.id in frozen() and not claim.is_frozen:
+            again = {"verdict": UNDECIDED, "why": "the criterion was changed after it was frozen", "parts": {}}
+        record["confirmation"] = {name: again[name] for name in ("verdict", "why", "parts")}
+    return record
+
+
+def _outcome(claim: Claim, wanted: Mapping[str, dict], results, stored: set[str], stale: bool) -> dict:
+    """Return what `decide` does, and the verdict ``undecided`` if runs are not stored, damaged, or of another version."""
     if not wanted:
-        return record | decide(claim, None)
+        return decide(claim, None)
+    if missing := set(wanted) - stored:
+        return {"verdict": UNDECIDED, "why": f"{len(missing)} of {len(wanted)} runs are not stored", **NOTHING}
     results = results[results["key"].isin(wanted)]
     if (whole := results["key"].nunique()) < len(wanted):
-        return record | {"why": f"{len(wanted) - whole} of {len(wanted)} runs are damaged"}
+        return {"verdict": UNDECIDED, "why": f"{len(wanted) - whole} of {len(wanted)} runs are damaged", **NOTHING}
     others = results[results["stale"].astype(bool)] if "stale" in results else results[:0]
     if len(others) and not stale:
         some = f"{others['key'].nunique()} of {len(wanted)} runs were made by another version of the code"
-        return record | {"why": f"{some}; --run repeats them, --stale takes them"}
+        return {"verdict": UNDECIDED, "why": f"{some}; --run repeats them, --stale takes them", **NOTHING}
     decided = decide(claim, results)
     for words, found in (
         ("solvers whose runs another version of the code made", others["solver"]),
@@ -70,7 +98,7 @@ def _record(claim: Claim, preset: str, results, stored: set[str], stale: bool) -
         ("solvers whose runs lost work with workers", results.loc[results["lost"].notna(), "solver"]),
     ):
         decided["numbers"] |= {words: ", ".join(sorted(set(found)))} if len(found) else {}
-    return record | decided
+    return decided
 
 
 def decide(claim: Claim, results) -> dict:
@@ -89,7 +117,10 @@ def decide(claim: Claim, results) -> dict:
         name: {f"{v:g}": _at(finding if v == claim.chosen[name] else None, claim, given, {name: v}, finding) for v in values}
         for name, values in claim.vary.items()
     }
-    return {"verdict": finding.verdict, "why": finding.why, **parts, "numbers": numbers, "sensitivity": sensitivity}
+    verdict, why = finding.verdict, finding.why
+    if claim.kind is Kind.MISPRINT and verdict == HOLDS:
+        verdict = MISPRINTS
+    return {"verdict": verdict, "why": why, **parts, "numbers": numbers, "sensitivity": sensitivity}
 
 
 def _at(found: Finding | None, claim: Claim, given: tuple, thresholds: Mapping[str, float], chosen: Finding) -> dict:
@@ -125,7 +156,8 @@ def check_all(
 
         results = read_archive(archive).drop(columns="stale")
     with composing():  # for all of them, so that each file of values is read once
-        wanted = {key: config for claim in claims.values() for key, config in needed(claim, preset).items()}
+        runs = {id: (needed(one, preset), needed(one, preset, confirming=True)) for id, one in claims.items()}
+    wanted = {key: config for both in runs.values() for some in both for key, config in some.items()}
     if results is None:
         results = store.load_results(results_dir, key=sorted(wanted))
     text = results.select_dtypes(["object", "string"])
@@ -133,16 +165,16 @@ def check_all(
     stored = set(is_stored if archive is None else results["key"])
     results = results.assign(**text.astype(object))  # rows are taken faster than of strings
     order = counted(list(claims), "claims checked") if verbose else claims
-    return {id: _record(claims[id], preset, results, stored, stale) for id in order}
+    return {id: _record(claims[id], runs[id], preset, results, stored, stale) for id in order}
 
 
 def run_missing(
-    claims: Iterable[Claim], results_dir="results", data_dir=None, preset: str = "full", force: bool | str = False
+    claims: Iterable[Claim], results_dir="results", data_dir=None, preset: str = "full", force: bool | str = False, confirming=False
 ) -> None:
-    """Make the missing runs of claims; ``force`` is that of `fwexp.run.sweep.execute`."""
+    """Make the missing runs of claims, or those that confirm them; ``force`` is that of `fwexp.run.sweep.execute`."""
     from fwexp.run import sweep
 
-    wanted = {key: config for claim in claims for key, config in needed(claim, preset).items()}
+    wanted = {key: config for claim in claims for key, config in needed(claim, preset, confirming=confirming).items()}
     sweep.execute(list(wanted.values()), results_dir=results_dir, data_dir=data_dir, force=force)
 
 
@@ -158,10 +190,32 @@ def summary(records: Mapping[str, Mapping]) -> str:
 
 
 def tally(records: Iterable[Mapping]) -> str:
-    """Return how many claims have which verdict; behind a semicolon those that are neither borne out nor contradicted."""
+    """Return how many claims have which verdict; behind a semicolon those that say nothing for or against a result."""
     counts = Counter(record["verdict"] for record in records)
     groups = ([v for v in VERDICTS if (v in OPEN) == is_open and counts[v]] for is_open in (False, True))
     return "; ".join(", ".join(_number(counts[verdict], verdict) for verdict in group) for group in groups if group)
+
+
+def by_kind(records: Iterable[Mapping]) -> dict[str, list[Mapping]]:
+    """Return the records of each kind of claims that there are."""
+    records = list(records)
+    return {kind: found for kind in Kind if (found := [record for record in records if record["kind"] == kind])}
+
+
+def parts_of(records: Iterable[Mapping]) -> str:
+    """Return how many parts of claims hold, do not, and are open."""
+    counts = Counter(outcome if isinstance(outcome, bool) else None for record in records for outcome in record["parts"].values())
+    return f"{counts[True]} hold, {counts[False]} do not, {counts[None]} are open"
+
+
+def close_thresholds(record: Mapping) -> list[str]:
+    """Return the thresholds to which a claim is close: it has another verdict at a value next to the chosen one."""
+    claim, found = all_claims().get(record["id"]), []
+    for name, tried in record["sensitivity"].items():
+        chosen = list(tried).index(f"{claim.chosen[name]:g}") if claim and name in claim.chosen else 0
+        next_ones = list(tried.items())[max(chosen - 1, 0) : chosen + 2]
+        found += [f"{one['verdict']} at {name} = {value}" for value, one in next_ones if one["verdict"] != record["verdict"]]
+    return found
 
 
 def _number(count: int, verdict: str) -> str:
