@@ -9,9 +9,10 @@ from pathlib import Path
 import reference
 
 from fwexp.experiments import FIGURES, PAPERS, Figure, Paper
-from fwexp.papers.claims.verdict_records import tally
+from fwexp.papers.claims.verdict_records import close_thresholds, tally
 from fwexp.papers.figure_files import paths
 from tools import departures
+from tools.publish import claims_by_kind
 from tools.published_faults import DIFFERENCES
 
 PEERS = {"liblinear": "LIBLINEAR and fwexp", "dlib": "dlib and fwexp", "crfsuite": "CRFsuite and fwexp"}
@@ -88,9 +89,13 @@ def _figure(figure: Figure, claims: dict[str, dict], published: Path) -> Iterato
 
 def _details(claim: dict) -> Iterator[str]:
     """Yield how a claim was decided: its criterion and why that was changed, the numbers, and verdicts at other thresholds."""
+    yield f"**Kind.** {claim['kind'].capitalize()}.\n"
     yield f"**Criterion.** {reference.plain(claim['criterion'])}\n"
     if claim["changed"]:
         yield f"**Changed after its result was seen:** {reference.plain(claim['changed'])}\n"
+    if claim["confirmation"]:
+        again = claim["confirmation"]
+        yield f"**On seeds 10 to 19**, which no criterion has seen: {again['verdict']}. {reference.plain(again['why'])}\n"
     if claim["numbers"]:
         yield "| number | value |\n| --- | --- |"
         yield from (f"| {reference.plain(name)} | {reference.plain(str(value))} |" for name, value in claim["numbers"].items())
@@ -102,6 +107,7 @@ def _details(claim: dict) -> Iterator[str]:
 
 def _row(claim: dict, *, with_why: bool = True) -> str:
     why = f" ({reference.plain(claim['why'])})" * bool(claim["why"] and with_why)
+    why += f"; close to a threshold: {', '.join(close)}" if (close := close_thresholds(claim)) else ""
     cells = (claim["id"], f"**{claim['verdict']}**{why}", reference.plain(claim["statement"]), reference.plain(claim["place"]))
     return f"| {' | '.join(cells)} |"
 
@@ -112,6 +118,11 @@ def _gallery(figures: list[Figure], claims: dict[str, dict]) -> Iterator[str]:
     yield "This page shows, for every paper, what our runs confirm, what they do not confirm, and the figures. Each figure has"
     yield "a page with the claims, the verdicts and the command. [Figures and claims](../../figures.md) explains verdicts;"
     yield f"[What is reproduced, and how it differs]({DIFFERENCES}) lists data, sizes, seeds and budgets.\n"
+    yield from claims_by_kind(list(claims.values()))
+    changed = [f"{id} ({reference.plain(claim['changed'])})" for id, claim in claims.items() if claim["changed"]]
+    yield f"\n:::{{dropdown}} {len(changed)} of {len(claims)} criteria were changed after their result was seen\n"
+    yield from (f"- {line}" for line in changed)
+    yield "\n:::\n"
     tools = ", ".join(f"[{title}]({name}.md)" for name, title in PEERS.items())
     yield f"There are also measurements against other tools: {tools}.\n"
     for paper in [*PAPERS.values(), None]:

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -25,8 +25,8 @@ from fwexp.errors import OptionError, exit_code, unknown
 from fwexp.files import folders, owned
 from fwexp.files.folders import exists, is_file
 from fwexp.papers.claims import all_claims, check_all, shown_by
-from fwexp.papers.claims.verdict import told
-from fwexp.papers.claims.verdict_records import read, tally, verdicts
+from fwexp.papers.claims.verdict import VERDICTS, told
+from fwexp.papers.claims.verdict_records import by_kind, close_thresholds, parts_of, read, tally, verdicts
 from fwexp.papers.declarations import FIGURES, PAPERS, papers_by_id
 from fwexp.papers.figure_files import TABLE, paths, read_file, read_record, sealed, stem_of
 from fwexp.papers.origin import commit_of
@@ -89,10 +89,7 @@ def publish(results_dir: Path, folder: Path, chosen: Sequence[str] = (), *, verb
     about = provenance(results_dir, figures, records, chosen)  # before new files make the checkout a changed one
     with owned.replacing_folder(folder, KIND) as temporary:
         before = _keep(folder, temporary, wanted) if chosen else None
-        files = verdicts(
-            {id: record | {"runs": [key[:DIGITS] for key in record["runs"]]} for id, record in records.items()}, temporary
-        )
-        contents = {path: content() for path, content in files.items()}
+        contents = small_verdicts(records, temporary)
         for drawing in figures:
             contents |= small_figure(drawing, temporary / "figures" / drawing.figure.name)
         for name, of_comparison in compared.items():
@@ -169,6 +166,12 @@ def small_figure(drawing: Drawn, stem: Path) -> dict[Path, bytes]:
     record = {name: drawing.record.get(name, "") for name in KEPT}
     runs = {key[:DIGITS]: {name: run.get(name) for name in ("created", "commit")} for key, run in drawing.record["runs"].items()}
     return sealed(stem, contents, record | {"runs": runs})
+
+
+def small_verdicts(records: Mapping[str, Mapping], folder: Path) -> dict[Path, bytes]:
+    """Return the files of verdicts, with short keys."""
+    files = verdicts({id: record | {"runs": [key[:DIGITS] for key in record["runs"]]} for id, record in records.items()}, folder)
+    return {path: content() for path, content in files.items()}
 
 
 def small_picture(content: bytes) -> bytes:
@@ -259,19 +262,14 @@ def gallery(folder: Path) -> str:
         "[provenance.json](provenance.json) has versions and runs. These are reduced copies: half-size pictures,",
         f"tables with at most {POINTS} positions per curve and four digits, and keys of {DIGITS} digits.",
         "",
-        "A claim is a sentence of a paper with a criterion. Stored runs decide it, or, if it is a theorem, an identity",
-        "or a misprint, a computation on small problems (`runs` in its record is empty). Parts on data that stand in",
-        "for the paper's are not counted.",
+        "A claim is a sentence of a paper with a criterion. Stored runs decide it, or a computation on small problems (`runs`",
+        "in its record is empty). Parts on data that stand in for the paper's are not counted.",
         "",
-        "| paper | claims | verdicts | by stored runs | computed | parts |",
-        "| --- | --- | --- | --- | --- | --- |",
     ]
-    records = {}
-    for name, paper in PAPERS.items():
-        if here := read(folder / "claims" / f"{name}.json"):
-            lines.append(f"| {paper.title}: [claims/{name}.json](claims/{name}.json) | {' | '.join(_counts(here.values()))} |")
-            records |= here
-    lines += [f"| all | {' | '.join(_counts(records.values()))} |"] if records else []
+    records: dict[str, dict] = {}
+    for name in PAPERS:
+        records |= read(folder / "claims" / f"{name}.json")
+    lines += claims_by_kind(records.values())
     if compared := [path.stem for name in PEERS if (path := folder / PEERS_PART / f"{name}.md") and is_file(path)]:
         lines += ["", "Compared with other tools: " + ", ".join(f"[{name}](peers/{name}.md)" for name in compared) + "."]
     for name, figure in sorted(FIGURES.items()):
@@ -295,6 +293,9 @@ def gallery(folder: Path) -> str:
             lines += (
                 [f"On data that stands in for the paper's: *{escaped(told(claim['stand_ins']))}.*"] if claim["stand_ins"] else []
             )
+    if close := {id: names for id, record in records.items() if (names := close_thresholds(record))}:
+        lines += ["", "## Verdicts that are close to a threshold that we chose: the next value that we tried gives another one", ""]
+        lines += [f"- {id}: {', '.join(names)}" for id, names in close.items()]
     if hanging := {id: names for id, record in records.items() if (names := _deciding(record))}:
         lines += ["", "## Verdicts that depend on a threshold that we chose", ""]
         lines += [f"- {id}: {', '.join(names)}" for id, names in hanging.items()]
@@ -304,12 +305,24 @@ def gallery(folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _counts(records: Collection[Mapping]) -> list[str]:
-    """Return how many claims there are, their verdicts, those by what decides them, and the outcomes of their parts."""
-    parts = Counter(outcome if isinstance(outcome, bool) else None for record in records for outcome in record["parts"].values())
-    by_runs, computed = ([record for record in records if bool(record["runs"]) is wanted] for wanted in (True, False))
-    outcomes = f"{parts[True]} hold, {parts[False]} do not, {parts[None]} are open"
-    return [str(len(records)), *(tally(chosen) or "none" for chosen in (records, by_runs, computed)), outcomes]
+def claims_by_kind(records: Collection[Mapping]) -> Iterator[str]:
+    """Yield what verdicts mean, how many claims have them, by paper and by kind, and how many other seeds confirm."""
+    yield from (
+        "| verdict | meaning |",
+        "| --- | --- |",
+        *(f"| {verdict} | {meaning} |" for verdict, meaning in VERDICTS.items()),
+        "",
+    )
+    yield from ("| | claims | verdicts | parts |", "| --- | ---: | --- | --- |")
+    by_paper = {paper.title: [record for record in records if record["paper"] == paper.id] for paper in PAPERS.values()}
+    for what, found in (*by_paper.items(), *by_kind(records).items(), ("all", records)):
+        if found:
+            yield f"| {what} | {len(found)} | {tally(found)} | {parts_of(found)} |"
+    confirmed = [record["confirmation"] for record in records if record["confirmation"]]
+    missing = sum(found["why"].endswith("not stored") for found in confirmed)
+    yield ""
+    yield f"Of {len(confirmed)} claims that read several seeds, seeds 10 to 19, which no criterion has seen, decide"
+    yield f"{len(confirmed) - missing}; for the others, such runs are not stored yet."
 
 
 def _deciding(record: Mapping) -> list[str]:

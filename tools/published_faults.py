@@ -26,8 +26,22 @@ PEERS_PART = "peers"
 PEERS = ("liblinear", "dlib", "crfsuite")  # the tools that `benchmarks.peers` compares with
 DIFFERENCES = "reproduced.md"
 """The page that `tools.departures` writes."""
-CLAIM = ("id", "paper", "statement", "place", "criterion", "changed", "figure", "verdict", "why", "parts", "stand_ins", "numbers")
-CLAIM += ("sensitivity", "runs", "missing")
+CLAIM = (
+    "id",
+    "paper",
+    "kind",
+    "statement",
+    "place",
+    "criterion",
+    "changed",
+    "figure",
+    "verdict",
+    "why",
+    "parts",
+    "stand_ins",
+    "numbers",
+)
+CLAIM += ("sensitivity", "runs", "missing", "confirmation")
 PROVENANCE = ("command", "date", "commit", "system", "cpu", "versions", "cpu_kind", "runs", "memory_gb")
 RUNS = ("stored", "stale", "solver_hours", "first", "last", "commits", "cpus", "cores", "threads", "figures")
 FIGURE = (*KEPT, "runs", "files", "format")

@@ -1,7 +1,7 @@
 """Draw the published figures again, from the archive of their runs, after the code that draws them changed: ``make redraw``.
 
-Runs, numbers and verdicts stay as they are: what would change the published numbers of a figure is told, and that figure is kept.
-Tables are kept as well, because one of them has measured times.
+Runs and numbers stay as they are, and so do verdicts unless ``claims`` is named: what would change the published numbers of a
+figure is told, and that figure is kept. Tables are kept as well, because one of them has measured times.
 """
 
 import io
@@ -17,14 +17,16 @@ from fwexp.commands.arguments import Arguments, command
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, exit_code
 from fwexp.files import folders, owned
+from fwexp.papers.claims import all_claims, check_all
 from fwexp.papers.declarations import FIGURES, Figure
 from fwexp.papers.figure_files import paths, read_record, save_figure
 from fwexp.papers.figure_pipeline import configs_of, read_runs
 from fwexp.papers.origin import Origin, facts
 from fwexp.papers.report.figures import Drawn
 from fwexp.store import archive
-from tools import proofs
-from tools.publish import KIND, gallery, small_figure
+from tools import departures, proofs
+from tools.publish import KIND, gallery, small_figure, small_verdicts
+from tools.published_faults import DIFFERENCES
 
 USAGE = """\
 usage: python -m tools.redraw [NAME ...] [--archive FILE] [results_dir=DIR] [data_dir=DIR] [published=DIR]
@@ -32,9 +34,12 @@ usage: python -m tools.redraw [NAME ...] [--archive FILE] [results_dir=DIR] [dat
 Draw published figures (default: all) again from archived runs, write their small copies to the published folder (default:
 results/published), and lay all figures out as a journal would print them, in results/proofs.pdf. Runs nothing.
 
+  NAME             a figure, or claims: decide all claims again
   --archive FILE   the archive (default: results/runs.tar.xz)
   results_dir=DIR  a store to unpack the archive into and to keep (default: a temporary one)
 """
+
+CLAIMS = "claims"
 
 
 def redraw(figure: Figure, published: Path, results_dir: Path, data_dir) -> str:
@@ -76,19 +81,26 @@ def main(given: Arguments) -> int:
     published = folders.check_folder("published", given.keys.get("published", "results/published"))
     names = given.words or [name for name, figure in FIGURES.items() if not figure.is_table]
     for name in names:
-        if name not in FIGURES or FIGURES.find(name).is_table:
-            raise OptionError(f"NAME must be a published figure, got {name!r}")
+        if name != CLAIMS and (name not in FIGURES or FIGURES.find(name).is_table):
+            raise OptionError(f"NAME must be a published figure or {CLAIMS}, got {name!r}")
     kept = {}
     with tempfile.TemporaryDirectory() as temporary, owned.replacing_folder(published, KIND) as folder:
         shutil.copytree(published, folder, ignore=shutil.ignore_patterns(owned.MARK), dirs_exist_ok=True)
         store = folders.check_folder("results_dir", given.keys.get("results_dir", temporary))
-        archive.restore(Path(given.flags.get("--archive", "results/runs.tar.xz")), store)
+        runs = Path(given.flags.get("--archive", "results/runs.tar.xz"))
+        if CLAIMS in names:
+            for path, content in small_verdicts(check_all(all_claims(), archive=runs, verbose=True), folder).items():
+                path.write_bytes(content)
+            (folder / DIFFERENCES).write_text(departures.page(folder), encoding="utf-8")
+        if names := [name for name in names if name != CLAIMS]:
+            archive.restore(runs, store)
         for name in names:
             if reason := redraw(FIGURES.find(name), folder, store, given.keys.get("data_dir")):
                 kept[name] = reason
             print_line(f"{name}: {f'kept, {reason}' if reason else 'drawn'}")
         (folder / "README.md").write_text(gallery(folder), encoding="utf-8")
-    print(proofs.write(published, published.with_name("proofs.pdf")))
+    if names:
+        print(proofs.write(published, published.with_name("proofs.pdf")))
     return 1 if kept else 0
 
 

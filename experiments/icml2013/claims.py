@@ -288,8 +288,8 @@ def _mean(found, low, high):
     FIG5.runs("bcfw", "ssg", dataset=WORDS, lam=LAMS),
     place="appendix F, paragraph 3, on the uniform average",
     vary={"since": (1.0, 2.0, 5.0, 10.0)},
-    changed="one part per panel, where there was one per variant; the panels of word alignment are stand-ins. An interval over seeds "
-    "decides at each point; before, medians.",
+    changed="one part per panel, where there was one per variant; the panels of word alignment are stand-ins. An interval over "
+    "seeds decides at each point; before, medians.",
 )
 def uniform_average_is_worst(runs, *, since=1.0):
     """Always: in each panel of figures 3 to 5, one part each, from {since:g} passes on, at every logged point SSG-avg is above each

@@ -6,7 +6,7 @@ from fwexp.experiments.icml2013.claims import END, LAMS, OCR, SIGNS
 from fwexp.experiments.icml2013.figures import FIG3, TABLE1
 from fwexp.experiments.theory import small
 from fwexp.papers.claims.registry import Kind, claim
-from fwexp.papers.claims.runs import FACTOR, FACTORS, Rate, below, first
+from fwexp.papers.claims.runs import FACTOR, FACTORS, Rate, below, first, measured
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided, every
 
 FREE_OF_N = ("ssg", "bcfw")
@@ -95,6 +95,17 @@ def sensitive_to_steps(*, factor=FACTOR):
     geometric mean over 10 seeds and the problems. Sensitive: at each lam, one part each, the largest of these four is at least
     {factor:g} times the smallest.
     """
+    means, parts, numbers = _errors_by_steps(), {}, {}
+    for lam in dict.fromkeys(lam for lam, _ in means):
+        here = {name: error for (of, name), error in means.items() if of == lam}
+        parts[f"lam = {lam}"] = max(here.values()) >= factor * min(here.values())
+        numbers |= {f"lam = {lam}, {name}: error": error for name, error in here.items()}
+    return Finding(parts, numbers)
+
+
+@measured
+def _errors_by_steps():
+    """Return the mean suboptimality by lam and sequence of steps."""
     errors = {}
     for number in range(3):
         outputs = small.some_outputs(number, 10, 4, 5)
@@ -108,13 +119,7 @@ def sensitive_to_steps(*, factor=FACTOR):
             ):
                 ends = small.stochastic_subgradients(outputs, lam, steps / lam, 10)
                 errors.setdefault((lam, name), []).extend(small.primal(outputs, ends, lam) - best)
-    means = {at: float(np.exp(np.log(np.maximum(found, 1e-9)).mean())) for at, found in errors.items()}
-    parts, numbers = {}, {}
-    for lam in dict.fromkeys(lam for lam, _ in means):
-        here = {name: error for (of, name), error in means.items() if of == lam}
-        parts[f"lam = {lam}"] = max(here.values()) >= factor * min(here.values())
-        numbers |= {f"lam = {lam}, {name}: error": error for name, error in here.items()}
-    return Finding(parts, numbers)
+    return {at: float(np.exp(np.log(np.maximum(found, 1e-9)).mean())) for at, found in errors.items()}
 
 
 @claim(

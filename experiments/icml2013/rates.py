@@ -68,9 +68,10 @@ def rates(runs, *, slope=0.9):
 def line_search_helps_first(runs, *, first=5.0, factor=FACTOR):
     """On OCR, one part per lam each: (a) the median over points and seeds of (suboptimality with predefined steps / with line
     search) from 1 to {first:g} passes is at least {factor:g}; (b) from there to 120 passes its mean logarithm is smaller, by a 95 %
-    interval over seeds; (c) systematic: at every logged point there line search is below, by such an interval. Computed, on a small problem whose psi are so short
-    that h0 is 1000 times the product curvature C: after k0 = log(2 h0/C)/-log(1 - 1/n) steps the mean over 20 seeds of the dual's
-    suboptimality is (d) at most C with line search, as theorem C.4 says, and (e) more with predefined steps.
+    interval over seeds; (c) systematic: at every logged point there line search is below, by such an interval. Computed, on a small
+    problem whose psi are so short that h0 is 1000 times the product curvature C: after k0 = log(2 h0/C)/-log(1 - 1/n) steps the
+    mean over 20 seeds of the dual's suboptimality is (d) at most C with line search, as theorem C.4 says, and (e) more with
+    predefined steps.
     """
     parts, numbers = {}, {}
     for lam in LAMS:

@@ -179,9 +179,9 @@ def errors_of(outputs, lam, best, solver, steps, seed, **options):
 )
 def curvature_bounds():
     """Computed, on 20 small problems of 4 examples at lam = 0.1, where all pairs of corners are tried: both inequalities, and the
-    product curvature is at least C_f/n and at most C_f. Where all examples have the outputs psi and -psi, both bounds are
-    attained, and with them product curvature = C_f/n: the worst case of section 5. Where each has them in a direction of its own, the
-    two curvatures are equal. One part for each. By how much the equality is missed on the 20 problems is among the numbers.
+    product curvature is at least C_f/n and at most C_f. Where all examples have the outputs psi and -psi, both bounds are attained,
+    and with them product curvature = C_f/n: the worst case of section 5. Where each has them in a direction of its own, the two
+    curvatures are equal. One part for each. By how much the equality is missed on the 20 problems is among the numbers.
     """
     lam, n = 0.1, 4
     batch, product, least = [], [], []

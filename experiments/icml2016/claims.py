@@ -116,18 +116,18 @@ GAPS = (0.05, 0.03, 0.02, 0.01)
     vary={"margin": MARGINS, "most": MOSTS},
     changed="one part per data set, lam, steps and measure, where there was a share over lam and steps. For large and small n "
     "the factors are those to equal gaps; before, each was that to the gap where its own runs end. A margin is asked for, because "
-    f"ratios of 1.002 counted as faster, and 0.99 as slower; {APART}. Runs of which none gets below a tenth of the objective at w = "
-    "0 are not reached: on OCR-large at lam = 1e-4 they end at gaps of 0.15 to 0.35, where four parts were decided. An interval "
+    f"ratios of 1.002 counted as faster, and 0.99 as slower; {APART}. Runs of which none gets below a tenth of the objective at w "
+    "= 0 are not reached: on OCR-large at lam = 1e-4 they end at gaps of 0.15 to 0.35, where four parts were decided. An interval "
     "over seeds has to exclude a ratio of 1.",
 )
 def gap_sampling_is_faster(runs, *, margin=MARGIN, most=MOST):
-    """To the highest gap that a run of a pair of methods ends with, the one with gap sampling needs fewer passes, and less time: the
-    median over the seeds of the ratio of both is at least {margin:g}, and a 95 % interval of its logarithm lies above 0. At most
-    the inverse, and below 0, is a contradiction; between them the runs do not tell. Converging is getting somewhere: where neither
-    method ends below {most:g} of the objective at w = 0, the sentence is not reached. One part per data set, lam and measure, for
-    FW and for pairwise steps. Stronger: with FW steps the ratio of passes, to the gap that all runs on both reach, is larger on
-    OCR-large than on OCR-small, a tenth of the words, at lam = 0.001, by such an interval; apart, on HorseSeg-medium and -large,
-    which is figure 3b, than on HorseSeg-small at lam = 0.1. The ratios to larger gaps at lam = 1e-4 are among the numbers.
+    """To the highest gap that a run of a pair of methods ends with, the one with gap sampling needs fewer passes, and less time:
+    the median over the seeds of the ratio of both is at least {margin:g}, and a 95 % interval of its logarithm lies above 0. At
+    most the inverse, and below 0, is a contradiction; between them the runs do not tell. Converging is getting somewhere: where
+    neither method ends below {most:g} of the objective at w = 0, the sentence is not reached. One part per data set, lam and
+    measure, for FW and for pairwise steps. Stronger: with FW steps the ratio of passes, to the gap that all runs on both reach, is
+    larger on OCR-large than on OCR-small, a tenth of the words, at lam = 0.001, by such an interval; apart, on HorseSeg-medium and
+    -large, which is figure 3b, than on HorseSeg-small at lam = 0.1. The ratios to larger gaps at lam = 1e-4 are among the numbers.
     """
     found, numbers = {}, {}
     for axis in ("passes", "time"):

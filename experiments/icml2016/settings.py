@@ -27,9 +27,9 @@ CHOSEN = "bcfw_gap_10"
 def refreshing(runs, *, factor=FACTOR):
     """On OCR, lam = 0.001. (a) Without refresh the true gap is at least {factor:g} times the estimate in the median over the logged
     points of the last 50 passes and the seeds; (b) over these, from 140 to 190 passes, its gap falls by less than 1/k does, which
-    is 190/140, and at the end it is above that with refresh in each 10 passes, both by a 95 % interval over seeds; (c) refreshing in
-    every pass: above that with 10 from 10 to 190 passes, by such an interval of the mean logarithm; (d) 5, 20 and 50 passes: the median ratio of their gaps to
-    those with 10 is within {factor:g} there, one part each.
+    is 190/140, and at the end it is above that with refresh in each 10 passes, both by a 95 % interval over seeds; (c) refreshing
+    in every pass: above that with 10 from 10 to 190 passes, by such an interval of the mean logarithm; (d) 5, 20 and 50 passes: the
+    median ratio of their gaps to those with 10 is within {factor:g} there, one part each.
     """
     never = runs.rows(WITHOUT_REFRESH).assign(ratio=lambda rows: rows["gap"] / rows["gap_estimate"].where(rows["gap_estimate"] > 0))
     ratio = never[(never["passes"] >= 140) & (never["passes"] <= 190)]["ratio"].dropna()
@@ -95,8 +95,8 @@ def predicted_improvement(runs, *, factor=FACTOR):
     place="section 3.3, paragraph on the effect of F and nu; figure 2",
     vary={"almost": (0.01, 0.02, 0.05, 0.1)},
     changed="a stall is judged from 47 to 95 passes of five seeds, as a fall slower than 1/k; before, from 19 to 38 passes of one, "
-    "as a fall by less than a factor of 2. One part per pair of small values, with those of 1e-6, which a trial run showed to stall, "
-    "and no stored run has. Intervals over seeds decide; before, medians.",
+    "as a fall by less than a factor of 2. One part per pair of small values, with those of 1e-6, which a trial run showed to "
+    "stall, and no stored run has. Intervals over seeds decide; before, medians.",
 )
 def cache_regimes(runs, *, almost=0.05):
     """On OCR, lam = 0.001. Almost never and almost always are shares of steps that the cache answers, of at most {almost:g} and of

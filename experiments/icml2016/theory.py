@@ -6,7 +6,7 @@ from fwexp.experiments.icml2016.claims import OF_THE_PAPER, finding, where_of
 from fwexp.experiments.icml2016.figures import FIG8
 from fwexp.experiments.theory import block_steps, small, small_paths
 from fwexp.papers.claims.registry import Kind, claim
-from fwexp.papers.claims.runs import FACTOR, FACTORS
+from fwexp.papers.claims.runs import FACTOR, FACTORS, measured
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided
 from fwexp.plots.icml2016 import WALKED
 
@@ -60,8 +60,8 @@ OCR_OF_BOTH_SIZES = (*OF_THE_PAPER, "OCR-small")
 def warm_starts(runs, *, factor=FACTOR):
     """The costs are those of the figure, passes and time to the end, in the median over the seeds; a run that is cut before its end
     costs more than that. On each data set of figure 8, with two methods, HorseSeg, which figure 4 is about, being synthetic and
-    apart: (a) the warm grid costs less than the cold one, in every seed, or in none; (b) the exact path costs at most {factor:g} times as much as the cold
-    grid, which is the plain grid search. One part per measure, method and data set.
+    apart: (a) the warm grid costs less than the cold one, in every seed, or in none; (b) the exact path costs at most {factor:g}
+    times as much as the cold grid, which is the plain grid search. One part per measure, method and data set.
     """
     found, numbers = {}, {}
     for place in WALKED:
@@ -109,22 +109,27 @@ def constructed_example(*, factor=FACTOR):
     is uniform. The steps of uniform over those of gap sampling, to the suboptimality of k visits to the hard example, over n,
     mean of 3 seeds, tends to 1: it is within {factor:g} of that at k = 60, and larger than at k = 10 in every seed. One part per n.
     """
-    visits, parts, numbers = np.array([10, 60]), {}, {}
+    parts, numbers = {}, {}
     for n in (4, 12):
-        steps = {"uniform": 2 * n * visits[-1], "gap": visits[-1] + 2 * n}
+        steps = {"uniform": 2 * n * VISITS[-1], "gap": VISITS[-1] + 2 * n}
         ratios = []
         for seed in range(3):
-            uniform, gap = (_steps_to_visits(n, 100, visits, name, most, seed) for name, most in steps.items())
+            uniform, gap = (_steps_to_visits(n, name, most, seed) for name, most in steps.items())
             ratios.append(uniform / gap / n)
         few, many = np.mean(ratios, axis=0)
         parts[f"n = {n}"] = 1 / factor <= many <= factor and all(late > early for early, late in ratios)
-        numbers |= {f"n = {n}: ratio over n, k = {k}": ratio for k, ratio in zip(visits, (few, many), strict=True)}
+        numbers |= {f"n = {n}: ratio over n, k = {k}": ratio for k, ratio in zip(VISITS, (few, many), strict=True)}
     return Finding(parts, numbers)
 
 
-def _steps_to_visits(n, m, visits, sampling, steps, seed):
+VISITS = (10, 60)
+"""To the hard example."""
+
+
+@measured
+def _steps_to_visits(n, sampling, steps, seed, m=100):
     """Return the steps at which D* - D falls to its value after k visits to the hard example with m wrong outputs."""
-    lam, outputs = 2.0 / n, small.hard_outputs(n, m)
+    lam, outputs, visits = 2.0 / n, small.hard_outputs(n, m), np.array(VISITS)
     ws, ells = small.iterates(outputs, "bcfw", lam, steps, seed, sampling=sampling, refresh=0)
     optimum = 1.0 - ((n - 1) + 1.0 / m) / (2.0 * lam * n**2)
     levels = (1.0 / (visits - 0.5) - 1.0 / m) / (2.0 * lam * n**2)  # between k - 1 and k visits
@@ -214,22 +219,25 @@ def caching_is_safe(*, almost=0.05):
 def piecewise_linear(*, growth=2.0):
     """Computed, on three small problems of 4 examples with linearly independent psi, whose optimum follows from linear equations,
     for 1/lam from 0.2 to 20: the positions at which the path bends, a second difference above 1e-6 of the longest first one, are
-    counted at 400 and at 1600 equally spaced values. A line of few pieces has as many bends at both, a curve four times as many. One
-    part per problem: at most {growth:g} times as many over 1/lam. One more: over equally spaced lam the ratio is above {growth:g}
-    on all of them.
+    counted at 400 and at 1600 equally spaced values. A line of few pieces has as many bends at both, a curve four times as many.
+    One part per problem: at most {growth:g} times as many over 1/lam. One more: over equally spaced lam the ratio is above
+    {growth:g} on all of them.
     """
     parts, numbers, curved = {}, {}, []
     for seed in range(3):
-        outputs, found = small.some_outputs(seed, 4, 3, 8), {}
-        for name in ("1/lam", "lam"):
-            for count in (400, 1600):
-                lams = 1 / np.linspace(0.2, 20.0, count) if name == "1/lam" else np.linspace(0.05, 5.0, count)
-                found[name, count] = small_paths.bends(outputs, lams)
-                numbers[f"problem {seed}: bends over {name}, of {count} values"] = found[name, count]
+        found = {(name, count): _bends(seed, name, count) for name in ("1/lam", "lam") for count in (400, 1600)}
+        numbers |= {f"problem {seed}: bends over {name}, of {count} values": bends for (name, count), bends in found.items()}
         ratios = {name: found[name, 1600] / max(found[name, 400], 1) for name in ("1/lam", "lam")}
         parts[f"few pieces over 1/lam, problem {seed}"] = ratios["1/lam"] <= growth
         curved.append(ratios["lam"] > growth)
     return Finding(parts | {"curved over lam": all(curved)}, numbers)
+
+
+@measured
+def _bends(seed, name, count):
+    """Return at how many of the values of 1/lam or lam the exact path of a small problem bends."""
+    lams = 1 / np.linspace(0.2, 20.0, count) if name == "1/lam" else np.linspace(0.05, 5.0, count)
+    return small_paths.bends(small.some_outputs(seed, 4, 3, 8), lams)
 
 
 @claim(
@@ -248,12 +256,17 @@ def warm_break_points(*, factor=FACTOR):
     """
     parts, numbers = {}, {}
     for seed in range(3):
-        warm, cold = small_paths.calls_at_break_points(small.some_outputs(seed, 10, 4, 5), 0.1, 0.1)
+        warm, cold = _calls(seed)
         ratio = np.median(cold / warm)
         parts[f"fast, problem {seed}"] = ratio >= factor
         numbers |= {f"problem {seed}: calls from w = 0 over calls of the path, median": ratio}
         numbers |= {f"problem {seed}: break points": len(warm), f"problem {seed}: the same, of all": cold.sum() / warm.sum()}
     return Finding(parts, numbers)
+
+
+@measured
+def _calls(seed):
+    return small_paths.calls_at_break_points(small.some_outputs(seed, 10, 4, 5), 0.1, 0.1)
 
 
 @claim(
@@ -265,9 +278,9 @@ def warm_break_points(*, factor=FACTOR):
 def without_drop_steps(*, factor=10.0):
     """Computed, on three small problems at lam = 1 and 0.1, with 5 seeds each, until the error of the dual is 1e-9 of the first: at
     every iterate the step of every block is computed. Where none is a drop step, the mean decrease over the blocks is a part of the
-    error. Geometric: the least such part once the error is below 1e-5 of the first is at least 1/{factor:g} of the least one before,
-    where a decrease like 1/k would make it smaller by 1e-4. One part for pairwise and one for away steps. How often the condition
-    is met, and the share of drop steps, by block, are among the numbers.
+    error. Geometric: the least such part once the error is below 1e-5 of the first is at least 1/{factor:g} of the least one
+    before, where a decrease like 1/k would make it smaller by 1e-4. One part for pairwise and one for away steps. How often the
+    condition is met, and the share of drop steps, by block, are among the numbers.
     """
     parts, numbers = {}, {}
     for kind in ("pairwise", "away"):
@@ -275,7 +288,7 @@ def without_drop_steps(*, factor=10.0):
         for number in range(3):
             for lam in (1.0, 0.1):
                 for seed in range(5):
-                    walk = block_steps.walk(small.some_outputs(number), lam, kind, seed, 5000)
+                    walk = _walk(number, lam, kind, seed)
                     late, met_here = walk.errors < 1e-5 * walk.errors[0], ~walk.drops
                     for when, found in least.items():
                         found.extend((walk.decreases / walk.errors)[met_here & (late == when)])
@@ -289,3 +302,8 @@ def without_drop_steps(*, factor=10.0):
             f"{kind} steps: share of a block's steps that drop, least and most": f"{min(dropped):.2g} to {max(dropped):.2g}",
         }
     return Finding(parts, numbers)
+
+
+@measured
+def _walk(number, lam, kind, seed):
+    return block_steps.walk(small.some_outputs(number), lam, kind, seed, 5000)

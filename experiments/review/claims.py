@@ -8,7 +8,7 @@ from fwexp.experiments.lecture.claims import CURVATURE
 from fwexp.experiments.review.figures import R1, R2, R3, R5
 from fwexp.experiments.theory import quadratics
 from fwexp.papers.claims.registry import Kind, claim
-from fwexp.papers.claims.runs import interval, is_linear, reached, sign
+from fwexp.papers.claims.runs import interval, is_linear, measured, reached, sign
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided, every
 
 
@@ -71,8 +71,8 @@ def _etas(runs):
 def random_away(runs, *, level=1e-6):
     """On the lasso: (a) with every eta and seed a line explains the logarithm of the best gap better over the steps than over their
     logarithm, or else the sentence is contradicted; and it gets to {level:g}, or else that is not reached; (b) at every eta below 1
-    and for every seed a step inspects fewer atoms than one of away steps; (c) the compromise: the number of steps to {level:g} falls
-    from each eta to the next larger one, by a 95 % interval over seeds of its logarithm, where all get there.
+    and for every seed a step inspects fewer atoms than one of away steps; (c) the compromise: the number of steps to {level:g}
+    falls from each eta to the next larger one, by a 95 % interval over seeds of its logarithm, where all get there.
     """
     etas = _etas(runs)
     if len(etas) < 2:
@@ -152,8 +152,8 @@ def sparsity(runs):
 
 claim(
     "R-5",
-    "The product curvature is n times smaller than the curvature of the batch, as the bounds on them are: in the worst case, which the "
-    "review leaves out.",
+    "The product curvature is n times smaller than the curvature of the batch, as the bounds on them are: in the worst case, "
+    "which the review leaves out.",
     place="section 1.3.3, sentence behind the proof on the product curvature",
     changed="as B13-15.",
 )(curvature_bounds)
@@ -260,23 +260,23 @@ def lasso_rates():
     R5.runs(solver="sp_away"),
     place="section 4.1, on away steps; section 4.2, on what is said to be proved",
     vary={"level": (1e-8, 1e-6, 1e-4, 1e-2)},
-    changed="a game that is strongly convex and concave has a part: the theorem in the source of the review asks for that, and before "
-    "only bilinear games, which it leaves out, were looked at.",
+    changed="a game that is strongly convex and concave has a part: the theorem in the source of the review asks for that, and "
+    "before only bilinear games, which it leaves out, were looked at.",
     kind=Kind.THEOREM,
 )
 def saddle_away(runs, *, level=1e-6):
     """With adaptive steps min(1, nu g/(2C)), of which the review defines neither nu nor C. Both are our choice: nu = 1, and C the
     norm of the matrix times the squared diameter of both sets. On the matrix game and the chain SVM, one part each: a line explains
     the logarithm of the best gap better over the steps than over their logarithm, or else the sentence is contradicted; and the
-    best gap gets to {level:g}, or else that is not reached. Computed, one part: the same on five games (||x||^2 - ||y||^2)/2 + x'My +
-    p'x - q'y on two simplices of three corners with ||M|| = 0.1, within the theorem of Gidel et al. (2017), which asks for
+    best gap gets to {level:g}, or else that is not reached. Computed, one part: the same on five games (||x||^2 - ||y||^2)/2 + x'My
+    + p'x - q'y on two simplices of three corners with ||M|| = 0.1, within the theorem of Gidel et al. (2017), which asks for
     curvatures that dominate the coupling; nu and C are those of that theorem.
     """
     parts, numbers = {}, {}
     for run in runs.each("sp_away"):
         name = run["dataset"].iloc[0]
         parts[name], numbers[f"{name}: best gap"] = _linear_to(run, level), run["best"].min()
-    runs = [quadratics.saddle_gaps(quadratics.some_strong_game(seed), 20_000, away=True) for seed in range(5)]
+    runs = [_strong_gaps(seed, True) for seed in range(5)]
     ends = [np.flatnonzero(gaps <= level * 1e-2) for gaps in runs]
     kept = [gaps[: at[0] + 1] if len(at) else gaps for gaps, at in zip(runs, ends, strict=True)]  # before rounding bends it
     linear = every(is_linear(np.arange(1.0, len(gaps) + 1), gaps) for gaps in kept)
@@ -288,6 +288,11 @@ def saddle_away(runs, *, level=1e-6):
 STRONG = "strongly convex and concave games"
 
 
+@measured
+def _strong_gaps(seed, away):
+    return quadratics.saddle_gaps(quadratics.some_strong_game(seed), 20_000, away)
+
+
 @claim(
     "R-17",
     "With the adaptive step min(1, nu g/(2C)) saddle-point Frank-Wolfe converges sublinearly, like Frank-Wolfe.",
@@ -297,13 +302,13 @@ STRONG = "strongly convex and concave games"
     kind=Kind.THEOREM,
 )
 def adaptive_saddle_steps(runs, *, slope=0.9):
-    """Frank-Wolfe's rate is 1/t. The exponent of the best gap in the steps, by least squares of the logarithms, over the last factor
-    of 4 of the steps is at most -{slope:g}. Above that it is a contradiction if it is not below the exponent over the factor of 4
-    before, and not reached otherwise: a slow start is within a rate. On the matrix game and the chain SVM of R-8, one part each,
-    with nu and C as there; and computed, on its strongly convex and concave games, in 20,000 steps, one part.
+    """Frank-Wolfe's rate is 1/t. The exponent of the best gap in the steps, by least squares of the logarithms, over the last
+    factor of 4 of the steps is at most -{slope:g}. Above that it is a contradiction if it is not below the exponent over the factor
+    of 4 before, and not reached otherwise: a slow start is within a rate. On the matrix game and the chain SVM of R-8, one part
+    each, with nu and C as there; and computed, on its strongly convex and concave games, in 20,000 steps, one part.
     """
     curves = {run["dataset"].iloc[0]: [(run["step"].to_numpy(float), run["best"].to_numpy())] for run in runs.each("sp_fw")}
-    strong = [quadratics.saddle_gaps(quadratics.some_strong_game(seed), 20_000, away=False) for seed in range(5)]
+    strong = [_strong_gaps(seed, False) for seed in range(5)]
     curves[STRONG] = [(np.arange(1.0, len(gaps) + 1), gaps) for gaps in strong]
     parts, numbers = {}, {}
     for name, found in curves.items():

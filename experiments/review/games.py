@@ -16,8 +16,8 @@ BY_NORMS = "with the distances as norms, as behind the proof"
     "For bilinear problems with structured outputs saddle-point Frank-Wolfe is more practical than dual extragradient.",
     R5.runs(dataset=("matrix_game", "chain_game")),
     place="section 4.2, last paragraph",
-    changed="the matrix game, whose outputs have no structure, is a part. It was one at first, then it was moved to the numbers after "
-    "its result had been seen, which left one problem and the verdict holds.",
+    changed="the matrix game, whose outputs have no structure, is a part. It was one at first, then it was moved to the numbers "
+    "after its result had been seen, which left one problem and the verdict holds.",
     kind=Kind.STAND_IN,
 )
 def more_practical(runs):

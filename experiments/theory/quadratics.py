@@ -150,9 +150,8 @@ def some_strong_game(seed: int, coupling: float = 0.1) -> Game:
 
 
 def saddle_gaps(game: Game, steps: int, away: bool) -> np.ndarray:
-    """Return the lowest gap so far of saddle-point Frank-Wolfe, with or without away steps, on (||x||^2 - ||y||^2)/2 + a game.
-
-    Both sets are simplices, z = (x, y). The step is min(1, nu g/(2C)), as in Gidel et al. (2017), theorem 1: C = (1 + L) D^2, D^2 = 4,
+    """Return the lowest gap so far of saddle-point Frank-Wolfe, with or without away steps, on (||x||^2 - ||y||^2)/2 + a game. Both
+    sets are simplices, z = (x, y). The step is min(1, nu g/(2C)), as in Gidel et al. (2017), theorem 1: C = (1 + L) D^2, D^2 = 4,
     and nu = 1/2 - sqrt(2) L sqrt(2)/width, with the pyramidal width of a simplex of d corners, d odd, 2/sqrt(d - 1/d).
     """
     d = len(game.p)

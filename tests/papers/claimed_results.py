@@ -134,10 +134,10 @@ def make(claim, change: Callable | None = None, drop: Callable | None = None) ->
     ``change`` gives other columns for (variant, config, columns), and ``drop`` says which configurations are left out.
     """
     wanted = {key: config for key, config in needed(claim).items() if not (drop and drop(config))}
-    return frame_of([run for key, config in wanted.items() for run in _run(key, config, claim.split_by, change)])
+    return frame_of([made for key, config in wanted.items() for made in run(key, config, claim.split_by, change)])
 
 
-def _run(key, config, split_by, change):
+def run(key, config, split_by, change=None):
     """Yield the columns of a run and its facts, for each iterate."""
     record = {"lam": 1 / N[config["dataset"]["name"]]} if config.get("lam") == "1/n" else {}
     walks = task_of(config) in ("path", "grid")

@@ -4,16 +4,23 @@ import re
 import pytest
 
 from fwexp.cli import main
-from fwexp.commands.claims import changes, line
+from fwexp.commands.claims import USAGE, changes, line
 from fwexp.errors import ParameterError
 from fwexp.files import owned
-from fwexp.papers.claims import of_paper
+from fwexp.papers.claims import VERDICTS, of_paper
 from fwexp.papers.claims.verdict_records import check_all, claims_path, read, save, summary
 from fwexp.papers.declarations import Paper
 
 
 def records(**verdicts):
-    facts = {"paper": "B13", "statement": "It is so.", "place": f'section 6: "{"it is so " * 20}"', "why": "", "stand_ins": {}}
+    facts = {
+        "paper": "B13",
+        "statement": "It is so.",
+        "place": f'section 6: "{"it is so " * 20}"',
+        "why": "",
+        "stand_ins": {},
+        "confirmation": {},
+    }
     return {id.replace("_", "-"): {"id": id.replace("_", "-"), "verdict": verdict, **facts} for id, verdict in verdicts.items()}
 
 
@@ -21,8 +28,9 @@ def test_verdicts_are_printed_and_kept(tmp_path, capsys):
     assert main(["claims", "R", f"results_dir={tmp_path}"]) == 0
     out = capsys.readouterr().out
     assert "R-1     undecided" in out
+    assert all(f"{verdict} " in USAGE and meaning in USAGE for verdict, meaning in VERDICTS.items())
     assert "runs are not stored" in out
-    assert "16 claims: 4 hold, 4 hold in part; 8 undecided" in out
+    assert "18 claims: 3 hold, 4 in part; 9 undecided, 2 list misprints" in out
     stored = json.loads(claims_path(tmp_path, "R").read_text())
     assert list(stored) == list(of_paper("review"))
     assert {"statement", "place", "criterion", "sensitivity", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(
@@ -70,15 +78,15 @@ def test_strict_tells_a_change_and_nothing_else(tmp_path, capsys):
 
 
 def test_the_first_line_tells_verdict_and_place_and_the_others_the_claim_and_the_reason():
-    (record,) = records(B13_1="not reached").values()
+    (record,) = records(B13_1="in part").values()
     first, *others = line(record | {"why": "is not reached within these runs: that"}).splitlines()
-    assert re.fullmatch(r'B13-1   not reached    section 6: "it is so [^"]* \.\.\.', first)
+    assert re.fullmatch(r'B13-1   in part              section 6: "it is so [^"]* \.\.\.', first)
     assert len(first) <= 110
     assert [other.strip() for other in others] == ["It is so.", "- is not reached within these runs: that"]
     text = line(record | {"stand_ins": {"lower, synthetic": False}})
     assert text.splitlines()[-1].strip() == "- on stand-ins, does not hold: lower, synthetic"
-    found = records(B13_1="undecided", B13_2="fails", B13_3="not reached", B13_4="holds", B13_5="undecided")
-    assert summary(found) == "5 claims: 1 holds, 1 fails; 1 not reached, 2 undecided"
+    found = records(B13_1="undecided", B13_2="fails", B13_3="lists misprints", B13_4="holds", B13_5="mostly contradicted")
+    assert summary(found) == "5 claims: 1 holds, 1 mostly contradicted, 1 fails; 1 undecided, 1 lists misprints"
     added = changes(records(B13_1="holds", B13_2="fails"), records(B13_1="holds"))
     assert added == ["B13-2: not published is published, now it is fails"]
 

@@ -301,8 +301,9 @@ def test_a_figure_says_whether_it_is_reproduced():
         ("icml2013/fig1", "B13", ("holds", "holds"), "Reproduced: ", True),
         ("icml2013/fig1", "B13", ("holds", "fails"), "Reproduced in part", True),
         ("icml2013/fig1", "B13", ("undecided",), "Not decided", True),
-        ("icml2013/fig1", "B13", ("undecided", "not reached"), "Not reached within these runs", True),
-        ("icml2013/fig1", "B13", ("holds", "not reached"), "Reproduced, as far as it was measured", True),
+        ("icml2013/fig1", "B13", ("undecided", "undecided"), "Not decided", True),
+        ("icml2013/fig1", "B13", ("holds where measured", "undecided"), "Reproduced, as far as it was measured", True),
+        ("icml2013/fig1", "B13", ("mostly contradicted",), "Reproduced in part", True),
         ("icml2013/fig1", "B13", ("fails", "undecided"), "Not reproduced", True),
         ("icml2013/fig1", "L", ("holds",), "Not judged by itself", False),  # another paper's
         ("review/fig1", "R", ("holds", "fails"), "shows no picture; ours bears its words out in part", True),
@@ -316,7 +317,7 @@ def test_a_figure_says_whether_it_is_reproduced():
         state = pages._state(found, records, {})
         assert answer in f"{state.answer}{state.words}"
         assert [record["id"] for record in state.records] == list(records) * names_them
-    looking = {"G16-1": {"id": "G16-1", "verdict": "holds in part", "paper": "G16", "parts": {}}}
+    looking = {"G16-1": {"id": "G16-1", "verdict": "in part", "paper": "G16", "parts": {}}}
     found = figures.Drawn(FIGURES.find("icml2016/fig3"), Path("somewhere"), "full", {})
     state = pages._state(found, {}, looking)
     assert (state.answer, list(state.records)) == ("Not judged by itself", list(looking.values()))
@@ -331,28 +332,21 @@ def test_without_plotly_it_is_one_line(monkeypatch, tmp_path):
 
 
 NOTHING = {"stand_ins": {}, "changed": "", "numbers": {}, "sensitivity": {}, "runs": [], "missing": 0}
+NOTHING |= {"kind": "theorem or identity", "confirmation": {}}
 
 
 def test_claims_that_are_contradicted_stand_apart_from_those_that_were_not_measured():
-    verdicts = {
-        "R-1": "fails",
-        "R-2": "not reached",
-        "R-3": "undecided",
-        "R-4": "holds in part",
-        "R-5": "holds in part",
-        "R-6": "holds",
-    }
-    parts = {"R-4": {"a": True, "b": False, "c": None}, "R-5": {"a": True, "b": None, "c": "not reached"}}
+    verdicts = ("fails", "mostly contradicted", "in part", "holds where measured", "undecided", "holds")
     records = {
-        id: {"id": id, "paper": "R", "verdict": v, "statement": "S.", "why": "", "parts": parts.get(id, {})}
-        | {"runs": [], "missing": 0}
-        for id, v in verdicts.items()
+        f"R-{k}": {"id": f"R-{k}", "paper": "R", "verdict": v, "statement": "S.", "why": "", "parts": {"a": v == "holds"}} | NOTHING
+        for k, v in enumerate(verdicts)
     }
     papers = {"review": {"figures": [], "claims": list(records.values()), "yours": False}}
     page = pages.render("index.html", "T", papers, **pages.index(papers, []))
-    contradicted, rest = page.partition("Claims that fail")[2].split("Claims that hold in part")
-    in_part, unmeasured = rest.split("Claims that hold as far as they were measured")
-    assert [re.findall("#(R-.)", words) for words in (contradicted, in_part, unmeasured)] == [["R-1"], ["R-4"], ["R-5"]]
+    listed = {words.partition(":")[0]: re.findall("#(R-.)", words) for words in page.split("<h2>Verdict ")[1:]}
+    assert listed == {verdict: [f"R-{k}"] for k, verdict in enumerate(verdicts[:4])}
+    assert "<td>theorem or identity</td><td>6</td><td>1 holds, 1 holds where measured, 1 in part" in page
+    assert "<td>1 hold, 5 do not, 0 are open</td>" in page
 
 
 def test_papers_without_runs_and_claims_that_miss_theirs_are_folded():
@@ -460,14 +454,14 @@ if BROWSER:  # elsewhere the pages are read, not run
 def test_a_figure_says_what_holds_on_its_own_data():
     record = {
         "id": "G16-1",
-        "verdict": "holds in part",
+        "verdict": "in part",
         "why": "holds: OCR-large, passes. does not hold: Weizmann horses, passes",
         "paper": "G16",
         "parts": {"OCR-large, passes": True, "Weizmann horses, passes": False, "OCR-small, time": None, "at all": False},
         "stand_ins": {},
     }
     on = pages._on(("OCR-large", "OCR-small"), record)
-    assert (on["verdict"], on["why"]) == ("holds in part", "holds: OCR-large, passes. is not measured: OCR-small, time")
+    assert (on["verdict"], on["why"]) == ("holds where measured", "holds: OCR-large, passes. is not measured: OCR-small, time")
     assert pages._on(("Weizmann horses",), record)["verdict"] == "fails"
     assert pages._on((), record) is record
     assert pages._on(("CoNLL",), record) is record

@@ -91,7 +91,7 @@ class Claim:
 
 
 FROZEN = "criteria.json"
-"""The file below ``experiments/`` with the digest of each criterion, which ``python -m tools.freeze`` writes before runs are made."""
+"""The file below ``experiments/`` with the digest of each criterion, which ``python -m tools.freeze`` writes before runs."""
 
 
 @functools.cache
@@ -102,6 +102,7 @@ def frozen() -> dict[str, str]:
 
 def _sources(function: FunctionType, seen: dict[str, str]) -> list[str]:
     """Return the sources of a function, and of the functions and constants of criteria that it names."""
+    function = inspect.unwrap(function)
     seen[_name(function)] = " ".join(inspect.getsource(function).split())
     for name in function.__code__.co_names:
         value = function.__globals__.get(name)

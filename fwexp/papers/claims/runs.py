@@ -13,9 +13,10 @@ the same way, unless they state another one:
 The factor is varied, see `fwexp.papers.claims.registry`.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,7 +34,29 @@ COVERED_SHARE = 0.9
 
 
 FACTOR, FACTORS = 2.0, (1.25, 1.5, 2.0, 3.0, 5.0)
-LARGEST = 1e300
+LARGEST = 1e100
+
+
+F = TypeVar("F", bound=Callable)
+_measured: dict[tuple, Any] = {}
+
+
+def measured(function: F) -> F:
+    """Return a function of a criterion whose results are kept while a claim is decided, because thresholds do not enter them."""
+
+    @functools.wraps(function)
+    def once(*given):
+        key = function, *given
+        if key not in _measured:
+            _measured[key] = function(*given)
+        return _measured[key]
+
+    return once
+
+
+def forget() -> None:
+    """Forget what was measured: another claim is decided."""
+    _measured.clear()
 
 
 class Ordering(NamedTuple):

@@ -74,7 +74,7 @@ class Finding:
 
 
 def every(outcomes: Iterable[bool | str | None]) -> bool | str | None:
-    """Return the outcome of a part that needs several to hold: one that is contradicted decides it, one that is open leaves it open."""
+    """Return the outcome of a part that needs several to hold: a contradicted one decides it, an open one leaves it open."""
     found = list(outcomes)
     return False if False in found else next((outcome for outcome in found if outcome is not True), True)
 

@@ -12,7 +12,7 @@ from fwexp.files import owned
 from fwexp.files.folders import check_folder
 from fwexp.methods import flat, method_of
 from fwexp.papers.claims.registry import Claim, Kind, all_claims, frozen
-from fwexp.papers.claims.runs import Runs
+from fwexp.papers.claims.runs import Runs, forget
 from fwexp.papers.claims.verdict import HOLDS, MISPRINTS, OPEN, UNDECIDED, VERDICTS, Finding, Undecided, for_json
 from fwexp.papers.declarations import Need, papers_by_id
 
@@ -50,11 +50,11 @@ def check(claim: Claim, results_dir="results", preset: str = "full", stale: bool
     Returns
     -------
     dict
-        ``id``, ``paper``, ``kind``, ``statement``, ``place``, ``criterion``, ``changed``, ``figure``, ``verdict``, ``why`` (one sentence,
-        unless it holds), ``parts``, ``stand_ins``, ``numbers``, ``sensitivity`` (for each threshold that is ours, by its value: the
-        ``verdict``, and the outcomes of all ``parts`` and ``stand_ins`` that differ), ``runs`` (the keys of all it looked at),
-        ``missing`` (how many are not stored) and ``confirmation`` (verdict, reason and parts on seeds 10 to 19; empty if it reads
-        no seeds).
+        ``id``, ``paper``, ``kind``, ``statement``, ``place``, ``criterion``, ``changed``, ``figure``, ``verdict``, ``why`` (one
+        sentence, unless it holds), ``parts``, ``stand_ins``, ``numbers``, ``sensitivity`` (for each threshold that is ours, by its
+        value: the ``verdict``, and the outcomes of all ``parts`` and ``stand_ins`` that differ), ``runs`` (the keys of all it
+        looked at), ``missing`` (how many are not stored) and ``confirmation`` (verdict, reason and parts on seeds 10 to 19; empty
+        if it reads no seeds).
     """
     return check_all({claim.id: claim}, results_dir, preset, stale=stale)[claim.id]
 
@@ -104,6 +104,7 @@ def _outcome(claim: Claim, wanted: Mapping[str, dict], results, stored: set[str]
 def decide(claim: Claim, results) -> dict:
     """Return verdict, reason, parts, stand-ins, numbers and sensitivity of a claim, given the results of its runs."""
     given = ()
+    forget()
     if claim.needs:  # without options of runs that other claims need
         options = [name for name in results if name.startswith(("solver.", "dataset.", "task"))]
         given = (Runs(results.drop(columns=[name for name in options if results[name].isna().all()]), claim.split_by),)

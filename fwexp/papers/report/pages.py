@@ -10,13 +10,15 @@ from typing import NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fwexp.papers.claims import VERDICTS, all_claims, shown_by
-from fwexp.papers.claims.verdict import FAILS, HOLDS, IN_PART, NOT_REACHED, OPEN, UNDECIDED, Finding, told
-from fwexp.papers.claims.verdict_records import tally
+from fwexp.papers.claims.verdict import FAILS, HOLDS, IN_PART, MEASURED, MOSTLY, OPEN, UNDECIDED, Finding, told
+from fwexp.papers.claims.verdict_records import by_kind, close_thresholds, parts_of, tally
 from fwexp.papers.declarations import PAPERS, Figure, Kind, is_ours, papers_by_id
 from fwexp.papers.origin import OF_CODE
 from fwexp.papers.report import run_pages
 from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn
 
+BORNE_OUT = {HOLDS, MEASURED, IN_PART, MOSTLY}
+"""The verdicts of claims that hold somewhere."""
 TITLES = {
     "index": "Overview",
     "runs": "Runs",
@@ -32,7 +34,8 @@ def environment() -> Environment:
     made = Environment(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.globals |= {"verdicts": VERDICTS, "page_of": page_of, "chosen": _chosen, "told": told, "tally": tally}
+    made.globals |= {"verdicts": VERDICTS, "places": list(VERDICTS), "page_of": page_of, "chosen": _chosen, "told": told}
+    made.globals |= {"tally": tally, "by_kind": by_kind, "parts_of": parts_of, "close_thresholds": close_thresholds}
     return made
 
 
@@ -81,14 +84,13 @@ def index(papers: Mapping[str, Mapping], runs: Sequence[Mapping]) -> dict:
     for run in runs:
         places[run["place"]][run["method"]] += 1
     claims = [record for page in papers.values() for record in page["claims"]]
-    in_part = [record for record in claims if record["verdict"] == IN_PART]
+    by_verdict = {verdict: [record for record in claims if record["verdict"] == verdict] for verdict in VERDICTS}
     return {
         "papers": [{"name": name, "title": title_of(name), "has_runs": _has_runs(page), **page} for name, page in papers.items()],
         "places": dict(sorted(places.items())),
         "runs": len(runs),
-        "contradicted": [record for record in claims if record["verdict"] == FAILS],
-        "in_part": [record for record in in_part if _is_contradicted(record)],
-        "unmeasured": [record for record in in_part if not _is_contradicted(record)],
+        "by_verdict": {verdict: by_verdict[verdict] for verdict in (FAILS, MOSTLY, IN_PART, MEASURED)},
+        "all_claims": claims,
         "environment": run_pages.environment({"provenance": provenance()}),
     }
 
@@ -97,11 +99,6 @@ def _has_runs(page: Mapping) -> bool:
     """Return whether the store has runs behind a page: of a figure that was drawn here, or of a claim."""
     of_figures = any(figure["drawn"] and not figure["published"] for figure in page["figures"])
     return of_figures or any(record["missing"] < len(record["runs"]) for record in page["claims"])
-
-
-def _is_contradicted(record: Mapping) -> bool:
-    """Return whether a claim, or a part of it, does not hold; otherwise parts were not reached or not measured."""
-    return record["verdict"] == FAILS or False in record["parts"].values()
 
 
 def shown(pictured: Drawn, everything: Mapping[str, Mapping], folder: Path) -> dict:
@@ -192,14 +189,15 @@ def _state(pictured: Drawn, bearing: Mapping[str, Mapping], looking: Mapping[str
         return State("Not judged by itself", f": no claim of its paper is decided by it alone.{more}", others)
     verdicts = {record["verdict"] for record in own}
     if verdicts <= {*OPEN}:
-        answer = "Not reached within these runs" if NOT_REACHED in verdicts else "Not decided"
+        answer = "Not decided"
     elif kind is Kind.ANNOUNCED:
         answer = "The paper announces it and shows no picture; ours bears its words out"
-        answer += "" if verdicts == {HOLDS} else " in part" if verdicts & {HOLDS, IN_PART} else " nowhere"
+        answer += "" if verdicts == {HOLDS} else " in part" if verdicts & BORNE_OUT else " nowhere"
     elif verdicts == {HOLDS}:
         answer = "Reproduced"
-    elif verdicts & {HOLDS, IN_PART}:
-        answer = "Reproduced in part" if any(map(_is_contradicted, own)) else "Reproduced, as far as it was measured"
+    elif verdicts & BORNE_OUT:
+        measured = verdicts <= {HOLDS, MEASURED, *OPEN}
+        answer = "Reproduced, as far as it was measured" if measured else "Reproduced in part"
     else:
         answer = "Not reproduced"
     return State(answer, ": ", own)
