@@ -138,7 +138,7 @@ CACHE_F, CACHE_NU = "solver.cache.F", "solver.cache.nu"
 
 F_AND_NU = {"F": (0.05, 0.25, 1.0), "nu": (0.001, 0.01, 0.1)}
 """The parameters that the paper chose (section 3.3) and their neighbours in our figure 2, apart from the extremes named there."""
-CHOSEN = (0.25, 0.01)
+CHOSEN_PAIR = (0.25, 0.01)
 
 
 @claim(
@@ -158,13 +158,13 @@ def parameters_of_the_cache(runs, *, factor=FACTOR):
         raise Undecided("no run has a cache")
     pairs = runs.results[[CACHE_F, CACHE_NU]].dropna().drop_duplicates()
     curves = {pair: _of_cache(runs, *pair) for pair in sorted(pairs.itertuples(index=False, name=None))}
-    if CHOSEN not in curves:
+    if CHOSEN_PAIR not in curves:
         raise Undecided("the chosen F and nu are not among the runs")
     parts, numbers = {}, {}
     for (F, nu), found in curves.items():
-        if (F, nu) == CHOSEN:
+        if (F, nu) == CHOSEN_PAIR:
             continue
-        lies = below(curves[CHOSEN], found, 10.0, 95.0)
+        lies = below(curves[CHOSEN_PAIR], found, 10.0, 95.0)
         numbers[f"F = {F:g}, nu = {nu:g}: gap over that with the chosen ones"] = lies.ratio
         if F in F_AND_NU["F"] and nu in F_AND_NU["nu"]:
             parts[f"alike, F = {F:g}, nu = {nu:g}"] = 1 / factor <= lies.ratio <= factor

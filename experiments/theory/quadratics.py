@@ -142,11 +142,18 @@ def extragradient_on_balls(game: Game, radius: float, steps: int) -> np.ndarray:
     return np.array(gaps)
 
 
-def some_strong_game(seed: int, coupling: float = 0.1) -> Game:
-    """Return a random game for `saddle_gaps`, with three corners a side and a matrix of this norm."""
+def some_strong_game(seed: int, coupling: float = 0.1, apart: float = 0.05) -> Game:
+    """Return a random game for `saddle_gaps`, with three corners a side and a matrix of this norm.
+
+    Its saddle point is inside the edges of the first two corners, and the gradients there are larger at the third one.
+    """
     rng = np.random.default_rng(seed)
     M = rng.standard_normal((3, 3))
-    return Game(coupling * M / np.linalg.norm(M, 2), rng.standard_normal(3), rng.standard_normal(3))
+    M = coupling * M / np.linalg.norm(M, 2)
+    x, y = np.zeros(3), np.zeros(3)
+    x[:2], y[:2] = rng.dirichlet((5.0, 5.0), 2)
+    third = apart * np.eye(3)[2]
+    return Game(M, third - x - M @ y, third - y + M.T @ x)
 
 
 def saddle_gaps(game: Game, steps: int, away: bool) -> np.ndarray:
@@ -156,7 +163,7 @@ def saddle_gaps(game: Game, steps: int, away: bool) -> np.ndarray:
     """
     d = len(game.p)
     nu = 0.5 - 2.0 * game.L * np.sqrt(d - 1.0 / d) / 2.0
-    C, z, gaps = 4.0 * (1.0 + game.L), np.eye(d)[[0, 0]], []
+    C, z, gaps = 4.0 * (1.0 + game.L), np.eye(d)[[d - 1, d - 1]], []
     for _ in range(steps):
         of_x, of_y = game.gradients(*z)
         r = np.stack([z[0] + of_x, z[1] + of_y])

@@ -278,7 +278,6 @@ COMPUTED = {
     ],
     "G16-19": [("block_steps.walk", lambda found: lambda *given: _sublinear(found(*given)))],
     "R-8": [("quadratics.saddle_gaps", lambda _: lambda *given: 1 / np.arange(1.0, 1001.0))],
-    "R-17": [("quadratics.saddle_gaps", lambda _: lambda *given: 1 / np.sqrt(np.arange(1.0, 1001.0)))],
     "R-18": [("block_minimum", lambda found: lambda outputs, *given: np.full(outputs.losses.shape, 1 / outputs.losses.shape[1]))],
     "G16-18": [("small_paths.calls_at_break_points", lambda _: lambda *given: (np.ones(3), np.ones(3)))],
     "L-5": [("optimum", lambda optimum: lambda *given: optimum(*given) - 100.0)],

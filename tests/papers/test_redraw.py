@@ -9,7 +9,9 @@ from PIL import Image
 
 from fwexp.errors import OptionError
 from fwexp.experiments import FIGURES
+from fwexp.papers.claims.verdict_records import read
 from fwexp.run import sweep
+from tests.pages import ROOT
 from tests.plots.synthetic_results import make_results
 from tools import proofs, redraw
 
@@ -43,9 +45,22 @@ def test_numbers_may_have_more_columns_and_another_order():
     assert redraw.differences(table, table[:1]) == "1 rows instead of 2"
 
 
+def test_verdicts_are_decided_again_where_that_is_asked_for(published, tmp_path, monkeypatch):
+    folder = shutil.copytree(published, tmp_path / "published")
+    given = read(ROOT / "results" / "published" / "claims" / "lecture.json")
+    given["L-5"] |= {"verdict": "fails", "why": "does not hold: lam = 1", "runs": ["a" * 64]}
+    monkeypatch.setattr(redraw, "check_all", lambda *_, **__: given)
+    pictures = {path: path.read_bytes() for path in folder.rglob("*.png")}
+    assert redraw.main(["claims", f"published={folder}"]) == 0
+    found = read(folder / "claims" / "lecture.json")["L-5"]
+    assert (found["verdict"], found["runs"]) == ("fails", ["a" * 12])
+    assert "4 hold, 1 fails |" in (folder / "README.md").read_text()
+    assert {path: path.read_bytes() for path in folder.rglob("*.png")} == pictures
+
+
 @pytest.mark.parametrize("name", ["icml2013/table1", "nothing"])
 def test_only_pictures_are_drawn_again(name, tmp_path):
-    with pytest.raises(OptionError, match=f"NAME must be a published figure, got '{name}'"):
+    with pytest.raises(OptionError, match=f"NAME must be a published figure or claims, got '{name}'"):
         redraw.main([name, f"published={tmp_path}"])
 
 

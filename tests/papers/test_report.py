@@ -461,7 +461,10 @@ def test_a_figure_says_what_holds_on_its_own_data():
         "stand_ins": {},
     }
     on = pages._on(("OCR-large", "OCR-small"), record)
-    assert (on["verdict"], on["why"]) == ("holds where measured", "holds: OCR-large, passes. is not measured: OCR-small, time")
+    assert (on["verdict"], on["why"]) == (
+        "holds where measured",
+        "holds: OCR-large, passes. is not told by these runs: OCR-small, time",
+    )
     assert pages._on(("Weizmann horses",), record)["verdict"] == "fails"
     assert pages._on((), record) is record
     assert pages._on(("CoNLL",), record) is record

@@ -24,7 +24,7 @@ VERDICTS = {
 """All verdicts, with their meanings."""
 OPEN = (UNDECIDED, MISPRINTS)
 """The verdicts that say nothing for or against a result."""
-WORDS = {True: "holds", False: "does not hold", NOT_REACHED: "is not reached within these runs", None: "is not measured"}
+WORDS = {True: "holds", False: "does not hold", NOT_REACHED: "is not reached within these runs", None: "is not told by these runs"}
 """What is said of a part."""
 MOST_NAMED = 6
 """Of so many parts that hold, a sentence names each."""
