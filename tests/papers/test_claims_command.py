@@ -5,11 +5,15 @@ import pytest
 
 from fwexp.cli import main
 from fwexp.commands.claims import USAGE, changes, line
-from fwexp.errors import ParameterError
+from fwexp.commands.claims import main as claims_command
+from fwexp.errors import OptionError, ParameterError
 from fwexp.files import owned
 from fwexp.papers.claims import VERDICTS, of_paper
+from fwexp.papers.claims.registry import frozen
 from fwexp.papers.claims.verdict_records import check_all, claims_path, read, save, summary
 from fwexp.papers.declarations import Paper
+from tests.pages import ROOT
+from tools import freeze
 
 
 def records(**verdicts):
@@ -36,6 +40,25 @@ def test_verdicts_are_printed_and_kept(tmp_path, capsys):
     assert {"statement", "place", "criterion", "sensitivity", "verdict", "why", "numbers", "runs", "figure", "missing"} <= set(
         stored["R-1"]
     )
+
+
+def test_the_page_on_claims_defines_the_verdicts():
+    page = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+    assert [verdict for verdict, meaning in VERDICTS.items() if f"| {verdict} | {meaning} |" not in page] == []
+
+
+def test_freezing_notes_each_criterion_and_names_those_that_changed(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "criteria.json"
+    monkeypatch.setattr(freeze, "PATH", path)
+    monkeypatch.setattr(freeze, "frozen", lambda: frozen() | {"B13-1": "other"})
+    assert freeze.main() == 0
+    assert json.loads(path.read_text()) == {id: claim.digest for id, claim in of_paper().items()}
+    assert capsys.readouterr().err == "B13-1: changed\n"
+
+
+def test_runs_that_confirm_are_only_made_with_others(tmp_path):
+    with pytest.raises(OptionError, match="fwexp claims takes --confirm only with --run"):
+        claims_command(["L-4", "--confirm", f"results_dir={tmp_path}"])
 
 
 @pytest.mark.slow
