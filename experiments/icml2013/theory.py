@@ -247,7 +247,7 @@ def n_times_fewer_calls(runs):
         kept = False if over > 1 else True if ours * n <= 2 * passes else None
         parts[f"OCR, lam = {lam}"] = kept if passes >= 2 * n else NOT_REACHED
         numbers |= {f"lam = {lam}: gap": level, f"lam = {lam}: iterations of batch FW to it over 2n": passes / (2 * n)}
-        numbers[f"lam = {lam}: oracle calls of batch FW over those of BCFW"] = passes / ours
+        numbers[f"lam = {lam}: oracle calls of batch FW over those of BCFW"] = passes / ours if np.isfinite(ours) else "not reached"
     return Finding(parts, numbers)
 
 
