@@ -299,16 +299,16 @@ def _strong_gaps(seed, away):
     R5.runs("sp_fw_adaptive"),
     place="section 4.1, on saddle-point Frank-Wolfe",
     vary={"slope": (0.8, 0.9, 1.0)},
-    changed="gaps of 1e-10 and below are within the rate; at first, runs that got to rounding and stayed there contradicted it. "
-    "The computed games are those of R-8, which were changed.",
+    changed="gaps of 1e-10 and below are within the rate; at first, runs that got to rounding and stayed there contradicted it, "
+    "and curves that got steeper by any amount did not. The computed games are those of R-8, which were changed.",
     kind=Kind.THEOREM,
 )
 def adaptive_saddle_steps(runs, *, slope=0.9):
     """Frank-Wolfe's rate is 1/t. The exponent of the best gap in the steps, by least squares of the logarithms, over the last
-    factor of 4 of the steps is at most -{slope:g}. Above that it is a contradiction if it is not below the exponent over the factor
-    of 4 before, and not reached otherwise: a slow start is within a rate, and so is a gap of 1e-10. On the matrix game and the
-    chain SVM of R-8, one part each, with nu and C as there; and computed, on its strongly convex and concave games, in 20,000
-    steps, one part.
+    factor of 4 of the steps is at most -{slope:g}. Above that it is a contradiction if it is less than 0.05 below the exponent over
+    the factor of 4 before, and not reached otherwise: a slow start is within a rate, and so is a gap of 1e-10. On the matrix game
+    and the chain SVM of R-8, one part each, with nu and C as there; and computed, on its strongly convex and concave games, in
+    20,000 steps, one part.
     """
     curves = {run["dataset"].iloc[0]: [(run["step"].to_numpy(float), run["best"].to_numpy())] for run in runs.each("sp_fw")}
     strong = [_strong_gaps(seed, False) for seed in range(5)]
@@ -317,7 +317,7 @@ def adaptive_saddle_steps(runs, *, slope=0.9):
     for name, found in curves.items():
         exponents = [[_exponent(t, gap, t[-1] / 4**k, t[-1] / 4 ** (k - 1)) for k in (2, 1)] for t, gap in found]
         parts[name] = every(
-            True if late <= -slope or gap[-1] <= 1e-10 else False if late >= early else NOT_REACHED
+            True if late <= -slope or gap[-1] <= 1e-10 else False if late >= early - 0.05 else NOT_REACHED
             for (early, late), (_, gap) in zip(exponents, found, strict=True)
         )
         numbers |= {

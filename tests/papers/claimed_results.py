@@ -200,7 +200,7 @@ def columns(variant, iterate, config):
 def _seconds_per_pass(dataset, cached, pairwise):
     if dataset in ("synthetic_lsp", "slow_lsp"):  # its oracle is all that costs
         return 1.0
-    return 0.2 if cached and pairwise else (0.12 if cached else 0.05) * (3 if pairwise else 1)
+    return 0.22 if cached and pairwise else (0.13 if cached else 0.05) * (3 if pairwise else 1)
 
 
 def _share(cache):
@@ -246,7 +246,7 @@ def _convex(config):
         case "triangle", _:
             gap = 1 / (t + 1) if dataset["optimum"] == "edge" else np.exp(-t)
         case "lasso", "random_away":
-            gap = np.exp(-(1 + solver["eta"]) / 40 * t) * (1 + 0.01 * config["seed"])
+            gap = np.exp(-(0.2 + solver["eta"]) / 10 * t) * (1 + 0.01 * config["seed"])
             inspected = (400 * solver["eta"] + 20) * t
         case "lasso", "away":
             gap = np.exp(-t / 20)

@@ -148,7 +148,7 @@ CONTRADICTIONS = {
     "G16-6": [
         altered("cache_hits", lambda columns, _: 0.5 * columns["step"]),
         as_if(cache_local="cache_rare", cache_rare="cache_local"),
-        as_if(cache_eager="cache_local"),
+        swapped(("cache_eager", "cache_local")),
     ],
     "G16-7": [
         altered("gap", lambda columns, _: 0.2 + 0 * columns["gap"]),
@@ -183,7 +183,7 @@ CONTRADICTIONS = {
     ],
     "R-2": [
         certified(lambda gap, t: 1 / (t + 1), solver="random_away"),
-        certified(lambda gap, t: np.exp(-t / 20), solver="random_away"),
+        certified(lambda gap, t: np.exp(-t / 60), solver="random_away", eta=1.0),
         altered("inspected", lambda columns, _: 400 * columns["step"]),
     ],
     "R-3": [certified(lambda gap, t: gap + 1)],
@@ -196,7 +196,7 @@ CONTRADICTIONS = {
     "R-7": [
         certified(lambda gap, t: 1 / (t + 1)),
         certified(lambda gap, t: np.where(t % 2 == 1, 2.0, gap)),
-        altered("inspected", lambda columns, _: 400 * columns["step"]),
+        altered("inspected", lambda columns, config: columns["step"] * (400 - 100 * config["solver"].get("eta", 1.0))),
     ],
     "R-8": [certified(lambda gap, t: 1 / (t + 1))],
     "R-17": [certified(lambda gap, t: 1 / np.sqrt(t + 1))],
