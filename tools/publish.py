@@ -313,6 +313,7 @@ def claims_by_kind(records: Collection[Mapping]) -> Iterator[str]:
         *(f"| {verdict} | {meaning} |" for verdict, meaning in VERDICTS.items()),
         "",
     )
+    yield from ("Parts of lists of misprints are counted in their own row only.", "")
     yield from ("| | claims | verdicts | parts |", "| --- | ---: | --- | --- |")
     by_paper = {paper.title: [record for record in records if record["paper"] == paper.id] for paper in PAPERS.values()}
     for what, found in (*by_paper.items(), *by_kind(records).items(), ("all", records)):

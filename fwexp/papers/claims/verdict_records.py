@@ -204,8 +204,10 @@ def by_kind(records: Iterable[Mapping]) -> dict[str, list[Mapping]]:
 
 
 def parts_of(records: Iterable[Mapping]) -> str:
-    """Return how many parts of claims hold, do not, and are open."""
-    counts = Counter(outcome if isinstance(outcome, bool) else None for record in records for outcome in record["parts"].values())
+    """Return how many parts of claims hold, do not, and are open; misprints count only where there are no other claims."""
+    records = list(records)
+    counted = [record for record in records if record["kind"] != Kind.MISPRINT] or records
+    counts = Counter(outcome if isinstance(outcome, bool) else None for record in counted for outcome in record["parts"].values())
     return f"{counts[True]} hold, {counts[False]} do not, {counts[None]} are open"
 
 
