@@ -253,7 +253,7 @@ def pairwise_steps(runs, *, margin=MARGIN, most=MOST, factor=FACTOR):
     place="section 5.1, paragraph on the recommendation",
     vary={"factor": (1.0, *FACTORS), "most": MOSTS},
     changed="judged at the end of a time budget that all eight methods have, not where the first run ended; one part per lam. The "
-    "time to the gap that all eight reach stands beside the gap at a fixed time, whose ratio grows with the budget without bound. "
+    "time to the gap that all eight reach stands next to the gap at a fixed time, whose ratio grows with the budget without bound. "
     "Runs that end above a tenth of the objective at w = 0 are not reached, as in G16-1.",
 )
 def recommendation(runs, *, factor=FACTOR, most=MOST):

@@ -4,7 +4,7 @@ import numpy as np
 
 from fwexp.experiments.icml2016.claims import OF_THE_PAPER, finding, where_of
 from fwexp.experiments.icml2016.figures import FIG8
-from fwexp.experiments.theory import block_steps, small, small_paths
+from fwexp.experiments.theory import drop_steps, small, small_paths
 from fwexp.papers.claims.registry import Kind, claim
 from fwexp.papers.claims.runs import FACTOR, FACTORS, measured
 from fwexp.papers.claims.verdict import NOT_REACHED, Finding, Undecided
@@ -313,4 +313,4 @@ def without_drop_steps(*, factor=10.0):
 
 @measured
 def _walk(number, lam, kind, seed):
-    return block_steps.walk(small.some_outputs(number), lam, kind, seed, 5000)
+    return drop_steps.walk(small.some_outputs(number), lam, kind, seed, 5000)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fwexp.experiments.review import misprints
-from fwexp.experiments.theory import block_steps, quadratics, small_paths
+from fwexp.experiments.theory import drop_steps, quadratics, small_paths
 from tests.papers import claimed_results
 
 OCR_SMALL_LAM = {"dataset": "ocr", "lam": "1/n"}
@@ -276,7 +276,7 @@ COMPUTED = {
         ("small_paths.bends", lambda _: lambda outputs, lams: len(lams)),
         ("small_paths.bends", lambda _: lambda outputs, lams: 1),
     ],
-    "G16-19": [("block_steps.walk", lambda found: lambda *given: _sublinear(found(*given)))],
+    "G16-19": [("drop_steps.walk", lambda found: lambda *given: _sublinear(found(*given)))],
     "R-8": [("quadratics.saddle_gaps", lambda _: lambda *given: 1 / np.arange(1.0, 1001.0))],
     "R-18": [("block_minimum", lambda found: lambda outputs, *given: np.full(outputs.losses.shape, 1 / outputs.losses.shape[1]))],
     "G16-18": [("small_paths.calls_at_break_points", lambda _: lambda *given: (np.ones(3), np.ones(3)))],
@@ -308,5 +308,5 @@ COMPUTED = {
         ("quadratics.away_curvature", lambda found: lambda *given, **_: 1.0),
     ],
 }
-MODULES = {"quadratics": quadratics, "small_paths": small_paths, "misprints": misprints, "block_steps": block_steps}
+MODULES = {"quadratics": quadratics, "small_paths": small_paths, "misprints": misprints, "drop_steps": drop_steps}
 """Modules of these functions, if they are not in `small`."""
