@@ -31,16 +31,19 @@ PAPER = Paper.declared(
         "A pass is n calls of the oracle (footnote 5). A check of all gaps is one, an answer of the cache is none: published code.",
         "The cache has at most 50 labelings of an example: published code, except on LSP, where it has 20 and our runs 50.",
         "A series of steps ends after ten passes, and as soon as the known gaps sum to 0.8 times the gap asked for; then all gaps "
-        "are computed: published code. Accelerated methods, which are ours, go on to the end of the ten passes. On "
-        "synthetic HorseSeg-medium at lam = 10 the gap at 11.25 passes falls from 1.5e-4 to 3e-6.",
-        "Away steps are taken if they increase the dual more than the step towards the corner: published code. Under constraints "
-        "on weights ours compares the increases without these, and the code those with them.",
+        "are computed: published code. Accelerated methods, which are ours, go on to the end of the ten passes. On synthetic "
+        "HorseSeg-medium at lam = 10 the gap at 11.25 passes falls from 1.5e-4 to 3e-6.",
+        "Away steps are taken if they increase the dual more than the step towards the corner: published code. On OCR-small at "
+        "lam = 0.01 the gap at 100 passes is 0.067 and 0.073 for two seeds, and 0.082 and 0.086 if the larger gap decides. Under "
+        "constraints on weights ours compares the increases without these, and the code those with them.",
         "Paths begin where the bound on the gap is 0.9 times the accuracy, and compute all gaps as soon as the known ones sum to "
-        "0.8 times that: published code. Paths of accelerated methods wait until they sum to all of it.",
+        "0.8 times that: published code. Paths of accelerated methods wait until they sum to all of it. Down to lam = 100 on "
+        "OCR-small, pairwise steps with cache take 74 passes and 59 break points instead of 94 and 83 (published code: 71 and "
+        "58), Frank-Wolfe steps 106 passes instead of 121 (101).",
         "Known gaps that are not exact never fall when lam does, and the global criterion of the cache is off until all are "
         "computed: published code.",
-        "The runs behind the published figures were made before these four rules became the defaults: series went on to the end of "
-        "the ten passes, away steps went by gaps, paths computed all gaps at 0.9 times the accuracy, and gaps could fall.",
+        "The runs behind the published figures were made before these four rules became the defaults: series went on to the end "
+        "of the ten passes, away steps went by gaps, paths computed all gaps at 0.9 times the accuracy, and gaps could fall.",
         "Before all gaps are known, the global criterion of the cache takes the largest loss so far for the total gap; the "
         "published code takes 1. The effect is none where losses are shares, as on OCR.",
         "A full cache of Frank-Wolfe steps loses the labeling of the lowest score that is not the true one. The published code "
