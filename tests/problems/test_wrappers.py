@@ -65,6 +65,7 @@ class Definition:
         defined = FAMILIES[name]
         self.base, self.indices, self.n, self.c = defined.problem, indices, len(indices), np.asarray(c)[list(indices)]
         self.labelings = [defined.labelings[i] for i in indices]
+        self.bounded = protocol.to_public(self.base, np.isin(np.arange(self.base.num_weights), self.base.nonnegative) * 1.0) > 0.0
         of_all = [[c_i * values for values in defined.of_all(i)] for i, c_i in zip(indices, self.c, strict=True)]
         self.losses, self.psi = zip(*of_all)
         self.phi = [np.array([defined.phi(i, y) for y in defined.labelings[i]]) for i in indices]
@@ -78,10 +79,13 @@ class Case:
         indices, c = range(n) if indices is None else indices, np.ones(n) if c is None else c
         self.problem, self.name, self.d = problem, name, definition(name, tuple(indices), tuple(c))
         self.work = protocol.workspace(problem)
+        self._raw: dict = {}
 
     def raw(self, i: int, k: int):
         """Return labeling k of example i as the oracle writes it."""
-        return protocol.as_labeling(self.problem, i, self.d.labelings[i][k])
+        if (i, k) not in self._raw:
+            self._raw[i, k] = protocol.as_labeling(self.problem, i, self.d.labelings[i][k])
+        return self._raw[i, k]
 
     def number(self, i: int, y) -> int:
         """Return the number of a labeling that a function wrote."""
@@ -106,8 +110,7 @@ class Case:
     def weights(self, seed: int = 0) -> np.ndarray:
         """Return a public w that is allowed."""
         w = np.random.default_rng(seed).normal(size=self.d.psi[0].shape[1])
-        bounded = protocol.to_public(self.d.base, np.isin(np.arange(self.d.base.num_weights), self.d.base.nonnegative) * 1.0)
-        return np.where(bounded > 0.0, np.abs(w), w)
+        return np.where(self.d.bounded, np.abs(w), w)
 
     def theta(self, i: int, w: np.ndarray):
         protocol.scores(self.problem, i, self.internal(w), self.work.theta)
@@ -145,7 +148,9 @@ class Case:
 
 
 def same(got, wanted) -> None:
-    np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+    """Compare numbers; numpy's function, which takes long, has the message."""
+    if np.shape(got) != np.shape(wanted) or not (np.abs(np.subtract(got, wanted)) <= 1e-9 + 1e-9 * np.abs(wanted)).all():
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
 
 
 # --- what is around problems ------------------------------------------------------------------------------------------
