@@ -33,9 +33,9 @@ class Encoding(ABC):
     schema: ClassVar[dict[str, Check]] = {}  # of the learned values in files
 
     def __init__(self, estimator) -> None:
-        self.params = type(estimator)(
-            **{name: deepcopy(value) if isinstance(value, CONTAINERS) else value for name, value in parameters(estimator).items()}
-        )
+        self.params = object.__new__(type(estimator))  # A constructor of a subclass may take fewer parameters.
+        for name, value in parameters(estimator).items():
+            setattr(self.params, name, deepcopy(value) if isinstance(value, CONTAINERS) else value)
 
     @abstractmethod
     def learn(self, X, y, sample_weight=None, classes: np.ndarray | None = None, former: Any = None) -> tuple:

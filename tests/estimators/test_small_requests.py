@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, ChainSVM, MulticlassLogistic, MulticlassSVM, MultiLabelSVM
@@ -77,3 +79,24 @@ def test_bad_requests_are_one_line(tagger, more, message):
     with pytest.raises(ParameterError, match=message) as error:
         tagger.predict(X[:2], **more)
     assert "\n" not in str(error.value)
+
+
+class Renamed(ChainCRF):
+    """A tagger with the constructor of another tool, as adapters have it."""
+
+    def __init__(self, algorithm="lbfgs", c2=0.1):
+        super().__init__(lam=c2, tol=1e-3)
+        self.algorithm, self.c2 = algorithm, c2
+
+
+def test_a_subclass_may_have_a_constructor_of_its_own():
+    """Also with what tools such as sklearn-crfsuite take: positions without features, and bytes."""
+    X = [[{"walk": 1, "shop": 0.5}, {}, {"clean": 1, "солнце": "да".encode()}]] * 4
+    y = [["sunny", "sunny", "rainy"]] * 4
+    model = clone(Renamed("pa", c2=0.01)).fit(X, y)
+    assert (model.algorithm, model.lam, model.get_params()) == ("pa", 0.01, {"algorithm": "pa", "c2": 0.01})
+    assert model.predict(X) == y
+    marginals = model.predict_marginals(X)[0]
+    assert [set(of_one) for of_one in marginals] == [{"sunny", "rainy"}] * 3
+    assert [sum(of_one.values()) for of_one in marginals] == pytest.approx([1.0] * 3)
+    assert cross_val_score(Renamed(), X, y, cv=2).tolist() == [1.0, 1.0]
