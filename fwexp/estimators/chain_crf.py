@@ -198,7 +198,7 @@ class ChainCRF(ProbabilisticChains, ChainTagger):
         A solver of `fwexp.solve` for the objective: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
     iterate : {"best", "last"}, optional
         Iterate of `fwexp.solve` that becomes the weights, by default the ``best`` logged one. ``dual_gap_`` certifies it.
-    C, features, transition_features, min_count, constraints, ignore_label, skip_ignored, fixed_weights
+    C, features, transition_features, min_count, constraints, ignore_label, skip_ignored, fixed_weights, possible_states
         The same as for `ChainSVM`.
     tol : float, default 0.01
         Certified gap at which training stops, as a share of the objective: with 0.01, the objective is at most 1 % above its

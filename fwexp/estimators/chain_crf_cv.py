@@ -24,7 +24,7 @@ class ChainCRFCV(ProbabilisticChains, ChainSearch):
         The same as for `ChainSVMCV`. Functions for ``scoring`` may call ``predict_proba``.
     objective, costs, class_weight, solver, iterate, tol
         The same as for `ChainCRF`.
-    features, transition_features, min_count, constraints, ignore_label, skip_ignored, fixed_weights
+    features, transition_features, min_count, constraints, ignore_label, skip_ignored, fixed_weights, possible_states
         The same as for `ChainSVM`.
     max_passes, nonnegative, random_state, verbose
         The same as for `ChainSVM`.

@@ -241,7 +241,7 @@ class ChainSVMCV(ChainSearch):
         Number of folds that run at once, in threads, counted as in joblib; by default 1.
     features, transition_features, min_count, loss, costs, class_weight, constraints, ignore_label, skip_ignored, fixed_weights
         The same as for `ChainSVM`.
-    solver, iterate, tol, max_passes, nonnegative, random_state, verbose
+    possible_states, solver, iterate, tol, max_passes, nonnegative, random_state, verbose
         The same as for `ChainSVM`.
 
     Attributes

@@ -58,6 +58,7 @@ class ChainEncoding(Encoding):
     class_weight_: np.ndarray | None
     vectorizer_: Vectorizer
     edge_vectorizer_: Vectorizer | None
+    has_all_states = False  # whether features have weights for all labels, whatever ``possible_states`` says
     schema: ClassVar = {
         "classes": are_labels,
         "class_weight": are_factors,
@@ -223,7 +224,8 @@ class ChainEncoding(Encoding):
             )
             rows, numbers, z, allowed = rows[kept], numbers[kept], some(z, kept), some(allowed, kept)
             of_positions, weights, known_scores = some(of_positions, kept), some(weights, origin), some(known_scores, kept)
-        problem = chains.chain_from_arrays(rows, numbers, ptr, K, params.loss, is_cut, z)
+        every = check_flag("possible_states", params.possible_states) or self.has_all_states or is_test or allowed is not None
+        problem = chains.chain_from_arrays(rows, numbers, ptr, K, params.loss, is_cut, z, every)
         costs = costs_of(params.costs, self.classes_)
         if self.class_weight_ is not None:
             costs = self.class_weight_[:, None] * check_costs(costs, K)

@@ -55,6 +55,7 @@ class ChainModel(PartsScore, CertifiedSVM):
     ignore_label: Any = None
     skip_ignored: bool = False
     fixed_weights: Any = None
+    possible_states: bool = True
     nonnegative: Weights | None = None
 
     if TYPE_CHECKING:  # `fit` sets these, which are no fields

@@ -57,6 +57,10 @@ class ChainSVM(ChainTagger):
     fixed_weights : dict, optional
         Weights that training does not change: ``{feature: {label: weight}}``, where other labels of the feature have weight 0.
         Features are names or columns. Their weights do not count in the regularisation.
+    possible_states : bool, default True
+        Whether features have weights for all labels. False trains and stores weights for the pairs (feature, label) that occur in
+        the training data alone, as CRFsuite does by default: often a tenth of them, in a tenth of the space, but errors may rise.
+        ``dual_gap_`` is then about the objective restricted to these weights. `partial_fit` and sets of labels train all weights.
     solver : str, default "auto"
         A solver or method of `fwexp.solve`, except those with kernels.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional

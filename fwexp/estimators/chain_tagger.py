@@ -79,6 +79,7 @@ class ChainTagger(FitsFurther, ChainModel):
         return self._fitted(encoding, self._result(encoding, problem, weights, X, y, **more))
 
     def _trained_further(self, encoding, X, y, sample_weight, classes, former):
+        encoding.has_all_states = True  # Later calls may have other pairs of features and labels.
         X, y, sample_weight, _ = encoding.examples(X, y, sample_weight)
         problem, weights = encoding.learn_from(X, y, sample_weight, classes, former)
         return self._result(encoding, problem, weights, X, y, origin=self._origin(encoding, former))

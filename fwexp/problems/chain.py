@@ -42,6 +42,7 @@ from fwexp.problems.features import (
     padded_width,
     stack,
 )
+from fwexp.problems.pair_features import PairFeatures, feature_rows, with_pairs
 from fwexp.problems.rows import packed_gram, renumbered
 from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 from fwexp.problems.transitions import ByPosition, Shared, Transitions
@@ -71,11 +72,11 @@ class ChainArrays(NamedTuple):
     label_ptr: np.ndarray  # int64 (n + 1,): positions label_ptr[i] .. label_ptr[i+1] belong to sequence i
     labels: np.ndarray  # int32 (positions,); -1 in test sets only
     counts: np.ndarray  # float64 (n,), how many positions the loss counts: 1 if it is a share, the length if it is their number
-    x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per position
+    x: DenseFeatures | SparseFeatures | BinaryFeatures | PairFeatures  # one row per position
     gram_ptr: np.ndarray  # int64 (n + 1,)
     gram: np.ndarray  # float64: per sequence the packed lower triangle of <x_t, x_u> (+ 1 at both ends for the biases), or none
     # ``x`` with the columns of a sequence without Gram numbered from 0, where there is such a sequence
-    local_x: DenseFeatures | SparseFeatures | BinaryFeatures | NoFeatures
+    local_x: DenseFeatures | SparseFeatures | BinaryFeatures | PairFeatures | NoFeatures
     num_local: np.ndarray  # int64 (n, 2): how many weights of such columns there are, and the number of those of ``x``; or 0
     nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of internal weights that must not be negative
     # float64 (K, width): by how much the cost of a label (column) differs from 1 where another (row) is true; or (0, 0)
@@ -114,11 +115,14 @@ class ChainProblem(Sliceable, ChainArrays):
         return f"ChainProblem(n={self.n}, d={self.d}, K={self.num_states}, positions={len(self.labels)})"
 
 
-def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share", is_cut=None, z=None) -> ChainProblem:
+def chain_from_arrays(
+    x, y, ptr, num_states: int, loss: str = "share", is_cut=None, z=None, possible_states: bool = True
+) -> ChainProblem:
     """Build a problem from concatenated arrays, which it may keep; sequence i holds the positions ``ptr[i] .. ptr[i+1]``.
 
     A label of -1 (in test sets) is never predicted and counted wrong. ``is_cut`` (n, 2) says whether a sequence begins and ends at
-    a cut through a longer one, where no weights of the first and last label count. Rows of ``z`` of first positions are 0.
+    a cut through a longer one, where no weights of the first and last label count. Rows of ``z`` of first positions are 0. Without
+    ``possible_states``, features have weights for the labels of their positions alone, and the others are 0.
     """
     features, p, q = as_features(x, copy=False), int(x.shape[1]), 0
     transitions, tables = Shared(), 1
@@ -128,18 +132,21 @@ def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share", is_cut=No
     if z is not None:
         q = int(z.shape[1])
         transitions, tables = ByPosition(as_features(z, "Z", copy=False), q), lengths - 1
-    num_rows = p + 2 + (1 + q) * num_states
+    labels = np.ascontiguousarray(y, dtype=np.int32)
+    if not possible_states:
+        features = with_pairs(features, labels, (p, num_states, width))
+    num_rows = 2 + (1 + q) * num_states
     counts = lengths if check_choice("loss", loss, LOSSES) == "errors" else np.ones_like(lengths)
     return ChainProblem(
         n=len(lengths),
-        d=num_states * num_rows,
+        d=num_states * (p + num_rows),
         num_states=num_states,
         width=width,
         num_features=p,
-        num_weights=num_rows * width,
+        num_weights=(feature_rows(features, p) + num_rows) * width,
         part_ptr=pointer((lengths + tables * num_states) * width),
         label_ptr=label_ptr,
-        labels=np.ascontiguousarray(y, dtype=np.int32),
+        labels=labels,
         counts=counts.astype(np.float64),
         x=features,
         is_cut=is_cut,
@@ -151,11 +158,12 @@ def chain_from_arrays(x, y, ptr, num_states: int, loss: str = "share", is_cut=No
 def _products(x, num_features: int, transitions, num_states: int, label_ptr: np.ndarray, is_cut: np.ndarray) -> dict:
     """Return the fields from which inner products of a sequence's inputs are taken; short sequences have a Gram matrix."""
     lengths = np.diff(label_ptr)
-    short = lengths <= (0 if isinstance(transitions, ByPosition) else LONGEST_GRAM)
+    short = lengths <= (0 if isinstance(transitions, ByPosition) or isinstance(x, PairFeatures) else LONGEST_GRAM)
     gram_ptr = pointer(np.where(short, lengths * (lengths + 1) // 2, 0))
     check_room("the Gram matrices of the sequences", 8 * gram_ptr[-1])
     gram = np.empty(gram_ptr[-1])
-    packed_gram(x, label_ptr, gram_ptr, gram)
+    if len(gram):
+        packed_gram(x, label_ptr, gram_ptr, gram)
     # The biases of the first and the last label act like one more feature there.
     has_bias = ~is_cut[short].T if len(is_cut) else np.ones((2, 1), dtype=bool)
     gram[gram_ptr[:-1][short]] += has_bias[0]

@@ -16,10 +16,11 @@ from fwexp.jit.compilation import inlined
 from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.forward_backward import scratch_size
 from fwexp.oracles.viterbi import viterbi
-from fwexp.problems import protocol, sparse_blocks, sparse_parts, transitions, walk
+from fwexp.problems import pair_features, protocol, sparse_blocks, sparse_parts, transitions, walk
 from fwexp.problems.arrays import as_labels
 from fwexp.problems.chain import ChainProblem, divisor
 from fwexp.problems.features import row_entries
+from fwexp.problems.pair_features import PairFeatures, entries_for, feature_rows
 from fwexp.problems.rows import has_rows, prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.transitions import ByPosition
 
@@ -108,17 +109,18 @@ def _scatter_row(problem, i, r, x, edges, p, row, c, w):
 
 @walk.scores_at.register(ChainProblem)
 def _(problem, i, r, w, out):
-    _row_scores(problem, i, r, problem.x, problem.transitions, problem.num_features, w, out)
+    _row_scores(problem, i, r, problem.x, problem.transitions, feature_rows(problem.x, problem.num_features), w, out)
 
 
 @walk.scatter_at.register(ChainProblem)
 def _(problem, i, r, row, c, w):
-    _scatter_row(problem, i, r, problem.x, problem.transitions, problem.num_features, row, c, w)
+    _scatter_row(problem, i, r, problem.x, problem.transitions, feature_rows(problem.x, problem.num_features), row, c, w)
 
 
 @walk.scatter_one.register(ChainProblem)
 def _(problem, i, r, label, c, w):
-    if not transitions.scatter_edge(problem.transitions, problem, i, r, problem.num_features, label, (1.0,), c, w):
+    p = feature_rows(problem.x, problem.num_features)
+    if not transitions.scatter_edge(problem.transitions, problem, i, r, p, label, (1.0,), c, w):
         first = len(w) - (2 + problem.num_states) * problem.width + label
         row_scatter_label(problem.x, problem.label_ptr[i] + r, label, c, problem.width, w)
         if _has_first(problem, i, r):
@@ -407,14 +409,23 @@ def _(problem, i, y):
 
 @protocol.to_public.register(ChainProblem)
 def _(problem, w):
+    if isinstance(problem.x, PairFeatures):
+        return pair_features.to_public(problem.x, w, problem.num_states)
     return w.reshape(-1, problem.width)[:, : problem.num_states].flatten()  # a copy, also without padding
 
 
 @protocol.from_public.register(ChainProblem)
 def _(problem, w):
+    if isinstance(problem.x, PairFeatures):
+        return pair_features.from_public(problem.x, np.asarray(w, dtype=np.float64), problem.num_states)
     rows = np.zeros((problem.num_weights // problem.width, problem.width))
     rows[:, : problem.num_states] = np.reshape(w, (-1, problem.num_states))
     return rows.ravel()
+
+
+@protocol.order_of_weights.register(ChainProblem)
+def _(problem):
+    return pair_features.order(problem.x)
 
 
 @protocol.joint_feature.register(ChainProblem)
@@ -424,7 +435,7 @@ def _(problem, i, y):
     y = np.asarray(y, dtype=np.int64)
     columns, values = [], []
     for t, label in enumerate(y):
-        indices, entries = row_entries(problem.x, problem.label_ptr[i] + t)
+        indices, entries = entries_for(problem.x, problem.label_ptr[i] + t, label)
         columns.append(indices * K + label)
         values.append(entries)
         if t > 0 and isinstance(problem.transitions, ByPosition):

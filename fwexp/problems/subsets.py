@@ -100,6 +100,6 @@ def take_rows(value, places: np.ndarray):
         return value if len(value) == 0 else np.ascontiguousarray(value[places])
     if not hasattr(value, "indptr"):
         return value._replace(values=take_rows(value.values, places)) if hasattr(value, "values") else value
-    entries = _places(value.indptr, places)
-    rest = {name: getattr(value, name)[entries] for name in value._fields if name != "indptr"}
+    entries, kept = _places(value.indptr, places), ("indptr", *getattr(value, "shared", ()))
+    rest = {name: take_rows(getattr(value, name), entries) for name in value._fields if name not in kept}
     return value._replace(indptr=pointer(np.diff(value.indptr)[places]), **rest)

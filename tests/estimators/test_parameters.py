@@ -40,6 +40,7 @@ VALUES = {
     "ignore_label": "a",
     "skip_ignored": True,
     "fixed_weights": {"word=w1": {"a": 3.0}},
+    "possible_states": False,
     "objective": "softmax_margin",
     "lams": [0.3, 0.03],
     "lam_min": 1e-2,
