@@ -6,7 +6,7 @@ from fwexp.problems import (  # noqa: F401
     chain_protocol,
     enumerated,
     graph_protocol,
-    matching,
+    matching_protocol,
     multiclass,
     multilabel_protocol,
     pose_protocol,
