@@ -42,6 +42,7 @@ from tools.published_faults import (
     KEPT,
     PEERS,
     PEERS_PART,
+    VERDICTS_AGAIN,
     commits_of_drawings,
     commits_of_runs,
     faults,
@@ -257,6 +258,8 @@ def gallery(folder: Path) -> str:
             f"Published again: {', '.join(later['parts'])}, by `{later['command']}` on {later['date']}"
             f" at commit {later['commit'][:12]}, on {later['cpu']}, from {later['runs']['stored']} runs."
         )
+    if again := about.get(VERDICTS_AGAIN):
+        lines.append(f"Verdicts were decided again on {again['date']} at commit {again['commit'][:12]}.")
     lines += [
         f"[What is reproduced, and how it differs]({DIFFERENCES}) has data, sizes, seeds and budgets;",
         "[provenance.json](provenance.json) has versions and runs. These are reduced copies: half-size pictures,",

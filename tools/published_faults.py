@@ -43,6 +43,8 @@ CLAIM = (
 )
 CLAIM += ("sensitivity", "runs", "missing", "confirmation")
 PROVENANCE = ("command", "date", "commit", "system", "cpu", "versions", "cpu_kind", "runs", "memory_gb")
+VERDICTS_AGAIN = "verdicts"
+"""Where the provenance says by what code `tools.redraw` decided the claims again."""
 RUNS = ("stored", "stale", "solver_hours", "first", "last", "commits", "cpus", "cores", "threads", "figures")
 FIGURE = (*KEPT, "runs", "files", "format")
 SMALL = (".png", ".md", ".csv", ".json")
@@ -148,7 +150,7 @@ def faults_of(path: Path, folder: Path) -> Iterator[str]:
 def _provenance(record) -> Iterator[str]:
     if record is None:
         yield "is no JSON object"
-    elif faulty := _misfits(record, (*PROVENANCE, "since")):
+    elif faulty := _misfits({name: value for name, value in record.items() if name != VERDICTS_AGAIN}, (*PROVENANCE, "since")):
         yield faulty
     elif not isinstance(record["since"], list):
         yield "since must be a list"

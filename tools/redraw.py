@@ -4,7 +4,9 @@ Runs and numbers stay as they are, and so do verdicts unless ``claims`` is named
 figure is told, and that figure is kept. Tables are kept as well, because one of them has measured times.
 """
 
+import datetime
 import io
+import json
 import math
 import shutil
 import sys
@@ -21,12 +23,13 @@ from fwexp.papers.claims import all_claims, check_all
 from fwexp.papers.declarations import FIGURES, Figure
 from fwexp.papers.figure_files import paths, read_record, save_figure
 from fwexp.papers.figure_pipeline import configs_of, read_runs
-from fwexp.papers.origin import Origin, facts
+from fwexp.papers.origin import Origin, commit_of, facts
 from fwexp.papers.report.figures import Drawn
 from fwexp.store import archive
+from fwexp.store.provenance import provenance
 from tools import departures, proofs
 from tools.publish import KIND, gallery, small_figure, small_verdicts
-from tools.published_faults import DIFFERENCES
+from tools.published_faults import DIFFERENCES, VERDICTS_AGAIN, read_json
 
 USAGE = """\
 usage: python -m tools.redraw [NAME ...] [--archive FILE] [results_dir=DIR] [data_dir=DIR] [published=DIR]
@@ -91,6 +94,12 @@ def main(given: Arguments) -> int:
         if CLAIMS in names:
             for path, content in small_verdicts(check_all(all_claims(), archive=runs, verbose=True), folder).items():
                 path.write_bytes(content)
+            about = read_json(folder / "provenance.json")
+            about[VERDICTS_AGAIN] = {
+                "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+                "commit": commit_of(provenance()),
+            }
+            (folder / "provenance.json").write_text(f"{json.dumps(about, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
             (folder / DIFFERENCES).write_text(departures.page(folder), encoding="utf-8")
         if names := [name for name in names if name != CLAIMS]:
             archive.restore(runs, store)

@@ -14,6 +14,7 @@ from fwexp.run import sweep
 from tests.pages import ROOT
 from tests.plots.synthetic_results import make_results
 from tools import proofs, redraw
+from tools.published_faults import faults
 
 NAME = "quickstart"
 
@@ -54,7 +55,10 @@ def test_verdicts_are_decided_again_where_that_is_asked_for(published, tmp_path,
     assert redraw.main(["claims", f"published={folder}"]) == 0
     found = read(folder / "claims" / "lecture.json")["L-5"]
     assert (found["verdict"], found["runs"]) == ("fails", ["a" * 12])
-    assert "4 hold, 1 fails |" in (folder / "README.md").read_text()
+    text = (folder / "README.md").read_text()
+    assert "4 hold, 1 fails |" in text
+    assert re.search("Verdicts were decided again on [0-9-]{10} at commit [0-9a-f]{12}", text)
+    assert [fault for fault in faults(folder) if fault.startswith("provenance")] == []
     assert {path: path.read_bytes() for path in folder.rglob("*.png")} == pictures
 
 
