@@ -13,8 +13,8 @@ from fwexp.estimators.chain_model import ChainModel
 from fwexp.estimators.chain_tagger import ChainTagger
 from fwexp.estimators.chains_in_numpy import check_found
 from fwexp.estimators.conventions import check_fitted
+from fwexp.estimators.joinable_lists import Labelings
 from fwexp.estimators.json_values import names_of
-from fwexp.estimators.labelings import Labelings
 from fwexp.estimators.labels import OPEN, allowed_labels, check_same_length
 from fwexp.estimators.tag_schemes import span_tags, tags_in
 from fwexp.options import check_choice

@@ -15,8 +15,8 @@ from fwexp.estimators.chains_in_numpy import check_found
 from fwexp.estimators.conventions import check_fitted, parameters
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
+from fwexp.estimators.joinable_lists import Labelings
 from fwexp.estimators.json_values import names_of
-from fwexp.estimators.labelings import Labelings
 from fwexp.estimators.labels import are_kept, by_sequence, entries_of, is_mark, known_labels
 from fwexp.estimators.named_features import NamedRows
 from fwexp.estimators.named_weights import NamedWeights

@@ -11,7 +11,7 @@ from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.encoding import Encoding, are_factors, are_labels, check_factors, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.graph_inputs import as_graph, check_sizes, induced, node_labels, node_weights, warn_without_constant, widened
-from fwexp.estimators.labelings import Labelings
+from fwexp.estimators.joinable_lists import Labelings
 from fwexp.estimators.labels import (
     at_positions,
     check_counted,

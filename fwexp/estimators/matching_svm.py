@@ -11,7 +11,7 @@ from fwexp.errors import ParameterError
 from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.encoding import Encoding, is_size
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
-from fwexp.estimators.labelings import Labelings
+from fwexp.estimators.joinable_lists import Labelings
 from fwexp.estimators.labels import check_weights, counted
 from fwexp.problems.matching import matching_problem
 from fwexp.problems.signature import LINKS

@@ -12,7 +12,7 @@ from fwexp.errors import ParameterError
 from fwexp.estimators.conventions import check_fitted
 from fwexp.estimators.encoding import Encoding
 from fwexp.estimators.estimator import CertifiedSVM
-from fwexp.estimators.labelings import Labelings
+from fwexp.estimators.joinable_lists import Labelings
 from fwexp.estimators.labels import check_same_length, check_weights, counted
 from fwexp.problems.arrays import as_sparse
 from fwexp.problems.callback import CallbackProblem
