@@ -72,10 +72,11 @@ class ChainTagger(FitsFurther, ChainModel):
         problem, weights = encoding.learn_from(X, y, sample_weight, classes)
         more = encoding.development(dev)
         if held_out is not None:
-            more = {"validation": weighted(*encoding.problem_from(*held_out))}
+            more, held_out = {"validation": weighted(*encoding.problem_from(*held_out))}, None
         if stops_early:
             iterate = chosen_iterate(self, problem)
             more |= {"callback": Patience(self.callback), "iterates": ["last" if iterate == "best" else iterate]}
+        X = X if has_sets(y) else None  # Only training on sets reads features again, which take more memory than the problem.
         return self._fitted(encoding, self._result(encoding, problem, weights, X, y, **more))
 
     def _trained_further(self, encoding, X, y, sample_weight, classes, former):

@@ -20,7 +20,7 @@ from fwexp.problems import pair_features, protocol, sparse_blocks, sparse_parts,
 from fwexp.problems.arrays import as_labels
 from fwexp.problems.chain import ChainProblem, divisor
 from fwexp.problems.features import row_entries
-from fwexp.problems.pair_features import PairFeatures, entries_for, feature_rows
+from fwexp.problems.pair_features import entries_for, feature_rows
 from fwexp.problems.rows import has_rows, prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.transitions import ByPosition
 
@@ -409,18 +409,12 @@ def _(problem, i, y):
 
 @protocol.to_public.register(ChainProblem)
 def _(problem, w):
-    if isinstance(problem.x, PairFeatures):
-        return pair_features.to_public(problem.x, w, problem.num_states)
-    return w.reshape(-1, problem.width)[:, : problem.num_states].flatten()  # a copy, also without padding
+    return pair_features.to_public(problem.x, w, problem.num_states, problem.width)
 
 
 @protocol.from_public.register(ChainProblem)
 def _(problem, w):
-    if isinstance(problem.x, PairFeatures):
-        return pair_features.from_public(problem.x, np.asarray(w, dtype=np.float64), problem.num_states)
-    rows = np.zeros((problem.num_weights // problem.width, problem.width))
-    rows[:, : problem.num_states] = np.reshape(w, (-1, problem.num_states))
-    return rows.ravel()
+    return pair_features.from_public(problem.x, np.asarray(w, dtype=np.float64), problem.num_states, problem.width)
 
 
 @protocol.order_of_weights.register(ChainProblem)

@@ -64,20 +64,25 @@ def _places(x: PairFeatures, num_states: int) -> np.ndarray:
     return np.repeat(np.arange(len(x.starts) - 1) * num_states, np.diff(x.starts)) + x.labels
 
 
-def to_public(x: PairFeatures, w: np.ndarray, num_states: int) -> np.ndarray:
-    """Return the weights of all features and labels, 0 where there is no pair, and the others without padding."""
-    others, p = w[x.rows * x.width :].reshape(-1, x.width)[:, :num_states], len(x.starts) - 1
+def to_public(x, w: np.ndarray, num_states: int, width: int) -> np.ndarray:
+    """Return the weights of all features and labels, 0 where there is no pair, and the others, as a copy without padding."""
+    if not isinstance(x, PairFeatures):
+        return w.reshape(-1, width)[:, :num_states].flatten()
+    others, p = w[x.rows * width :].reshape(-1, width)[:, :num_states], len(x.starts) - 1
     public = np.zeros((p + len(others)) * num_states)
     public[_places(x, num_states)], public[p * num_states :] = w[: len(x.labels)], others.ravel()
     return public
 
 
-def from_public(x: PairFeatures, public: np.ndarray, num_states: int) -> np.ndarray:
+def from_public(x, public: np.ndarray, num_states: int, width: int) -> np.ndarray:
     """Return weights as `to_public` takes them; those where there is no pair are left out."""
-    others = np.reshape(public[(len(x.starts) - 1) * num_states :], (-1, num_states))
-    w = np.zeros((x.rows + len(others)) * x.width)
-    w[: len(x.labels)] = public[_places(x, num_states)]
-    w[x.rows * x.width :].reshape(-1, x.width)[:, :num_states] = others
+    first = x.rows if isinstance(x, PairFeatures) else 0
+    others = public[(len(x.starts) - 1) * num_states if isinstance(x, PairFeatures) else 0 :].reshape(-1, num_states)
+    rows = np.zeros((first + len(others), width))
+    rows[first:, :num_states] = others
+    w = rows.ravel()
+    if isinstance(x, PairFeatures):
+        w[: len(x.labels)] = public[_places(x, num_states)]
     return w
 
 
