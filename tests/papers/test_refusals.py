@@ -10,7 +10,7 @@ REFUSED = [
     ("claims B14", "unknown paper or claim 'B14' (did you mean 'B13-4'?); accepted: B13, G16, L, R, icml2013, icml2016, "),
     ("claims B13-99", "unknown paper or claim 'B13-99'"),
     ("claims B13 G16", "takes at most 1 name, got B13 G16"),
-    ("claims --what", "unknown flag of fwexp claims '--what'; accepted: --archive, --preset, --run, --stale, --strict"),
+    ("claims --what", "unknown flag of fwexp claims '--what'; accepted: --archive, --confirm, --preset, --run, --stale, --strict"),
     ("claims --preset huge", "unknown preset 'huge'; accepted: full, smoke"),
     ("claims seed=0", "unknown key of fwexp claims 'seed'"),
     ("claims results_dir=", "results_dir must not be empty"),
