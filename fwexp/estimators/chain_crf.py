@@ -186,9 +186,10 @@ class ChainCRF(ProbabilisticChains, ChainTagger):
 
     Parameters
     ----------
-    lam : float or "1/n", default "1/n"
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
-        positions, which count as often as their weights say.
+    lam : float or "c/n", default "1/n"
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. A text such as "1/n" is a
+        number divided by n, the number of labelled positions, which count as often as their weights say. The default was chosen by
+        validation.
     costs, class_weight
         The same as for `ChainSVM`, with ``objective="softmax_margin"`` only.
     objective : {"log", "softmax_margin"}, default "log"
@@ -224,8 +225,9 @@ class ChainCRF(ProbabilisticChains, ChainTagger):
 
     .. math:: \min_w \frac{\lambda}{2} \|w\|^2 - \frac{1}{N} \sum_i \log p(y_i | x_i),
 
-    where N is the number of positions in all sequences. The coefficient c2 of CRFsuite corresponds to lam = 2 c2 / N. With the
-    default ``lam="1/n"``, lam is 1/N: the weights then have the most probable values under a Gaussian prior of variance 1.
+    where N is the number of labelled positions in all sequences. The coefficient c2 of CRFsuite corresponds to lam = 2 c2 / N, so
+    that "1/n" is c2 = 1/2, or C = 1. With the default ``lam="1/n"``, the weights have the most probable values under a Gaussian
+    prior of variance 1.
 
     X and y are as for `ChainSVM`. ``auto`` runs ``lbfgs`` if the sequences are few and long, and ``block_entropic`` otherwise.
 

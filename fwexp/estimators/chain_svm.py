@@ -18,9 +18,10 @@ class ChainSVM(ChainTagger):
 
     Parameters
     ----------
-    lam : float or "1/n", default 0.0001
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
-        positions, or of sequences with ``loss="share"``, which count as often as their weights say.
+    lam : float or "c/n", default "4/n"
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. A text such as "4/n" is a
+        number divided by n, the number of labelled positions, or of sequences with ``loss="share"``, which count as often as their
+        weights say. The default was chosen by validation.
     C : float, optional
         Strength of the losses, > 0, as in other tools. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``.
     features : "auto" or callable, default "auto"
@@ -135,8 +136,8 @@ class ChainSVM(ChainTagger):
 
     .. math:: \min_w \frac{\lambda}{2} \|w\|^2 + \frac{1}{N} \sum_i H_i(w),
 
-    where H_i bounds the number of wrong labels in sequence i, and N is the number of positions in all sequences. The coefficient
-    c2 of CRFsuite corresponds to lam = 2 c2 / N.
+    where H_i bounds the number of wrong labels in sequence i, and N is the number of labelled positions in all sequences. The
+    coefficient c2 of CRFsuite corresponds to lam = 2 c2 / N, so that "4/n" is c2 = 2, or C = 1/4.
 
     X is a list of sequences, y a list of as many lists of labels, of any hashable type. A sequence is an array or sparse matrix
     (T, p), or it gives the features of every position by name:
@@ -162,7 +163,7 @@ class ChainSVM(ChainTagger):
     [['DET', 'NOUN']]
     """
 
-    lam: Lam = 1e-4
+    lam: Lam = "4/n"
     _: KW_ONLY
     loss: Loss = "errors"
 

@@ -113,9 +113,10 @@ class MulticlassSVM(MulticlassModel):
 
     Parameters
     ----------
-    lam : float or "1/n", default 0.01
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
-        examples, which count as often as their weights say.
+    lam : float or "c/n", default "1/n"
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. A text such as "1/n" is a
+        number divided by n, the number of examples, which count as often as their weights say. The default was chosen by
+        validation.
     C : float, optional
         Strength of the losses, > 0. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``. For two classes it is half
         of the C of tools that have one vector of weights, such as scikit-learn's ``LogisticRegression`` and ``SVC``.
@@ -200,7 +201,7 @@ class MulticlassSVM(MulticlassModel):
     ['lime']
     """
 
-    lam: Lam = 0.01
+    lam: Lam = "1/n"
     _: KW_ONLY
     costs: ArrayLike | None = None
     rescaling: Rescaling = "margin"
@@ -214,9 +215,10 @@ class MulticlassLogistic(MulticlassModel):
 
     Parameters
     ----------
-    lam : float or "1/n", default "1/n"
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
-        examples, which count as often as their weights say.
+    lam : float or "c/n", default "0.125/n"
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. A text such as "0.125/n" is
+        a number divided by n, the number of examples, which count as often as their weights say. The default was chosen by
+        validation.
     C : float, optional
         Strength of the losses, > 0. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``. For two classes it is half
         of the C of tools that have one vector of weights, such as scikit-learn's ``LogisticRegression`` and ``SVC``.
@@ -247,7 +249,7 @@ class MulticlassLogistic(MulticlassModel):
 
     It equals the one of scikit-learn's ``LogisticRegression`` with C = 1/(lam n) for three or more classes, and with C = 2/(lam n)
     for two, where ``LogisticRegression`` has one vector of weights; except that the weight of the constant feature is regularised
-    like all others. With the default ``lam="1/n"`` the weights have the most probable values under a Gaussian prior of
+    like all others. With ``lam="1/n"`` the weights have the most probable values under a Gaussian prior of
     variance 1. X is as for `MulticlassSVM`.
 
     Examples
@@ -261,7 +263,7 @@ class MulticlassLogistic(MulticlassModel):
     array([[0.8, 0.2]])
     """
 
-    lam: Lam = "1/n"
+    lam: Lam = "0.125/n"
 
     _objective = "log"
 

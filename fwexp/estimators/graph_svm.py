@@ -151,9 +151,10 @@ class GraphSVM(PartsScore, CertifiedSVM):
 
     Parameters
     ----------
-    lam : float or "1/n", default 0.0001
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
-        nodes, or of graphs with another ``loss``, which count as often as their weights say.
+    lam : float or "c/n", default "8/n"
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. A text such as "8/n" is a
+        number divided by n, the number of labelled nodes of all graphs, or of graphs with another loss than ``"errors"``, which
+        count as often as their weights say. The default was chosen by validation.
     pairwise : {"potts", "full"}, default "potts"
         Weights of edges. ``"potts"`` has weights u >= 0 for edges whose nodes have different labels. ``"full"`` has weights for
         every pair of labels at the beginning and at the end of an edge, so labels may repel each other or keep an order. See the
@@ -240,7 +241,7 @@ class GraphSVM(PartsScore, CertifiedSVM):
      ['back' 'back' 'fore' 'fore']]
     """
 
-    lam: Lam = 1e-4
+    lam: Lam = "8/n"
     _: KW_ONLY
     C: float | None = None
     pairwise: str = "potts"

@@ -63,9 +63,10 @@ class MatchingSVM(PartsScore, CertifiedSVM):
 
     Parameters
     ----------
-    lam : float or "1/n", default 0.01
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
-        examples, which count as often as their weights say.
+    lam : float or "c/n", default "1/n"
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. A text such as "1/n" is a
+        number divided by n, the number of examples, which count as often as their weights say. The default was chosen by
+        validation.
     precision_cost, recall_cost : float, default 1.0 and 3.0
         Costs of a predicted link that is not true, and of a true link that is not predicted. A larger ``recall_cost`` makes the
         model predict more links.
@@ -109,7 +110,7 @@ class MatchingSVM(PartsScore, CertifiedSVM):
     [[0, 0], [1, 2]]
     """
 
-    lam: Lam = 0.01
+    lam: Lam = "1/n"
     _: KW_ONLY
     C: float | None = None
     precision_cost: float = 1.0

@@ -122,9 +122,10 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
 
     Parameters
     ----------
-    lam : float or "1/n", default 0.0001
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
-        labels of all examples, or of examples with ``loss="share"``, which count as often as their weights say.
+    lam : float or "c/n", default "1/n"
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. A text such as "1/n" is a
+        number divided by n, the number of labels of all examples (examples times labels), or of examples with ``loss="share"``,
+        which count as often as their weights say. The default was chosen by validation.
     fit_intercept, min_count
         The same as for `MulticlassSVM`.
     edges : "full", None or int array (E, 2), default "full"
@@ -192,7 +193,7 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     [[1, 1, 0], [0, 0, 1]]
     """
 
-    lam: Lam = 1e-4
+    lam: Lam = "1/n"
     _: KW_ONLY
     edges: Any = "full"
     pairwise: str = "potts"

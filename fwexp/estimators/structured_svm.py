@@ -157,9 +157,10 @@ class StructuredSVM(CertifiedSVM):
         >= 0, which is 0 if both are the same; ``inference(x, w)`` returns the labeling of highest score <w, joint_feature>;
         ``loss_augmented_inference(x, y, w)`` returns the labeling of highest score plus loss. See the notes for optional methods
         and other names.
-    lam : float or "1/n", default 0.01
-        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. n is the number of
-        examples, which count as often as their weights say.
+    lam : float or "c/n", default "1/n"
+        Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. A text such as "1/n" is a
+        number divided by n, the number of examples, which count as often as their weights say. The default is that
+        of `MulticlassSVM`.
     solver : str, default "auto"
         A solver or method of `fwexp.solve` that accepts an oracle in Python.
     iterate : {"best", "last", "wavg", "tavg", "avg"}, optional
@@ -217,7 +218,7 @@ class StructuredSVM(CertifiedSVM):
     """
 
     model: Any
-    lam: Lam = 0.01
+    lam: Lam = "1/n"
     _: KW_ONLY
     C: float | None = None
     nonnegative: Weights | None = None

@@ -7,9 +7,18 @@ from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
 
 import fwexp
 from fwexp.errors import ParameterError
-from fwexp.estimators import ChainCRF, ChainSVM, MulticlassSVM, StructuredSVM
+from fwexp.estimators import (
+    ChainCRF,
+    ChainSVM,
+    GraphSVM,
+    MatchingSVM,
+    MulticlassLogistic,
+    MulticlassSVM,
+    MultiLabelSVM,
+    StructuredSVM,
+)
 from fwexp.estimators.certified_fit import _same
-from tests.estimators.cases import CHAINS, EVERY, SEARCHES, data_of, new
+from tests.estimators.cases import CHAINS, CLASSES, EVERY, SEARCHES, data_of, new
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -148,3 +157,31 @@ def test_the_tolerance_of_probabilities_is_a_share_of_the_objective():
     assert ChainCRF().fit(X[:2], [["one"] * len(x) for x in X[:2]]).status_ == "converged"
     with pytest.warns(ConvergenceWarning, match=r"gap \S+ > \S+, which is tol=1e-06 times the objective; raise max_passes, "):
         ChainCRF(tol=1e-6, max_passes=1).fit(X, y)
+
+
+# The number n of the default "c/n", and c.
+PARTS = {
+    **dict.fromkeys(CHAINS, lambda y: sum(map(len, y))),
+    **dict.fromkeys((*CLASSES, MatchingSVM, StructuredSVM), len),
+    MultiLabelSVM: np.size,
+    GraphSVM: lambda y: sum(map(np.size, y)),
+}
+FACTORS = {ChainSVM: 4.0, GraphSVM: 8.0, MulticlassLogistic: 0.125}
+
+
+@pytest.mark.parametrize("cls", [cls for cls in EVERY if cls not in SEARCHES])
+def test_default_lam_is_a_number_divided_by_the_parts_that_count(cls):
+    X, y = data_of(cls, 9)
+    n, c = PARTS[cls](y), FACTORS.get(cls, 1.0)
+    assert new(cls).fit(X, y).result_.lam == pytest.approx(c / n, rel=1e-12)
+    assert new(cls, C=1.0 / c).fit(X, y).result_.lam == pytest.approx(c / n, rel=1e-12)
+    assert new(cls, lam=" 3 / n").fit(X, y).result_.lam == pytest.approx(3.0 / n, rel=1e-12)
+    twice = new(cls).fit(X, y, sample_weight=np.full(9, 2.0)).result_.lam
+    assert twice == pytest.approx(0.5 * c / n, rel=1e-12)
+    if cls in CHAINS:
+        part = [["?", *labels[1:]] for labels in y]
+        assert new(cls, ignore_label="?").fit(X, part).result_.lam == pytest.approx(c / (n - 9), rel=1e-12)
+        if cls is ChainSVM:
+            assert new(cls, loss="share").fit(X, y).result_.lam == pytest.approx(c / 9, rel=1e-12)
+    with pytest.raises(ParameterError, match=r'^lam must be a positive finite number or "c/n", such as "1/n", got '):
+        new(cls, lam="1/m").fit(X, y)
