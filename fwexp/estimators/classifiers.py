@@ -256,7 +256,7 @@ class MulticlassLogistic(MulticlassModel):
     --------
     >>> from fwexp.estimators import MulticlassLogistic
     >>> X, y = [[0.0], [0.4], [1.0], [1.6]], ["low", "low", "high", "high"]
-    >>> model = MulticlassLogistic(tol=1e-6).fit(X, y)
+    >>> model = MulticlassLogistic(lam="1/n", tol=1e-6).fit(X, y)
     >>> model.predict([[2.0]]).tolist()
     ['high']
     >>> model.predict_proba([[2.0]]).round(1)
