@@ -8,9 +8,11 @@ second half: with the former default, with this c, and with the c that validatio
 
 import argparse
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +21,8 @@ from sklearn import datasets
 from sklearn.exceptions import ConvergenceWarning
 
 import fwexp
-from benchmarks.peers import generated_texts, tagger_comparison
+from benchmarks.peers.generated_texts import write_morphology, write_names
+from benchmarks.peers.tagger_comparison import features_of_tokens, read_morphology
 from fwexp.data import conll2000, ocr, read_columns, synthetic_horseseg
 from fwexp.data.data_files import resolve_data_dir
 from fwexp.estimators import (
@@ -90,31 +93,19 @@ def letters(fold: int) -> Data:
 
 def text(sentences: list, labels: list, size: int) -> Data:
     """Return sentences with the features of `make bench-tagger`."""
-    X = [tagger_comparison.features_of_tokens(sentence) for sentence in sentences]
+    X = [features_of_tokens(sentence) for sentence in sentences]
     return Data((X[:size], labels[:size]), (X[size:], labels[size:]))
 
 
-def generated(write: Callable, sizes: tuple[int, int], folder) -> tuple[list, list]:
-    """Return a generated text, both parts after each other."""
-    read = read_columns if write is generated_texts.write_names else lambda path: tagger_comparison._with_features(path)
-    parts = [read(path) for path in write(folder, sizes)]
-    return parts[0][0] + parts[1][0], parts[0][1] + parts[1][1]
+def generated(write: Callable, read: Callable, folder: Path, size: int = 1500) -> Data:
+    """Return a generated text: sentences to train on, and as many others."""
+    (X, y), (more, labels) = map(read, write(folder, (size, size)))
+    return text(X + more, y + labels, size)
 
 
-def names(folder, train: int = 1500, test: int = 1500) -> Data:
-    """Return generated sentences with names."""
-    return text(*generated(generated_texts.write_names, (train, test), folder), train)
-
-
-def morphology(folder, train: int = 1500, test: int = 1500) -> Data:
-    """Return generated sentences of an inflected language."""
-    return text(*generated(generated_texts.write_morphology, (train, test), folder), train)
-
-
-def chunks(folder) -> Data:
+def chunks() -> Data:
     """Return a thousand sentences of CoNLL-2000 to train on, and as many of its test text."""
-    paths = conll2000.DATASET.locate(resolve_data_dir(None)).values()
-    (X, y), (more, labels) = (read_columns(path) for path in paths)
+    (X, y), (more, labels) = map(read_columns, conll2000.DATASET.locate(resolve_data_dir(None)).values())
     return text(X[:1000] + more[:1000], y[:1000] + labels[:1000], 1000)
 
 
@@ -155,29 +146,28 @@ def bags(seed: int, classes: int, size: int) -> Data:
     return halves(X, y, size)
 
 
-def blobs(count: int) -> Data:
-    """Return images of two ellipses in noise, with a constant feature."""
-    rng, X, y = np.random.default_rng(1), [], []
+def images(seed: int, count: int, draw: Callable) -> Data:
+    """Return images that a function draws, with a constant feature: some to train on, and 60 others."""
+    rng = np.random.default_rng(seed)
+    X, y = zip(*[draw(rng) for _ in range(count + 60)])
+    X = [np.concatenate([x, np.ones((*x.shape[:2], 1))], axis=2) for x in X]
+    return Data((X[:count], y[:count]), (X[count:], y[count:]))
+
+
+def ellipses(rng: np.random.Generator) -> tuple:
+    """Return an image of two round figures in noise, and its labels."""
     row, column = np.mgrid[:24, :24]
-    for _ in range(count + 60):
-        a, b, c, d = rng.uniform(4, 20, (4, 2))
-        inside = sum(((row - m[0]) ** 2 + (column - m[1]) ** 2 < 4 + h[0]) for m, h in ((a, b), (c, d))) > 0
-        X.append(np.stack([inside + rng.normal(0, 0.9, inside.shape), np.ones(inside.shape)], axis=2))
-        y.append(inside.astype(int))
-    return Data((X[:count], y[:count]), (X[count:], y[count:]))
+    a, b, c, d = rng.uniform(4, 20, (4, 2))
+    inside = sum(((row - m[0]) ** 2 + (column - m[1]) ** 2 < 4 + h[0]) for m, h in ((a, b), (c, d))) > 0
+    return (inside + rng.normal(0, 0.9, inside.shape))[..., None], inside.astype(int)
 
 
-def stripes(count: int) -> Data:
-    """Return images of slanted stripes of two noisy colours, with a constant feature."""
-    rng, X, y = np.random.default_rng(2), [], []
+def stripes(rng: np.random.Generator) -> tuple:
+    """Return an image of slanted stripes of two noisy colours, and its labels."""
     row, column = np.mgrid[:20, :28]
-    colours = np.array([[0.6, 0.4, 0.3], [0.4, 0.5, 0.5]])
-    for _ in range(count + 60):
-        slope, period = rng.uniform(-1, 1), rng.uniform(8, 14)
-        label = (((column + slope * row) % period) < 0.5 * period).astype(int)
-        X.append(np.concatenate([colours[label] + rng.normal(0, 0.25, (*label.shape, 3)), np.ones((*label.shape, 1))], axis=2))
-        y.append(label)
-    return Data((X[:count], y[:count]), (X[count:], y[count:]))
+    slope, period = rng.uniform(-1, 1), rng.uniform(8, 14)
+    label = (((column + slope * row) % period) < 0.5 * period).astype(int)
+    return np.array([[0.6, 0.4, 0.3], [0.4, 0.5, 0.5]])[label] + rng.normal(0, 0.25, (*label.shape, 3)), label
 
 
 def superpixels(count: int) -> Data:
@@ -237,12 +227,12 @@ def topics(seed: int, size: int) -> Data:
 
 CHOICE: dict[str, tuple[tuple, Callable]] = {
     "OCR words": (CHAINS, lambda folder: letters_of_words(0)),
-    "generated names": (CHAINS, names),
+    "generated names": (CHAINS, lambda folder: generated(write_names, read_columns, folder)),
     "sensors": (CHAINS, lambda folder: readings(20)),
     "digits": (CLASSES, lambda folder: digits()),
     "wine": (CLASSES, lambda folder: table(datasets.load_wine, 89)),
     "texts, 20 classes": (CLASSES, lambda folder: bags(0, 20, 1000)),
-    "ellipses": ((GraphSVM,), lambda folder: blobs(30)),
+    "ellipses": ((GraphSVM,), lambda folder: images(1, 30, ellipses)),
     "superpixels": ((GraphSVM,), lambda folder: superpixels(60)),
     "alignments": ((MatchingSVM,), lambda folder: alignments(0, 100, 0.6)),
     "alignments, noisy": ((MatchingSVM,), lambda folder: alignments(1, 100, 1.0)),
@@ -250,12 +240,15 @@ CHOICE: dict[str, tuple[tuple, Callable]] = {
     "topics": ((MultiLabelSVM,), lambda folder: topics(0, 500)),
 }
 REPORT: dict[str, tuple[tuple, Callable]] = {
-    "CoNLL-2000, 1000 sentences": (CHAINS, chunks),
-    "generated morphology": (CHAINS, morphology),
+    "CoNLL-2000, 1000 sentences": (CHAINS, lambda folder: chunks()),
+    "generated morphology": (
+        CHAINS,
+        lambda folder: generated(write_morphology, read_morphology, folder),
+    ),
     "letters": (CLASSES, lambda folder: letters(2)),
     "breast cancer": (CLASSES, lambda folder: table(datasets.load_breast_cancer, 284)),
     "texts, 5 classes": (CLASSES, lambda folder: bags(1, 5, 300)),
-    "stripes": ((GraphSVM,), lambda folder: stripes(30)),
+    "stripes": ((GraphSVM,), lambda folder: images(2, 30, stripes)),
     "Hansards": ((MatchingSVM,), lambda folder: hansards(500)),
     "label sets, 10 labels": ((MultiLabelSVM,), lambda folder: label_sets(1, 10, 500)),
     "topics, 2000 examples": ((MultiLabelSVM,), lambda folder: topics(1, 2000)),
@@ -319,9 +312,6 @@ def report(cls: type, name: str, data: Data, c: float) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Choose c for estimators, or report."""
-    import tempfile
-    from pathlib import Path
-
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("estimators", nargs="*", metavar="ESTIMATOR=c or ESTIMATOR")
     parser.add_argument("--report", action="store_true", help="print errors on the second half, with the given c")

@@ -82,10 +82,11 @@ def text_in_columns(name: str, train, test) -> Text:
 
 def morphology(name: str, train, test) -> Text:
     """Return a text in CoNLL-U whose labels are the parts of speech with their morphological features."""
-    return Text(name, *(_with_features(path) for path in (train, test)))
+    return Text(name, *map(read_morphology, (train, test)))
 
 
-def _with_features(path) -> tuple[list, list[list[str]]]:
+def read_morphology(path) -> tuple[list, list[list[str]]]:
+    """Return the words of a text in CoNLL-U, and parts of speech with morphological features."""
     X, feats = read_conllu(path, "FEATS", columns=("FORM", "UPOS"))
     words = [[(token[0],) for token in tokens] for tokens in X]
     labels = [[f"{token[1]}|{one}" for token, one in zip(tokens, of_one)] for tokens, of_one in zip(X, feats)]
