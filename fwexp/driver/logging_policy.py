@@ -21,6 +21,7 @@ CHEAP_PASS_SHARE = 0.1  # the same share if passes are cheap
 FIRST_TARGET = 2.0  # times ``gap_tol``: the first estimate of the gap that is worth an evaluation
 WORTH_A_LOOK = 100  # examples; an evaluation of fewer takes no longer than an estimate of the gap
 LOOK_PASSES = 2  # times n steps, after which the log looks at the estimated gap
+EARLY_SHARE = 0.1  # of the primal objective, which stands for the optimum while the dual one is not positive
 RETRY_FACTOR = 0.9  # times the estimate that was worth the latest evaluation: at most the next one
 
 
@@ -86,8 +87,9 @@ class LoggingPolicy:
 
     @property
     def _wanted_gap(self) -> float:
-        """The gap at which the run ends."""
-        return self._bounds.wanted_gap(self._log.dual)
+        """The gap at which the run ends; while the dual objective shows nothing of the optimum, a guess from the primal one."""
+        dual = self._log.dual
+        return self._bounds.wanted_gap(dual if dual > 0.0 else EARLY_SHARE * self._log.primal)
 
     def restore(self, state: LoggingState) -> None:
         """Continue from a state of an equal policy."""

@@ -94,3 +94,10 @@ def test_lam_of_1_n_needs_n():
 )
 def test_passes_are_whole_oracle_calls(passes, n, calls):
     assert settings.max_calls(passes, n) == calls
+
+
+def test_a_relative_gap_is_a_share_of_the_lower_bound():
+    bounds = settings.Bounds(5.0, 0.1, relative_gap=True)
+    assert bounds.wanted_gap(2.0) == 0.2
+    assert 0.0 < bounds.wanted_gap(-1.0) == bounds.wanted_gap(0.0) < 1e-8
+    assert settings.Bounds(5.0, 0.1).wanted_gap(2.0) == 0.1

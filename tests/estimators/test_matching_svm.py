@@ -33,7 +33,7 @@ def test_what_is_near_is_matched(data, fitted):
     assert fitted.score(X, y) == 1.0
     assert fitted.coef_[0] > 0 > fitted.coef_[1]
     assert (fitted.status_, fitted.dual_gap_ <= 1e-2, fitted.n_features_in_) == ("converged", True, 3)
-    np.testing.assert_array_equal(fitted.coef_, fwexp.solve(fitted.to_problem(X, y), lam=0.01, gap_tol=1e-2).w)
+    np.testing.assert_array_equal(fitted.coef_, fwexp.solve(fitted.to_problem(X, y), lam="1/n", gap_tol=1e-2).w)
 
 
 def test_the_score_is_one_minus_the_mean_loss(data, fitted):

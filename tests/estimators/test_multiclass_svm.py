@@ -33,7 +33,7 @@ def test_the_conventions_of_scikit_learn_hold():
 def test_weights_are_those_of_solve(data):
     X, y = data
     model = MulticlassSVM(fit_intercept=False).fit(X, y)
-    result = fwexp.solve(fwexp.multiclass_problem(X, np.searchsorted(["a", "b", "c"], y)), lam=0.01, gap_tol=1e-2)
+    result = fwexp.solve(fwexp.multiclass_problem(X, np.searchsorted(["a", "b", "c"], y)), lam="1/n", gap_tol=1e-2)
     np.testing.assert_array_equal(model.coef_, result.w.reshape(4, 3).T)
     assert model.predict(X).tolist() == model.classes_[result.predict(X)].tolist()
     assert model.score(X, y) > 0.9
