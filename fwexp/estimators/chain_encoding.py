@@ -58,7 +58,7 @@ class ChainEncoding(Encoding):
     class_weight_: np.ndarray | None
     vectorizer_: Vectorizer
     edge_vectorizer_: Vectorizer | None
-    has_all_states = False  # whether features have weights for all labels, whatever ``possible_states`` says
+    has_all_states = False  # whether features have weights for all labels, also with ``possible_states=False``
     schema: ClassVar = {
         "classes": are_labels,
         "class_weight": are_factors,

@@ -19,6 +19,11 @@ OTHERS = ("__sklearn", "_get_", "_repr_", "get_", "set_")  # how the names of wh
 class _Before:
     """The base of `Conventions` until scikit-learn is imported."""
 
+    def __new__(cls, *args, **kwargs):
+        if "sklearn.base" in sys.modules:  # imported after this module
+            adopt()
+        return object.__new__(cls)
+
     def __getattr__(self, name: str):
         if name.startswith(OTHERS):
             adopt()
