@@ -19,11 +19,6 @@ OTHERS = ("__sklearn", "_get_", "_repr_", "get_", "set_")  # how the names of wh
 class _Before:
     """The base of `Conventions` until scikit-learn is imported."""
 
-    def __new__(cls, *args, **kwargs):
-        if "sklearn.base" in sys.modules:  # imported after this module
-            adopt()
-        return object.__new__(cls)
-
     def __getattr__(self, name: str):
         if name.startswith(OTHERS):
             adopt()
@@ -56,6 +51,11 @@ class Conventions(_Before):
         def __getstate__(self) -> dict[str, Any]: ...
         def __setstate__(self, state: dict[str, Any]) -> None: ...
     else:
+
+        def __new__(cls, *args, **kwargs):
+            if "sklearn.base" in sys.modules:  # imported after this module
+                adopt()
+            return super().__new__(cls)
 
         def __setstate__(self, state):
             vars(self).update(state)

@@ -50,6 +50,14 @@ assert clone(tagger).get_params()["lam"] == 0.5
 assert repr(ChainSVM(lam=0.5)) == "ChainSVM(lam=0.5)"
 assert hasattr(tagger, "set_fit_request") and hasattr(ChainSVM, "set_fit_request")
 """
+MADE = """
+from fwexp.estimators import ChainSVM
+tagger = ChainSVM()
+from sklearn.base import BaseEstimator, clone
+later = ChainSVM(lam=0.5)
+assert isinstance(later, BaseEstimator) and isinstance(tagger, BaseEstimator)
+assert clone(later).lam == 0.5
+"""
 
 
 def run(code: str, *arguments) -> str:
@@ -83,3 +91,7 @@ def test_later_predictions_are_compiled(tmp_path):
 
 def test_estimators_are_those_of_scikit_learn_once_it_asks():
     run(ASKED)
+
+
+def test_estimators_made_after_the_import_of_scikit_learn_are_its_own():
+    run(MADE)
