@@ -79,7 +79,7 @@ assert_type(saddle_point(Bilinear([[0, 1], [1, 0]], Simplex(2), Simplex(2))), Sa
 # What is wrong:
 fwexp.slove(train, lam=0.1)  # type: ignore[attr-defined]
 fwexp.solve([[1.0]], lam=0.1)  # type: ignore[arg-type]
-fwexp.solve(train, lam="x", bad=1)  # type: ignore[arg-type]
+fwexp.solve(train, lam=[0.1], bad=1)  # type: ignore[arg-type]
 fwexp.solve(train, 0.1)  # type: ignore[arg-type]
 fwexp.solve(train, lam=0.1, iterate="average")  # type: ignore[arg-type]
 fwexp.solve(train, lam=0.1, test="test")  # type: ignore[arg-type]
