@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
-from types import FunctionType, MappingProxyType
+from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, TypeVar
 
 from fwexp import plugins
@@ -104,7 +104,7 @@ def _sources(function: FunctionType, seen: dict[str, str]) -> list[str]:
     """Return the sources of a function, and of the functions and constants of criteria that it names."""
     function = inspect.unwrap(function)
     seen[_name(function)] = " ".join(inspect.getsource(function).split())
-    for name in function.__code__.co_names:
+    for name in sorted(_names_in(function.__code__)):
         value = function.__globals__.get(name)
         if isinstance(value, FunctionType):
             if _name(value) not in seen and value.__module__.startswith((EXPERIMENTS, __package__)):
@@ -112,6 +112,11 @@ def _sources(function: FunctionType, seen: dict[str, str]) -> list[str]:
         elif isinstance(value, bool | int | float | str | tuple):
             seen.setdefault(name, repr(value))
     return [f"{name} = {text}" for name, text in sorted(seen.items())]
+
+
+def _names_in(code: CodeType) -> set[str]:
+    """Return the names in a function and in those inside of it, which comprehensions are until Python 3.11."""
+    return set(code.co_names).union(*(_names_in(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
 _REGISTERED: dict[tuple[str, str], Claim] = {}
