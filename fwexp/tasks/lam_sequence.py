@@ -59,7 +59,7 @@ class LamSequence(Iteration):
     """A solver on its way from a large lam to small ones, with rows at some of them."""
 
     # in addition to the solver
-    changes: ClassVar[tuple[str, ...]] = ("weights", "gap", "at_row", "finished", "_before", "_target", "_next_check")
+    changes: ClassVar[tuple[str, ...]] = ("weights", "gap", "at_row", "finished", "_before", "_target", "_next_check", "_latest_row")
 
     def __init__(self, problem, options: dict, seed: int, exact: bool, objective=HINGE) -> None:
         check_problem_type(problem)
@@ -77,6 +77,7 @@ class LamSequence(Iteration):
         self._before = np.zeros(3, dtype=np.int64)  # steps, oracle calls and cache hits of solvers before this one
         self._target: float | None = None  # the gap to be reached at the present lam
         self._next_check = 0  # step at which the gap is checked next
+        self._latest_row: tuple[int, int] | None = None  # step and oracle calls
 
     @property
     def state(self):
@@ -135,6 +136,7 @@ class LamSequence(Iteration):
         solver, before = self.solver, (self.step, self.oracle_calls)
         if solver.step >= self._next_check:
             self.gap, is_exact = solver.known_gap, self.margin < 1.0 and solver.state.refreshed == solver.step
+            is_exact &= self._latest_row != before  # the log has one row of a place: one at another lam needs calls of its own
             if self.exact and not is_exact and self.gap <= self.margin * self._target:
                 if self.oracle_calls + self.problem.n > budget.calls:
                     return False
@@ -172,7 +174,7 @@ class LamSequence(Iteration):
     def arrive(self) -> None:
         """Keep the weights and stop for a row."""
         self.weights.append(to_public(self.problem, self.solver.point("last").w))
-        self.at_row = True
+        self.at_row, self._latest_row = True, (self.step, self.oracle_calls)
 
     def begin(self, lam: float, options=None, warm_start: BCFW | LBFGS | None = None) -> None:
         """Continue with a new solver that starts at w = 0, or at the dual variables of ``warm_start``."""

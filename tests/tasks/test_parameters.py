@@ -25,7 +25,7 @@ VALUES = {
     "temperature": 2.0,
     "eps": 0.5,
     "lam_max": 0.5,
-    "lam_min": 0.25,
+    "lam_min": 0.5,
     "warm": False,
     "exact": False,
     "kappa": 0.2,
