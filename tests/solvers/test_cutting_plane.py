@@ -132,6 +132,6 @@ def test_lam_of_any_size_beside_features(solver, nonnegative, monkeypatch):
         assert result.dual > 0.0
         if exponent >= -12:
             assert result.status == "converged"
-        elif nonnegative is None and exponent >= -16:  # Below, rounding may also go round in circles.
+        elif nonnegative is None and exponent >= -14:  # At the precision of numbers, rounding may also go round in circles.
             assert result.status in ("stalled", "converged")
         assert (result.status == "stalled") == ("raise lam, or choose units" in result.reason)
