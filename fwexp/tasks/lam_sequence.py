@@ -59,7 +59,10 @@ class LamSequence(Iteration):
     """A solver on its way from a large lam to small ones, with rows at some of them."""
 
     # in addition to the solver
-    changes: ClassVar[tuple[str, ...]] = ("weights", "gap", "at_row", "finished", "_before", "_target", "_next_check", "_latest_row")
+    changes: ClassVar[tuple[str, ...]] = (
+        *("weights", "gap", "at_row", "finished"),
+        *("_before", "_target", "_next_check", "_latest_row"),
+    )
 
     def __init__(self, problem, options: dict, seed: int, exact: bool, objective=HINGE) -> None:
         check_problem_type(problem)
