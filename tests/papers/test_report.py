@@ -246,6 +246,8 @@ def test_text_of_configurations_and_data_is_escaped(tmp_path):
         "missing": 0,
         "changed": EVIL,
         "stand_ins": {EVIL: False},
+        "kind": EVIL,
+        "confirmation": {"verdict": "fails", "why": EVIL},
     }
     page += part(
         "claim", record | {"numbers": {EVIL: EVIL}, "sensitivity": {EVIL: {EVIL: {"verdict": "fails", "parts": {EVIL: False}}}}}
@@ -353,7 +355,7 @@ def test_papers_without_runs_and_claims_that_miss_theirs_are_folded():
     drawn = {"drawn": True, "published": False}
     claim = {"id": "R-1", "paper": "R", "verdict": "undecided", "statement": "S.", "why": "", "parts": {}}
     claim |= {"runs": ["a", "b"], "missing": 2} | {name: {} for name in ("stand_ins", "numbers", "sensitivity")}
-    claim |= {"changed": "", "place": "P", "criterion": "C"}
+    claim |= {"changed": "", "place": "P", "criterion": "C", "kind": "theorem or identity", "confirmation": None}
     for its_figures, missing, folded in (
         ([], 2, True),
         ([drawn | {"published": True}], 2, True),
