@@ -22,7 +22,7 @@ SMALLEST = 1e-15
 
 
 class Replays(NamedTuple):
-    """What the figure of a paper shows: the titles of panels (a) and (b), the variants of (b), and which rings are drawn."""
+    """The content of a paper's figure: the titles of panels (a) and (b), the variants of (b), and the rings that are drawn."""
 
     titles: tuple[str, str]
     variants_b: tuple[str, ...]

@@ -44,7 +44,7 @@ CLAIM = (
 CLAIM += ("sensitivity", "runs", "missing", "confirmation")
 PROVENANCE = ("command", "date", "commit", "system", "cpu", "versions", "cpu_kind", "runs", "memory_gb")
 VERDICTS_AGAIN = "verdicts"
-"""Where the provenance says by what code `tools.redraw` decided the claims again."""
+"""The entry of the provenance that names the code with which `tools.redraw` decided the claims again."""
 RUNS = ("stored", "stale", "solver_hours", "first", "last", "commits", "cpus", "cores", "threads", "figures")
 FIGURE = (*KEPT, "runs", "files", "format")
 SMALL = (".png", ".md", ".csv", ".json")

@@ -53,7 +53,7 @@ EPS, KAPPA = 0.1, 0.9
 
 
 class Steps(NamedTuple):
-    """What the steps of a run were, an entry each."""
+    """The steps of a run, an entry each."""
 
     example: np.ndarray
     hit: np.ndarray

@@ -102,7 +102,7 @@ class CertifiedSVM(Conventions):
 
     @cached_property
     def _decoder(self) -> Any:
-        """What predictions need besides, made at the first one."""
+        """Return the other parts that predictions need; the first prediction makes them."""
         return self.encoding_.decoder(self.result_.w)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What solvers do with matchings: the walk through a labeling, whose parts are edges, the oracle and the losses."""
+"""The protocol of matchings: the walk through a labeling, whose parts are edges, the oracle and the losses."""
 
 import numpy as np
 

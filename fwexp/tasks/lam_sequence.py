@@ -161,7 +161,7 @@ class LamSequence(Iteration):
 
     @property
     def _solver_stops(self) -> bool:
-        """Whether the solver stops by itself where the gap is worth a check."""
+        """True if the solver stops by itself when the gap is worth a check."""
         return self.method is not LBFGS and self.solver.setting.ends_at_known_gap
 
     @property

@@ -1,4 +1,4 @@
-"""What all estimators share in training: development sets, limits, callbacks, problems before `fit`, and cross-validation."""
+"""Tests of training that all estimators share: development sets, limits, callbacks, problems before `fit`, cross-validation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What criteria ask of curves: orderings, signs, rates and levels."""
+"""Tests of the functions that criteria call on curves: orderings, signs, rates and levels."""
 
 import numpy as np
 import pytest

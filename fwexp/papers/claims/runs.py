@@ -60,7 +60,7 @@ def forget() -> None:
 
 
 class Ordering(NamedTuple):
-    """How one method lies to another: the outcomes of `sign`, at which share of the logged points it is below, by which factor."""
+    """Two methods compared: the outcomes of `sign`, the share of logged points where the first is below, and the factor."""
 
     lower: bool | None  # in the mean over the points
     always: bool | None  # at every point
