@@ -300,7 +300,7 @@ class ShardsEvaluator(Evaluator):
         return max(worst, key=lambda one: one[2] - one[1], default=None)
 
 
-choose_method.register(Shards)(Shards.method)
+choose_method.register(Shards, Shards.method)
 
 
 @evaluator.register(Shards)

@@ -15,7 +15,6 @@ from fwexp.driver.progress import Progress, print_line
 from fwexp.driver.settings import Bounds
 from fwexp.driver.time_limit import TimeLimit
 from fwexp.driver.trace import Status
-from fwexp.jit.compilation import warn_if_interpreted
 from fwexp.jit.threads import for_steps
 
 if TYPE_CHECKING:
@@ -59,7 +58,6 @@ def drive(
     CertificateError
         If a primal objective lies below a dual one, because an oracle does not maximise.
     """
-    warn_if_interpreted()
     if not iteration.terms.costly_oracle:  # Otherwise nothing is compiled, and compiling would call the oracle.
         iteration.compile()
     run = Run(iteration, log, bounds, schedule, progress or Progress(None, False), checkpoint)

@@ -33,15 +33,7 @@ from fwexp.options import check_choice, is_integer
 from fwexp.problems import protocol
 from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_labels, check_num_labels, pointer
 from fwexp.problems.constraints import constrained
-from fwexp.problems.features import (
-    BinaryFeatures,
-    DenseFeatures,
-    NoFeatures,
-    SparseFeatures,
-    as_features,
-    padded_width,
-    stack,
-)
+from fwexp.problems.features import Features, NoFeatures, as_features, padded_width, stack
 from fwexp.problems.pair_features import PairFeatures, feature_rows, with_pairs
 from fwexp.problems.rows import packed_gram, renumbered
 from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
@@ -72,11 +64,11 @@ class ChainArrays(NamedTuple):
     label_ptr: np.ndarray  # int64 (n + 1,): positions label_ptr[i] .. label_ptr[i+1] belong to sequence i
     labels: np.ndarray  # int32 (positions,); -1 in test sets only
     counts: np.ndarray  # float64 (n,), how many positions the loss counts: 1 if it is a share, the length if it is their number
-    x: DenseFeatures | SparseFeatures | BinaryFeatures | PairFeatures  # one row per position
+    x: Features | PairFeatures  # one row per position
     gram_ptr: np.ndarray  # int64 (n + 1,)
     gram: np.ndarray  # float64: per sequence the packed lower triangle of <x_t, x_u> (+ 1 at both ends for the biases), or none
     # ``x`` with the columns of a sequence without Gram numbered from 0, where there is such a sequence
-    local_x: DenseFeatures | SparseFeatures | BinaryFeatures | PairFeatures | NoFeatures
+    local_x: Features | PairFeatures | NoFeatures
     num_local: np.ndarray  # int64 (n, 2): how many weights of such columns there are, and the number of those of ``x``; or 0
     nonnegative: np.ndarray = protocol.UNCONSTRAINED  # int64, indices of internal weights that must not be negative
     # float64 (K, width): by how much the cost of a label (column) differs from 1 where another (row) is true; or (0, 0)

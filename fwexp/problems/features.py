@@ -34,6 +34,9 @@ class BinaryFeatures(NamedTuple):
     indices: np.ndarray
 
 
+Features = DenseFeatures | SparseFeatures | BinaryFeatures
+
+
 class NoFeatures(NamedTuple):
     """No rows at all."""
 

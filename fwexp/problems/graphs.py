@@ -1,5 +1,7 @@
 """Graphs with labelled nodes, checked as users pass them; and the costs of labels."""
 
+from typing import ClassVar, NamedTuple
+
 import numpy as np
 
 from fwexp.conversion import as_floats, as_list
@@ -7,20 +9,51 @@ from fwexp.errors import ParameterError
 from fwexp.oracles.max_flow import incidence
 from fwexp.oracles.tree_max_product import is_forest
 from fwexp.problems.arrays import as_labels, as_matrix, check_scale_of, pointer
-from fwexp.problems.subsets import PER_EXAMPLE
+from fwexp.problems.features import Features
+from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 
 LOSSES = ("share", "errors", "balanced")
 
-GRAPH_ROWS = {  # of `Sliceable`
-    "labels": "label_ptr",
-    "node_loss": "label_ptr",
-    "counts": PER_EXAMPLE,
-    "x": "label_ptr",
-    "z": "edge_ptr",
-    "first": lambda problem: problem.label_ptr + np.arange(problem.n + 1),
-    "ends": lambda problem: 2 * problem.edge_ptr,
-    "out": lambda problem: 2 * problem.edge_ptr,
-}
+
+class GraphArrays(NamedTuple):
+    """The fields of `Graphs`."""
+
+    n: int
+    d: int
+    num_labels: int  # L
+    width: int  # of two labels how many have weights; of more the length of a weight row, L padded
+    num_features: int  # p
+    num_pairwise: int  # q
+    num_weights: int  # width * p + q
+    part_ptr: np.ndarray  # int64 (n + 1,)
+    label_ptr: np.ndarray  # int64 (n + 1,): nodes label_ptr[i] .. label_ptr[i+1] belong to example i
+    edge_ptr: np.ndarray  # int64 (n + 1,): the same for edges
+    ends: np.ndarray  # int32 (2 edges,): the two nodes of every edge, numbered from 0 within the example
+    first: np.ndarray  # int32 (nodes + n,): per example the V + 1 numbers of ``oracles.max_flow.incidence``
+    out: np.ndarray  # int32 (2 edges,): the same
+    labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
+    node_loss: np.ndarray  # float64 (nodes,), the cost of a wrong label
+    counts: np.ndarray  # float64 (n,), by how much nodes count in the loss: 1 if it is a share
+    is_forest: bool  # whether no graph has a cycle
+    x: Features  # one row per node
+    z: Features  # one row per edge
+    nonnegative: np.ndarray  # int64 (q,), where u is among the internal weights
+
+
+class Graphs(Sliceable, GraphArrays):
+    """Labelled graphs, for all numbers of labels."""
+
+    __slots__ = ()
+    rows: ClassVar = {
+        "labels": "label_ptr",
+        "node_loss": "label_ptr",
+        "counts": PER_EXAMPLE,
+        "x": "label_ptr",
+        "z": "edge_ptr",
+        "first": lambda problem: problem.label_ptr + np.arange(problem.n + 1),
+        "ends": lambda problem: 2 * problem.edge_ptr,
+        "out": lambda problem: 2 * problem.edge_ptr,
+    }
 
 
 def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> tuple[np.ndarray, np.ndarray]:
@@ -38,16 +71,24 @@ def node_loss(labels, sizes, label_ptr, num_labels: int, loss: str) -> tuple[np.
     return share / (np.repeat(counts, lengths) * np.bincount(place, share)[place]), once
 
 
-def graph_fields(edges, labels, sizes, label_ptr, num_labels: int, loss: str) -> dict:
-    """Return the fields of a problem that hold its graphs, its labels and their costs; the arguments are checked."""
+def graph_fields(
+    x, z, *, edges, labels, sizes, label_ptr, num_features, num_pairwise, num_labels, width, parts, loss="share"
+) -> dict:
+    """Return the fields of a problem but d, of concatenated arrays that are right; nodes have ``parts`` parts each."""
     label_ptr = np.ascontiguousarray(label_ptr, dtype=np.int64)
     ends = [np.ascontiguousarray(pairs, dtype=np.int32).ravel() for pairs in edges]
     graphs = [incidence(of_one, nodes) for of_one, nodes in zip(ends, np.diff(label_ptr), strict=True)]
     costs, counts = node_loss(labels, sizes, label_ptr, num_labels, loss)
     joined = [np.reshape(pairs, (-1, 2)) + start for pairs, start in zip(edges, label_ptr)]
+    num_weights = width * num_features + num_pairwise
     return {
         "n": len(label_ptr) - 1,
         "num_labels": num_labels,
+        "width": width,
+        "num_features": num_features,
+        "num_pairwise": num_pairwise,
+        "num_weights": num_weights,
+        "part_ptr": label_ptr * parts + np.arange(len(label_ptr)) * num_pairwise,
         "label_ptr": label_ptr,
         "edge_ptr": pointer([len(pairs) for pairs in edges]),
         "ends": np.concatenate(ends),
@@ -57,6 +98,9 @@ def graph_fields(edges, labels, sizes, label_ptr, num_labels: int, loss: str) ->
         "node_loss": costs,
         "counts": counts,
         "is_forest": is_forest(np.concatenate(joined) if joined else np.zeros((0, 2)), int(label_ptr[-1])),
+        "x": x,
+        "z": z,
+        "nonnegative": np.arange(width * num_features, num_weights, dtype=np.int64),
     }
 
 

@@ -26,7 +26,7 @@ from fwexp.errors import ParameterError, see, shown
 from fwexp.options import check_integer, check_positive_scale
 from fwexp.problems.arrays import as_labels, as_matrix, pointer
 from fwexp.problems.constraints import constrained
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, stack
+from fwexp.problems.features import Features, as_features, stack
 from fwexp.problems.protocol import UNCONSTRAINED
 from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 from fwexp.types import SetOfExamples, Weights
@@ -47,7 +47,7 @@ class MatchingArrays(NamedTuple):
     label_ptr: np.ndarray  # int64 (n + 1,): the same for rows
     columns: np.ndarray  # int64 (n,), C_i
     labels: np.ndarray  # int32 (rows,): 0 for no link, else 1 + the column; -1 in test sets with ``marks``
-    x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
+    x: Features  # one row per edge
     precision: np.ndarray  # float64 (n,), the loss of a link that is not true
     recall: np.ndarray  # float64 (n,), the loss of a true link that is missed
     marks: np.ndarray  # int8, POSSIBLE or SURE or 0 for every edge of a test set that has these; else empty

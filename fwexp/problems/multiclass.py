@@ -21,7 +21,7 @@ from fwexp.problems import class_weights, dense_parts, protocol, walk
 from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_labels, check_num_labels
 from fwexp.problems.class_weights import class_scatter, class_scatter_one, class_scores
 from fwexp.problems.constraints import constrained
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, padded_width, row_entries
+from fwexp.problems.features import Features, as_features, padded_width, row_entries
 from fwexp.problems.rows import row_norms_sq
 from fwexp.problems.simplex_blocks import to_best_shares
 from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
@@ -43,7 +43,7 @@ class MulticlassArrays(NamedTuple):
     part_ptr: np.ndarray  # int64 (n + 1,): the parts of an example are its classes, padded
     label_ptr: np.ndarray  # int64 (n + 1,)
     labels: np.ndarray  # int32 (n,)
-    x: DenseFeatures | SparseFeatures | BinaryFeatures
+    x: Features
     norm_sq: np.ndarray  # float64 (n,), ||x_i||^2
     costs: np.ndarray  # float64 (K, K), L(true, predicted)
     scale: np.ndarray  # float64 (K, K), by which psi is multiplied: 1, or the costs for slack rescaling

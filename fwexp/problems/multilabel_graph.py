@@ -19,67 +19,23 @@ at every node, in rows of a padded width. Internal weights are rows of that widt
 Functions that solvers call are in ``multilabel_protocol``.
 """
 
-from typing import ClassVar, NamedTuple
-
-import numpy as np
-
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, padded_width
-from fwexp.problems.graphs import GRAPH_ROWS, graph_fields
-from fwexp.problems.subsets import Sliceable
+from fwexp.problems.features import padded_width
+from fwexp.problems.graphs import Graphs, graph_fields
 
 
-class MultiLabelArrays(NamedTuple):
-    """The fields of `MultiLabelProblem`."""
-
-    n: int
-    d: int  # L p + q
-    num_labels: int  # L
-    width: int  # length of a weight row, L padded
-    num_features: int  # p
-    num_pairwise: int  # q
-    num_weights: int  # p * width + q
-    part_ptr: np.ndarray  # int64 (n + 1,)
-    label_ptr: np.ndarray  # int64 (n + 1,): nodes label_ptr[i] .. label_ptr[i+1] belong to example i
-    edge_ptr: np.ndarray  # int64 (n + 1,): the same for edges
-    ends: np.ndarray  # int32 (2 edges,): the two nodes of every edge, numbered from 0 within the example
-    first: np.ndarray  # int32 (nodes + n,): per example the V + 1 numbers of ``oracles.max_flow.incidence``
-    out: np.ndarray  # int32 (2 edges,): the same
-    labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
-    node_loss: np.ndarray  # float64 (nodes,), the cost of a wrong label
-    counts: np.ndarray  # float64 (n,), by how much nodes count in the loss: 1 if it is a share
-    is_forest: bool  # whether no graph has a cycle
-    x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per node
-    z: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
-    nonnegative: np.ndarray  # int64 (q,), where u is among the internal weights
-
-
-class MultiLabelProblem(Sliceable, MultiLabelArrays):
+class MultiLabelProblem(Graphs):
     """A set of graphs whose nodes have more than two labels; build it with ``fwexp.segmentation_problem``."""
 
     __slots__ = ()
     tiers = ("sets", "expectations", "bounds", "exact")
-    rows: ClassVar = GRAPH_ROWS
 
     def __repr__(self) -> str:
         sizes = f"L={self.num_labels}, nodes={len(self.labels)}, edges={self.edge_ptr[-1]}"
         return f"MultiLabelProblem(n={self.n}, d={self.d}, {sizes})"
 
 
-def multilabel_from_arrays(
-    x, z, *, edges, labels, sizes, label_ptr, num_features, num_pairwise, num_labels, loss="share"
-) -> MultiLabelProblem:
-    """Build a problem from concatenated arrays that are right, as `fwexp.problems.segmentation.segmentation_from_arrays`."""
-    fields, width = graph_fields(edges, labels, sizes, label_ptr, num_labels, loss), padded_width(num_labels)
-    num_weights = width * num_features + num_pairwise
-    return MultiLabelProblem(
-        **fields,
-        d=num_labels * num_features + num_pairwise,
-        width=width,
-        num_features=num_features,
-        num_pairwise=num_pairwise,
-        num_weights=num_weights,
-        part_ptr=fields["label_ptr"] * width + np.arange(fields["n"] + 1) * num_pairwise,
-        x=x,
-        z=z,
-        nonnegative=np.arange(width * num_features, num_weights, dtype=np.int64),
-    )
+def multilabel_from_arrays(x, z, *, num_labels: int, **arrays) -> MultiLabelProblem:
+    """Build a problem from concatenated arrays, as `fwexp.problems.segmentation.segmentation_from_arrays`."""
+    width = padded_width(num_labels)
+    fields = graph_fields(x, z, **arrays, num_labels=num_labels, width=width, parts=width)
+    return MultiLabelProblem(**fields, d=num_labels * fields["num_features"] + fields["num_pairwise"])

@@ -12,7 +12,7 @@ import numpy as np
 from fwexp.jit.compilation import dispatched, inlined, njit
 from fwexp.jit.prefetch import prefetch
 from fwexp.problems.arrays import pointer
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, row_entries
+from fwexp.problems.features import BinaryFeatures, DenseFeatures, Features, SparseFeatures, row_entries
 from fwexp.problems.rows import prefetch_rows, product_bound, renumbered, row_scatter, row_scatter_label, row_scores
 
 AT_ONCE = 1 << 20  # entries, whose labels are marked at once
@@ -33,7 +33,7 @@ class PairFeatures(NamedTuple):
     width: int
 
 
-def with_pairs(x: DenseFeatures | SparseFeatures | BinaryFeatures, labels: np.ndarray, sizes: tuple[int, int, int]) -> PairFeatures:
+def with_pairs(x: Features, labels: np.ndarray, sizes: tuple[int, int, int]) -> PairFeatures:
     """Return features with weights for the labels of their rows; ``sizes`` are p, K and the width of a row of weights."""
     p, num_states, width = sizes
     if isinstance(x, DenseFeatures):

@@ -21,7 +21,7 @@ Functions that solvers call are in ``segmentation_protocol``.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,10 +29,10 @@ from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, check_flag, check_integer
 from fwexp.problems.arrays import check_num_labels, pointer
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures, as_features, stack
+from fwexp.problems.features import as_features, stack
 from fwexp.problems.graphs import (
-    GRAPH_ROWS,
     LOSSES,
+    Graphs,
     check_edges,
     check_labels,
     check_sizes,
@@ -41,41 +41,14 @@ from fwexp.problems.graphs import (
     node_features,
 )
 from fwexp.problems.multilabel_graph import multilabel_from_arrays
-from fwexp.problems.subsets import Sliceable
 from fwexp.types import Loss, SetOfExamples
 
 
-class SegmentationArrays(NamedTuple):
-    """The fields of `SegmentationProblem`."""
-
-    n: int
-    d: int  # width * p + q
-    num_labels: int  # 2
-    width: int  # how many labels have weights
-    num_features: int  # p
-    num_pairwise: int  # q
-    num_weights: int  # d
-    part_ptr: np.ndarray  # int64 (n + 1,)
-    label_ptr: np.ndarray  # int64 (n + 1,): nodes label_ptr[i] .. label_ptr[i+1] belong to example i
-    edge_ptr: np.ndarray  # int64 (n + 1,): the same for edges
-    ends: np.ndarray  # int32 (2 edges,): the two nodes of every edge, numbered from 0 within the example
-    first: np.ndarray  # int32 (nodes + n,): per example the V + 1 numbers of ``oracles.max_flow.incidence``
-    out: np.ndarray  # int32 (2 edges,): the same
-    labels: np.ndarray  # int32 (nodes,); -1 where they are unknown
-    node_loss: np.ndarray  # float64 (nodes,), the cost of a wrong label
-    counts: np.ndarray  # float64 (n,), by how much nodes count in the loss: 1 if it is a share
-    is_forest: bool  # whether no graph has a cycle
-    x: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per node
-    z: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per edge
-    nonnegative: np.ndarray  # int64 (q,), where u is among the internal weights
-
-
-class SegmentationProblem(Sliceable, SegmentationArrays):
+class SegmentationProblem(Graphs):
     """A set of graphs with labelled nodes; build it with ``fwexp.segmentation_problem``."""
 
     __slots__ = ()
     tiers = ("sets", "expectations", "bounds", "enumeration", "exact")
-    rows: ClassVar = GRAPH_ROWS
 
     def __repr__(self) -> str:
         return f"SegmentationProblem(n={self.n}, d={self.d}, nodes={len(self.labels)}, edges={self.edge_ptr[-1]})"
@@ -189,22 +162,7 @@ def segmentation_problem(
     return multilabel_from_arrays(x, z, **arrays, num_labels=num_labels)
 
 
-def segmentation_from_arrays(
-    x, z, *, edges, labels, sizes, label_ptr, num_features, num_pairwise, loss="share", foreground_only=False
-) -> SegmentationProblem:
+def segmentation_from_arrays(x, z, *, foreground_only: bool = False, **arrays) -> SegmentationProblem:
     """Build a problem from concatenated arrays that are right: ``x`` and ``z`` have rows of all nodes and edges, -1 is no label."""
-    fields = graph_fields(edges, labels, sizes, label_ptr, 2, loss)
-    width = 1 if foreground_only else 2
-    d = width * num_features + num_pairwise
-    return SegmentationProblem(
-        **fields,
-        d=d,
-        width=width,
-        num_features=num_features,
-        num_pairwise=num_pairwise,
-        num_weights=d,
-        part_ptr=fields["label_ptr"] + np.arange(fields["n"] + 1) * num_pairwise,
-        x=x,
-        z=z,
-        nonnegative=np.arange(width * num_features, d, dtype=np.int64),
-    )
+    fields = graph_fields(x, z, **arrays, num_labels=2, width=1 if foreground_only else 2, parts=1)
+    return SegmentationProblem(**fields, d=fields["num_weights"])

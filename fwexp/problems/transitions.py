@@ -15,7 +15,7 @@ from fwexp.jit.compilation import dispatched, inlined, oracle_part
 from fwexp.oracles.forward_backward import forward_backward
 from fwexp.oracles.log_forward_backward import log_forward_backward
 from fwexp.problems import walk
-from fwexp.problems.features import BinaryFeatures, DenseFeatures, SparseFeatures
+from fwexp.problems.features import Features
 from fwexp.problems.rows import entry_column, entry_span, entry_value, prefetch_rows
 
 
@@ -26,7 +26,7 @@ class Shared(NamedTuple):
 class ByPosition(NamedTuple):
     """Transitions with q features."""
 
-    values: DenseFeatures | SparseFeatures | BinaryFeatures  # one row per position, the features of the transition to it
+    values: Features  # one row per position, the features of the transition to it
     count: int  # q
 
 

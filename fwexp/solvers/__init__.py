@@ -5,13 +5,13 @@ Another package offers a solver by an entry point of the group ``fwexp.solvers``
 
 import inspect
 from collections.abc import Mapping
+from functools import singledispatch
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from fwexp import plugins
 from fwexp.driver.iteration import Iteration
 from fwexp.errors import ParameterError, unknown
-from fwexp.jit.compilation import dispatched
 from fwexp.methods import methods
 from fwexp.options import KINDS, STRUCTURED
 
@@ -82,11 +82,7 @@ def get_method(name: str, options: Mapping) -> "tuple[type[Solver], Mapping]":
     return solvers[known[name].solver], {**known[name].options, **options}
 
 
-@dispatched
+@singledispatch
 def choose_method(problem, name, options):
     """Return the solver that runs on a problem if ``name`` is wanted, and its options; one that is spread out chooses itself."""
-
-
-@choose_method.register(object)
-def _(problem, name, options):
     return get_method(name, options)

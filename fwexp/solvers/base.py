@@ -12,6 +12,7 @@ import numpy as np
 
 from fwexp.driver.iteration import NO_BUDGET, Budget, Iteration, Point, Reason, Stop, Terms
 from fwexp.errors import ParameterError, WarmStartError
+from fwexp.jit.compilation import warn_if_interpreted
 from fwexp.options import STRUCTURED, NoOptions, choice
 from fwexp.problems import tiers
 from fwexp.problems.loss_terms import HINGE, ROUNDING, Hinge, Softmax
@@ -102,6 +103,7 @@ class Solver(Iteration):
     ) -> None:
         if warm_start is not None and not self.takes_warm_start:
             raise WarmStartError(f"solver {self.name} takes no warm_start")
+        warn_if_interpreted()
         forget(problem)
         self.user_problem, self.lam, self.options, self.objective = problem, lam, options, objective
         self.problem = self.view(problem)
