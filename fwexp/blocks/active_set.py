@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.jit.compilation import inlined, njit, register_jitable, specialise
-from fwexp.jit.prefetch import prefetch
 from fwexp.jit.vectors import EIGHT
 from fwexp.problems.protocol import (
     find_labeling,
@@ -29,7 +28,6 @@ from fwexp.problems.protocol import (
     new_storage,
     new_weights,
     norm_sq,
-    prefetch_labelings,
     psi_score,
     psi_scores,
     scatter,
@@ -175,25 +173,6 @@ def mean_norm_sq(sets):
             total += gram_entry(i, a, a, sets)
             count += 1
     return total / max(count, 1)
-
-
-@register_jitable
-def prefetch_set(i, sets):
-    """Prefetch the storage of example i."""
-    first, count, room = sets.first[i], sets.count[i], sets.first[i + 1] - sets.first[i]
-    prefetch(sets.weight, first, first + count)
-    prefetch(sets.loss, first, first + count)
-    prefetch(sets.gram, sets.gram_first[i], sets.gram_first[i] + count * room)
-    for a in range(1, count):
-        place = sets.place[first + a]
-        prefetch(sets.storage, place, place + sets.length[i])
-
-
-@register_jitable
-def prefetch_labelings_at(problem, i, sets):
-    """Ask for what `score_at` looks at beyond that."""
-    first, count = sets.first[i], sets.count[i]
-    prefetch_labelings(problem, i, sets.storage, sets.place[first + 1 : first + count])
 
 
 @register_jitable

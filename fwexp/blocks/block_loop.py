@@ -16,9 +16,8 @@ the class of the tuple when it compiles the loop:
 =========  ==================================================================  ==================================================
 value      functions                                                           class of the first paper
 =========  ==================================================================  ==================================================
-iterate    `block_has_room`, `prefetch_block` by its blocks;                   `Iterate` with `Parts` and `Unconstrained`
-           `change_weights` by its constraint
-order      `next_block`, `following_block`, `note_step`, `has_ended`           `InOrder`, line 3
+iterate    `block_has_room` by its blocks; `change_weights` by its constraint  `Iterate` with `Parts` and `Unconstrained`
+order      `next_block`, `note_step`, `has_ended`                              `InOrder`, line 3
 corner     `find_corner`                                                       `Oracle`, line 4
 step       `take_step`                                                         `FrankWolfe`, lines 5 to 8
 =========  ==================================================================  ==================================================
@@ -46,7 +45,6 @@ from fwexp.problems.protocol import (
     has_room,
     new_blocks,
     new_weights,
-    prefetch_next,
     scatter,
     workspace,
 )
@@ -93,9 +91,6 @@ def run_steps(problem, iterate, order, corner, step, averages, work, lam, max_ca
         i = next_block(order, iterate)
         if not block_has_room(iterate.dual, problem, i):
             return BLOCKS_FULL
-        following = following_block(order, iterate)
-        if following >= 0:  # The data of the next example travel to the cache while the oracle works.
-            prefetch_block(iterate.dual, problem, following)
         # 4: y* = argmax_y H_i(y; w)
         slot, hit = find_corner(corner, problem, i, iterate, work)
         if slot == NO_ROOM:
@@ -145,11 +140,6 @@ def next_block(order, iterate):
 
 
 @dispatched(fastmath=False)
-def following_block(order, iterate):
-    """Return the example of the next step if it is known already, otherwise -1."""
-
-
-@dispatched(fastmath=False)
 def note_step(order, i, gap, hit, iterate):
     """Record the gap that a step found, which is G_i unless ``hit``: then a stored labeling replaced the oracle."""
 
@@ -168,12 +158,6 @@ class InOrder(NamedTuple):
 @next_block.register(InOrder)
 def _(order, iterate):
     return order.examples[iterate.counts[DRAWS_USED]]
-
-
-@following_block.register(InOrder)
-def _(order, iterate):
-    position = iterate.counts[DRAWS_USED] + 1
-    return order.examples[position] if position < len(order.examples) else -1
 
 
 @note_step.register(InOrder)
@@ -287,11 +271,6 @@ def block_has_room(dual, problem, i):
     """Return whether a step of example i towards any corner fits; if not, a copy of the dual variables has more room."""
 
 
-@dispatched(fastmath=False)
-def prefetch_block(dual, problem, i):
-    """Ask the processor for the data and the dual variables of example i, which comes next."""
-
-
 class Parts(NamedTuple):
     """The expected parts of every example, in the form that the problem family uses."""
 
@@ -301,11 +280,6 @@ class Parts(NamedTuple):
 @block_has_room.register(Parts)
 def _(dual, problem, i):
     return has_room(problem, i, dual.blocks)
-
-
-@prefetch_block.register(Parts)
-def _(dual, problem, i):
-    prefetch_next(problem, i, dual.blocks)
 
 
 # --- in Python --------------------------------------------------------------------------------------------------------

@@ -14,13 +14,12 @@ from fwexp.blocks.block_loop import (
     block_has_room,
     change_weights,
     find_corner,
-    prefetch_block,
     step_size,
     take_step,
 )
 from fwexp.blocks.projections import longest_step, repeat_step
 from fwexp.jit.compilation import register_jitable
-from fwexp.problems.protocol import dot, maximise_block, norm_sq, prefetch_example, scores
+from fwexp.problems.protocol import dot, maximise_block, norm_sq, scores
 
 PAIRWISE, AWAY, CORRECTIVE = 1, 2, 3
 KINDS = {"pairwise": PAIRWISE, "away": AWAY, "corrective": CORRECTIVE}
@@ -49,12 +48,6 @@ class LabelingStep(NamedTuple):
 @block_has_room.register(ActiveSets)
 def _(dual, problem, i):
     return True
-
-
-@prefetch_block.register(ActiveSets)
-def _(dual, problem, i):
-    prefetch_example(problem, i)
-    active_set.prefetch_set(i, dual)
 
 
 @take_step.register(LabelingFrankWolfe)

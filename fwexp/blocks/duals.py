@@ -39,12 +39,10 @@ from fwexp.blocks.block_loop import (
     change_weights,
     clipped_step,
     find_corner,
-    prefetch_block,
     take_step,
 )
 from fwexp.blocks.projections import longest_step, repeat_step
 from fwexp.jit.compilation import dispatched, inlined, njit, specialise
-from fwexp.jit.prefetch import prefetch
 from fwexp.problems.loss_terms import Softmax, expectations, tau_of
 from fwexp.problems.protocol import (
     add_to_block,
@@ -57,7 +55,6 @@ from fwexp.problems.protocol import (
     new_blocks,
     new_weights,
     norm_sq,
-    prefetch_example,
     psi_score,
     scatter,
     scores,
@@ -99,12 +96,6 @@ def means_to_weights(problem, means: np.ndarray, c: float) -> np.ndarray:
 @block_has_room.register(Distributions)
 def _(dual, problem, i):
     return True
-
-
-@prefetch_block.register(Distributions)
-def _(dual, problem, i):
-    prefetch_example(problem, i)
-    prefetch(dual.means, problem.part_ptr[i], problem.part_ptr[i + 1])
 
 
 @inlined

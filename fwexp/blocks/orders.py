@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fwexp.blocks import gap_tree, shrinking
-from fwexp.blocks.block_loop import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN, InOrder, following_block, has_ended, next_block, note_step
+from fwexp.blocks.block_loop import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN, InOrder, has_ended, next_block, note_step
 from fwexp.blocks.centres import NO_CENTRE
 from fwexp.blocks.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
 from fwexp.jit.compilation import inlined
@@ -38,7 +38,6 @@ class ByGap(NamedTuple):
     uniforms: np.ndarray  # float64, a draw per step
     tree: gap_tree.Tree  # over the priorities
     curvature: np.ndarray  # float64 (n,), C_i up to a factor if the priority is G_i^2/C_i; empty if it is G_i
-    planned: np.ndarray  # int64 (1,), the example of the next step if no gap has changed since it was drawn, otherwise -1
     refreshed: int  # step at which all gaps were last computed, -1 if they never were
     restart_below: float  # share of the sum of all gaps below which the order ends the series; 0 if it never does
     target: float  # sum of all G_i at which the order ends the series; negative if it does not
@@ -61,8 +60,6 @@ def priority(curvature, i, gap):
 @next_block.register(ByGap)
 def _(order, iterate):
     k = iterate.counts[STEPS_TAKEN]
-    if order.planned[0] >= 0:
-        return order.planned[0]
     if k < order.ordered_since + len(order.ordered):
         return order.ordered[k - order.ordered_since]
     if order.largest:
@@ -73,23 +70,10 @@ def _(order, iterate):
     return int(uniform * len(order.ordered))
 
 
-@following_block.register(ByGap)
-def _(order, iterate):
-    position, used = iterate.counts[STEPS_TAKEN] + 1 - order.ordered_since, iterate.counts[DRAWS_USED] + 1
-    following = -1
-    if position < len(order.ordered):
-        following = order.ordered[position]
-    elif not order.largest and used < len(order.uniforms) and 0.0 < order.tree.nodes[1, gap_tree.TOTAL] < np.inf:
-        following = gap_tree.draw(order.tree, order.uniforms[used])
-    order.planned[0] = following
-    return following
-
-
 @note_step.register(ByGap)
 def _(order, i, gap, hit, iterate):
     if not hit:
         gap_tree.update(order.tree, i, priority(order.curvature, i, iterate.gaps[i]))
-        order.planned[0] = -1
 
 
 @has_ended.register(ByGap)
@@ -109,11 +93,6 @@ def _(order, iterate):
 @next_block.register(InOrderToGap)
 def _(order, iterate):
     return next_block(order.given, iterate)
-
-
-@following_block.register(InOrderToGap)
-def _(order, iterate):
-    return following_block(order.given, iterate)
 
 
 @note_step.register(InOrderToGap)
@@ -168,7 +147,7 @@ class GapOrder(Order):
 
     def kernel_order(self, run, draws, target_gap):
         target = target_gap * run.problem.n if run.setting.ends_at_known_gap else -1.0
-        fields = self.tree, self.curvature, np.full(1, -1), run.state.refreshed, self.restart_below, target
+        fields = self.tree, self.curvature, run.state.refreshed, self.restart_below, target
         return ByGap(self.largest, self.ordered, self.ordered_since, draws, *fields)
 
     def use_gaps(self, gaps):

@@ -46,7 +46,6 @@ class Shards(PythonProblem):
     """
 
     tiers = ("sets",)
-    begins_single = True
 
     def __init__(
         self,

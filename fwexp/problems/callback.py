@@ -34,7 +34,7 @@ from fwexp.problems.python_labelings import (
     short,
     snapshot,
 )
-from fwexp.problems.sparse_vector import SparseVector, difference, fits_single, values_of
+from fwexp.problems.sparse_vector import SparseVector, difference, values_of
 from fwexp.types import FloatArray, IntArray, Weights
 
 # How far below the truth the labeling of an oracle may be, relative to the terms of its value: an oracle may work in
@@ -175,7 +175,6 @@ class CallbackProblem(PythonProblem):
             wanted = "a vector (d,) or a sparse row (1, d)"
             raise ParameterError(f"{self.call('features', 0)} must be {wanted}, got shape {first.shape}")
         self.n, self.d, self._dense = len(self.y), int(first.shape[-1]), not sp.issparse(first)
-        self.begins_single = fits_single(first.data if sp.issparse(first) else first)  # as others will, unless they are wider
         self.label_ptr = np.arange(self.n + 1)  # a labeling is kept as one object
         self.num_weights = self.d
         self.nonnegative = protocol.UNCONSTRAINED if nonnegative is None else internal_indices(self, nonnegative)

@@ -13,7 +13,6 @@ import numpy as np
 from fwexp import lazy_sparse as sp
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import inlined
-from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.forward_backward import scratch_size
 from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import pair_features, protocol, sparse_blocks, sparse_parts, transitions, walk
@@ -21,7 +20,7 @@ from fwexp.problems.arrays import as_labels
 from fwexp.problems.chain import ChainProblem, divisor
 from fwexp.problems.features import row_entries
 from fwexp.problems.pair_features import entries_for, feature_rows
-from fwexp.problems.rows import has_rows, prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.rows import has_rows, product_bound, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.transitions import ByPosition
 
 sparse_parts.register(ChainProblem)
@@ -148,15 +147,6 @@ def _(problem, i, r, local, out):
 @sparse_parts.scatter_local.register(ChainProblem)
 def _(problem, i, r, row, local):
     _scatter_row(problem, i, r, problem.local_x, problem.local_transitions, problem.num_local[i, 1], row, 1.0, local)
-
-
-@protocol.prefetch_example.register(ChainProblem)
-def _(problem, i):
-    first, last = problem.label_ptr[i], problem.label_ptr[i + 1]
-    prefetch(problem.labels, first, last)
-    prefetch_rows(problem.x, first, last)
-    prefetch_rows(problem.transitions, first, last)
-    prefetch(problem.gram, problem.gram_ptr[i], problem.gram_ptr[i + 1])
 
 
 @protocol.radii_sq.register(ChainProblem)

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwexp.jit.compilation import inlined
-from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
 from fwexp.problems.python_labelings import Index
-from fwexp.problems.sparse_vector import SparseVector, fits_single, values_of
+from fwexp.problems.sparse_vector import SparseVector, values_of
 
 NBYTES = 64 << 20  # of numbers that a problem keeps; all else (labelings, the entries) is small or kept anyway
 ROW_BYTES = 512 << 20  # of rows; where these would take more, steps run in plain Python, which computes features anew
@@ -85,7 +84,7 @@ class StoredRows(NamedTuple):
     nonnegative: np.ndarray
     row_ptr: np.ndarray  # int64 (rows + 1,): psi has the entries row_ptr[r] .. row_ptr[r + 1]
     indices: np.ndarray  # unsigned integers, as short as all fit, ascending in a row; QPs take as long as to read these
-    values: np.ndarray  # float32 where that is exact, else float64
+    values: np.ndarray  # float64
     latest: np.ndarray  # int64 (n,), the latest row of every example
     before: np.ndarray  # int64 (rows,), the one that came before; -1 at the true labeling
     vector: np.ndarray  # float64 (num_weights,), zeros between calls
@@ -106,7 +105,7 @@ class Rows:
             nonnegative=problem.nonnegative,
             row_ptr=np.zeros(problem.n + 1, dtype=np.int64),
             indices=np.zeros(0, dtype=np.min_scalar_type(max(problem.num_weights, 2**15))),
-            values=np.zeros(0, dtype=np.float32 if problem.begins_single else np.float64),
+            values=np.zeros(0),
             latest=np.arange(problem.n),
             before=np.full(problem.n, NO_ROW),
             vector=np.zeros(problem.num_weights),
@@ -147,8 +146,6 @@ class Rows:
         row, start, end = self._count, self._used, self._used + len(values)
         if row + 1 >= len(self._rows.row_ptr) or end > len(self._rows.values):
             self._grow(row + 2, end)
-        if self._rows.values.dtype == np.float32 and not fits_single(values):
-            self._rows = self._rows._replace(values=self._rows.values.astype(np.float64))
         rows = self._rows
         rows.indices[start:end], rows.values[start:end] = indices, values
         rows.row_ptr[row + 1] = end
@@ -232,14 +229,6 @@ def _(problem, i, w, work):
     protocol.scores(problem, i, w, work.theta)
 
 
-@protocol.prefetch_labelings.register(StoredRows)
-def _(problem, i, storage, places):
-    for a in range(len(places)):
-        row = storage[places[a]]
-        prefetch(problem.indices, problem.row_ptr[row], problem.row_ptr[row + 1])
-        prefetch(problem.values, problem.row_ptr[row], problem.row_ptr[row + 1])
-
-
 @protocol.rescale.register(StoredRows)
 def _(problem, i, c, theta):
     row = problem.latest[i]
@@ -285,8 +274,7 @@ def _(problem, i, direction, theta):
 def _(problem, i, direction):  # of one row, as steps on labelings ask for
     row, c, total = int(direction[1]), direction[1 + len(direction) // 2], 0.0
     for k in range(problem.row_ptr[row], problem.row_ptr[row + 1]):
-        value = np.float64(problem.values[k])  # the square of a float32 may overflow, or be 0, and `float` keeps the type
-        total += value * value
+        total += problem.values[k] * problem.values[k]
     return c * c * total
 
 

@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.jit.compilation import dispatched, inlined, njit
-from fwexp.jit.prefetch import prefetch
 from fwexp.problems.arrays import pointer
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, Features, SparseFeatures, row_entries
-from fwexp.problems.rows import prefetch_rows, product_bound, renumbered, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.rows import product_bound, renumbered, row_scatter, row_scatter_label, row_scores
 
 AT_ONCE = 1 << 20  # entries, whose labels are marked at once
 
@@ -156,12 +155,6 @@ def _(x, t, label, c, width, weights):
             m += 1
         if m < end and x.labels[np.uint64(m)] == label:
             weights[np.uint64(m + shift)] += c * _value(x, j)
-
-
-@prefetch_rows.register(PairFeatures)
-def _(x, start, end):
-    prefetch(x.indptr, start, end + 1)
-    prefetch(x.indices, x.indptr[start], x.indptr[end])
 
 
 @product_bound.register(PairFeatures)

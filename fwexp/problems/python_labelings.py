@@ -93,9 +93,9 @@ class Index:
 class PythonProblem(Examples):
     """The base of problems whose labelings have no parts, and whose oracles Python calls.
 
-    A class states its ``tiers``, has the fields of all problems, ``y`` (the true labelings), ``label_ptr`` (`arange(n + 1)`: a
-    labeling is one object) and ``begins_single`` (whether single precision holds the features of the truth). Its methods are
-    ``known(i, y)``, which returns a labeling with ``loss`` and ``psi``, ``augmented(i, w)``, ``predicted(i, w)`` and ``phi(i, y)``.
+    A class states its ``tiers``, has the fields of all problems, ``y`` (the true labelings) and ``label_ptr`` (`arange(n + 1)`: a
+    labeling is one object). Its methods are ``known(i, y)``, which returns a labeling with ``loss`` and ``psi``,
+    ``augmented(i, w)``, ``predicted(i, w)`` and ``phi(i, y)``.
     """
 
     key: Callable[[Any], Hashable] = staticmethod(key_of)

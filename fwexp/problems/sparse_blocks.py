@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.jit.compilation import dispatched, njit, register_jitable, specialise
-from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
 from fwexp.problems.walk import Implied, num_shared, row_width, scatter_one, shared_of
 
@@ -91,13 +90,6 @@ def _(problem):
 def _(problem, i, blocks):
     most = most_entries(problem, i, blocks)
     return most <= blocks.room[i] or blocks.taken[0] + 2 * most <= len(blocks.codes)
-
-
-@of_blocks(protocol.prefetch_vector)
-def _(problem, i, blocks):
-    first = blocks.first[i]
-    prefetch(blocks.codes, first, first + blocks.count[i])
-    prefetch(blocks.values, first, first + blocks.count[i])
 
 
 @of_blocks(protocol.copy_blocks)

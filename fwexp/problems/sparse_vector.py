@@ -8,8 +8,6 @@ from fwexp import lazy_sparse as sp
 from fwexp.jit.compilation import njit
 from fwexp.jit.vectors import EIGHT, above8, first_bit, full8, load8, sum8
 
-LARGEST_SINGLE = float(np.finfo(np.float32).max)
-
 
 @dataclass(slots=True, eq=False)  # so a state that holds some is a record
 class SparseVector:
@@ -53,19 +51,6 @@ class SparseVector:
 def values_of(vector) -> np.ndarray:
     """Return the entries of a dense or sparse vector, without the zeros of a sparse one."""
     return vector.values if isinstance(vector, SparseVector) else vector
-
-
-def fits_single(values: np.ndarray) -> bool:
-    """Return whether numbers are equal in single precision, as counts are."""
-    return _fits_single(values.ravel())
-
-
-@njit
-def _fits_single(values):
-    fits = True
-    for value in values:
-        fits &= abs(value) <= LARGEST_SINGLE and np.float64(np.float32(value)) == value
-    return fits
 
 
 def add_to(w: np.ndarray, c: float, vector) -> None:

@@ -16,7 +16,7 @@ from fwexp.oracles.forward_backward import forward_backward
 from fwexp.oracles.log_forward_backward import log_forward_backward
 from fwexp.problems import walk
 from fwexp.problems.features import Features
-from fwexp.problems.rows import entry_column, entry_span, entry_value, prefetch_rows
+from fwexp.problems.rows import entry_column, entry_span, entry_value
 
 
 class Shared(NamedTuple):
@@ -155,8 +155,3 @@ def marginals(transitions, unary, scores, num_states, width, out, pairs, scratch
 def _(transitions, unary, scores, num_states, width, out, pairs, scratch):
     # Exponentials of all transitions take most of the time, so that the scaled kernel would save little.
     return log_forward_backward(unary, scores, num_states, width, out, pairs, scratch)
-
-
-@prefetch_rows.register(ByPosition)
-def _(transitions, start, end):
-    prefetch_rows(transitions.values, start, end)

@@ -22,7 +22,6 @@ from fwexp.problems.rows import (
     entry_column,
     entry_span,
     entry_value,
-    prefetch_rows,
     row_product,
     row_scatter,
     row_scatter_label,
@@ -280,8 +279,3 @@ def _(problem, total, c, w):
         rows = sums_of(problem, i, total)
         for r in range(num_rows(problem, i)):
             scatter_at(problem, i, r, row_of(rows, problem, r), c, w)
-
-
-@of_walk(protocol.prefetch_example)
-def _(problem, i):
-    prefetch_rows(inputs(problem), first_row(problem, i), first_row(problem, i + 1))

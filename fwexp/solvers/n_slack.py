@@ -134,9 +134,6 @@ def _correct(problem, working, sets, work, lam_n, corrections, visits):
         i = order[counts[QP_POSITION]]
         counts[QP_POSITION] += 1
         counts[QP_PASS] += 1
-        if counts[QP_POSITION] + 1 < problem.n:
-            active_set.prefetch_labelings_at(problem, order[counts[QP_POSITION]], sets)
-            active_set.prefetch_set(order[counts[QP_POSITION] + 1], sets)
         if sets.count[i] == 1:
             continue
         counts[QP_VISITS] += 1

@@ -96,7 +96,7 @@ class Mine(BCFW):
 from dataclasses import dataclass
 from typing import NamedTuple
 import numpy as np
-from fwexp.blocks.block_loop import following_block, has_ended, next_block, note_step
+from fwexp.blocks.block_loop import has_ended, next_block, note_step
 from fwexp.blocks.block_loop import STEPS_TAKEN
 from fwexp.blocks.orders import Order
 from fwexp.blocks.sampling import order_draws
@@ -115,10 +115,6 @@ def _(order, iterate):
         i = (i + 1) % len(iterate.gaps)
     order.latest[0] = i
     return i
-
-@following_block.register(Lazy)
-def _(order, iterate):
-    return -1
 
 @note_step.register(Lazy)
 def _(order, i, gap, hit, iterate):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import fwexp
 from fwexp.blocks import centres, shrinking
 from fwexp.blocks.acceleration import RoundsAcceleration
-from fwexp.blocks.block_loop import DRAWS_USED, NUM_COUNTS, following_block, next_block, note_step
+from fwexp.blocks.block_loop import DRAWS_USED, NUM_COUNTS, next_block, note_step
 from fwexp.driver.iteration import Budget, Reason
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.choosing import start
@@ -34,11 +34,8 @@ def visits(gaps, steps, seed=0):
     order = shrinking.Shrinking(rounds, centres.NO_CENTRE, np.random.default_rng(seed).random(steps), np.inf, False, -1.0)
     iterate = type("", (), {"counts": np.zeros(NUM_COUNTS, dtype=np.int64), "gaps": np.full(n, np.inf)})
     for k in range(steps):
-        iterate.counts[DRAWS_USED] = k - 1
-        following = following_block(order, iterate) if k else -1
         iterate.counts[DRAWS_USED] = k
         i = next_block(order, iterate)
-        assert following in (-1, i)
         found[-1].append(int(i))
         ended = rounds.progress[shrinking.ENDED]
         note_step(order, i, gaps(i, int(ended)), False, iterate)

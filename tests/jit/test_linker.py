@@ -340,12 +340,11 @@ def test_every_order_corner_and_step():
     functions = linked_in(paths)
     for family, name, options in METHODS.values():
         functions |= linked_in(lambda arguments=(family, name, options): solve(*arguments))
-    seldom = block_loop.block_has_room, block_loop.prefetch_block, events.block_gap, events.jump_to_best
+    seldom = block_loop.block_has_room, events.block_gap, events.jump_to_best
     every_step = block_loop.next_block, block_loop.note_step, block_loop.has_ended, block_loop.find_corner, block_loop.take_step
     for function in (
         *every_step,
         block_loop.change_weights,
-        block_loop.following_block,
         *seldom,
         events.shrink_block_towards_truth,
     ):

@@ -14,7 +14,6 @@ from fwexp.driver.iteration import Budget
 from fwexp.driver.logging_policy import EVALUATION_SHARE
 from fwexp.errors import MissingPackage, ParameterError
 from fwexp.problems import known_labelings
-from fwexp.problems.protocol import kernel_view
 from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.n_slack import _bring_forward
 from tests.small_problems import FUNCTIONS, chain
@@ -181,21 +180,6 @@ def test_examples_that_come_first_are_those_asked_for():
         assert set(order[start : start + 3]) == set(examples)
         assert list(order[:start]) == [i for i in before[:position] if i not in examples]
         assert list(order[start + 3 :]) == [i for i in before[position:] if i not in examples]
-
-
-def test_rows_are_wide_as_soon_as_short_numbers_would_be_rounded():
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    X[:5] = np.arange(10).reshape(5, 2)
-    problem = classes(features=lambda i, y: np.kron(np.eye(3)[y], X[i]))[0]
-    view, others = kernel_view(problem), [(y + 1) % 3 for y in problem.y]
-    for start, end, kind in ((0, 5, np.float32), (5, 30, np.float64)):
-        rows = view.pack(others, start, end)
-        assert view.problem.values.dtype == kind
-    for i, row in enumerate(rows):
-        places = slice(*view.problem.row_ptr[row : row + 2])
-        found = np.zeros(6)
-        found[view.problem.indices[places]] = view.problem.values[places]
-        np.testing.assert_array_equal(found, problem.psi(i, others[i]))
 
 
 @pytest.mark.parametrize("solver", ["auto", "bcfw"])

@@ -103,7 +103,7 @@ def needs(cls):
 @pytest.mark.parametrize(("solver", "options"), TAKE_FUNCTIONS, ids=str)
 def test_functions_of_any_scale_are_trained_on_alike(solver, options, sparse):
     """P has the scale of losses if lam has the scale of features^2 / losses: each step is the same, except for its units."""
-    whole = np.round(3.0 * X)  # as many features are: the same in single precision
+    whole = np.round(3.0 * X)
 
     def run(features, losses):
         problem = functions(whole * features, losses, sparse=sparse)

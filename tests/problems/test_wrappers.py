@@ -336,15 +336,6 @@ def rescale(case):
         same(protocol.psi_score(case.problem, i, case.raw(i, k), case.work.theta), -2.0 * case.d.psi[i][k] @ w)
 
 
-def prefetch(case):
-    for i in case.examples:
-        protocol.prefetch_example(case.problem, i)
-        protocol.prefetch_labelings(case.problem, i, *case.stored(i))
-        if not isinstance(case, Viewed):
-            protocol.prefetch_vector(case.problem, i, protocol.new_blocks(case.problem))
-            protocol.prefetch_next(case.problem, i, protocol.new_blocks(case.problem))
-
-
 def as_of_the_problem(name):
     def check(case):
         function = getattr(protocol, name)
@@ -675,7 +666,6 @@ EXPECTED = {  # of every function of the protocol
     "largest_losses": largest_losses,
     "workspace": workspace,
     "rescale": rescale,
-    **dict.fromkeys(("prefetch_example", "prefetch_vector", "prefetch_labelings", "prefetch_next"), prefetch),
     **{
         name: as_of_the_problem(name)
         for name in ("costly_oracle", "cheap_oracle", "exact_oracle", "has_best_block", "has_marginals", "costly_block")

@@ -63,28 +63,6 @@ def rescale(problem, i, c, theta):
         theta[j] *= c
 
 
-@degree(0, fastmath=False, default=())
-def prefetch_example(problem, i):
-    """Prefetch the data of example i, which is next; only the time depends on it."""
-
-
-@degree(0, fastmath=False, default=())
-def prefetch_vector(problem, i, blocks):
-    """Prefetch block i."""
-
-
-@degree("composed", fastmath=False)
-def prefetch_next(problem, i, blocks):
-    """Prefetch the data of example i, and block i."""
-    prefetch_example(problem, i)
-    prefetch_vector(problem, i, blocks)
-
-
-@degree(0, fastmath=False, default=())
-def prefetch_labelings(problem, i, storage, places):
-    """Prefetch the data that `score_labelings` reads for the labelings at ``places`` of the ``storage``."""
-
-
 @degree(0, default=())
 def costly_oracle(problem):
     """Return whether oracle calls cost so much more than steps that a run should save them (plain Python).
