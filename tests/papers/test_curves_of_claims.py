@@ -1,9 +1,10 @@
 """Tests of the functions that criteria call on curves: orderings, signs, rates and levels."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from fwexp.papers.claims.runs import Curves, below, interval, is_linear, passes_by_decade, sign
+from fwexp.papers.claims.runs import Curves, Runs, below, interval, is_linear, passes_by_decade, sign
 from fwexp.papers.claims.verdict import Undecided
 
 
@@ -75,3 +76,28 @@ def test_levels_are_reached_by_a_power_law():
 def test_a_diverged_run_goes_on_at_infinity():
     found = Curves("c", [np.array([1.0, 2.0]), np.array([1.0, 2.0, 4.0])], [np.ones(2), np.ones(3)], [np.inf, np.nan])
     assert found.in_range(1.0, 4.0).tolist() == [[1, 1, np.inf], [1, 1, 1]]
+
+
+def test_a_modelled_time_has_the_calls_at_a_given_cost():
+    place = {
+        "dataset": "ocr",
+        "solver": "bcfw",
+        "lam": 0.1,
+        "task": "train",
+        "seed": 0,
+        "key": "k",
+        "iterate": "last",
+        "status": "stopped",
+    }
+    counted = {
+        "primal": [2.0, 1.5],
+        "dual": [0.0, 1.0],
+        "gap": [2.0, 0.5],
+        "oracle_calls": [0, 30],
+        "time": [0.25, 1.0],
+        "passes": [0.0, 3.0],
+    }
+    runs = Runs(pd.DataFrame(counted).assign(**place))
+    assert runs.curves("bcfw", "gap", "time", call=0.1).x[0].tolist() == [0.25, 4.0]
+    assert runs.curves("bcfw", "gap", "time").x[0].tolist() == [0.25, 1.0]
+    assert runs.curves("bcfw", "gap", "oracle_calls", call=1.0).x[0].tolist() == [0.0, 60.0]

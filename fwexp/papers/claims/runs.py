@@ -268,18 +268,21 @@ class Runs:
             raise Undecided(f"{len(runs)} runs of {solver}, the criterion looks at one")
         return runs[0]
 
-    def curves(self, variant: str, measure: str = "suboptimality", axis: str = "passes", **where) -> Curves:
-        """Return the curves of a variant, one per seed."""
-        asked = variant, measure, axis, *sorted(where.items())  # several parts of a criterion ask for the same ones
+    def curves(self, variant: str, measure: str = "suboptimality", axis: str = "passes", call: float = 0.0, **where) -> Curves:
+        """Return the curves of a variant, one per seed; each call of the oracle moves it ``call`` further along the axis."""
+        asked = variant, measure, axis, call, *sorted(where.items())  # several parts of a criterion ask for the same ones
         if asked not in self._curves:
-            self._curves[asked] = self._curves_of(variant, measure, axis, where)
+            self._curves[asked] = self._curves_of(variant, measure, axis, call, where)
         return self._curves[asked]
 
-    def _curves_of(self, variant: str, measure: str, axis: str, where: dict) -> Curves:
+    def _curves_of(self, variant: str, measure: str, axis: str, call: float, where: dict) -> Curves:
         xs, ys, behind = [], [], []
-        rows = self.results[["seed", "key", "status", axis, measure]].iloc[self._find(variant, where)]
+        columns = dict.fromkeys(("seed", "key", "status", axis, measure, *(["oracle_calls"] if call else [])))
+        rows = self.results[list(columns)].iloc[self._find(variant, where)]
         for _, run in rows.groupby(["seed", "key"], sort=True):
             x, y = run[axis].to_numpy(float), run[measure].to_numpy(float)
+            if call:
+                x = x + call * run["oracle_calls"].to_numpy(float)
             finite = np.flatnonzero(np.isfinite(y))[::-1]
             if len(finite):
                 x, last = np.unique(x[finite], return_index=True)  # of rows at one place the last
