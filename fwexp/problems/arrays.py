@@ -20,7 +20,7 @@ INDEX_TYPES = {np.dtype(np.int32), np.dtype(np.int64)}  # of scipy
 
 def check_scale_of(name: str, values: np.ndarray) -> None:
     """Refuse numbers whose squares and products are no floats any more, judged by the largest of them."""
-    size = max(values.max(initial=0.0), -values.min(initial=0.0))
+    size = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     if not np.isfinite(size):
         raise ParameterError(f"{name} must be finite, got NaN or infinity")
     check_scale(name, size)
