@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.jit.compilation import inlined, njit, register_jitable, specialise
-from fwexp.jit.vectors import EIGHT
 from fwexp.problems.protocol import (
     find_labeling,
     gram_scores,
@@ -47,15 +46,15 @@ class ActiveSets(NamedTuple):
 
     first: np.ndarray  # int64 (n + 1,), slots first[i] .. first[i+1] belong to example i
     count: np.ndarray  # int64 (n,), slots in use
-    weight: np.ndarray  # float64 (slots + 8,), 0 for labelings that are only cached; steps look at eight at once
+    weight: np.ndarray  # float64 (slots,), 0 for labelings that are only cached
     loss: np.ndarray  # float64 (slots,), L_i(a)
     length: np.ndarray  # int64 (n,), entries of a labeling in the storage
     place: np.ndarray  # int64 (slots,), where the labeling is stored
     storage: np.ndarray  # the labelings, with room for one in every slot
     taken: np.ndarray  # int64 (1,), entries of the storage in use
     gram_first: np.ndarray  # int64 (n,), where the room x room matrix of example i begins
-    gram: np.ndarray  # float64, <psi(a), psi(b)>, and eight more
-    score: np.ndarray  # float64 (largest room + 8,), g_a of the example at hand
+    gram: np.ndarray  # float64, <psi(a), psi(b)>
+    score: np.ndarray  # float64 (largest room,), g_a of the example at hand
     change: np.ndarray  # float64 (largest room,), of its weights
     scale: np.ndarray  # float64 (1,), its largest loss
 
@@ -106,7 +105,7 @@ def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
     length = np.diff(labeling_ptr(problem))
     squares = np.concatenate(([0], np.cumsum(room**2))).astype(np.int64)
     empty = first[-1] == 0
-    weight = np.zeros(first[-1] + EIGHT)
+    weight = np.zeros(first[-1])
     if not empty:
         weight[first[:-1]] = 1.0
     sets = ActiveSets(
@@ -119,8 +118,8 @@ def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
         storage=new_storage(problem, int(room @ length)),
         taken=np.zeros(1, dtype=np.int64),
         gram_first=squares[:-1].copy(),
-        gram=np.zeros(squares[-1] + EIGHT),
-        score=np.zeros(int(room.max()) + EIGHT),
+        gram=np.zeros(squares[-1]),
+        score=np.zeros(int(room.max())),
         change=np.zeros(int(room.max())),
         scale=np.zeros(1),
     )

@@ -8,8 +8,7 @@ import numpy as np
 
 from fwexp.blocks.active_set import distance_sq, gram_entry, gram_place
 from fwexp.blocks.block_loop import clipped_step
-from fwexp.jit.compilation import in_kernels, inlined, register_jitable
-from fwexp.jit.vectors import EIGHT, above8, choose8, first_bit, full8, larger8, largest8, load8, store8
+from fwexp.jit.compilation import register_jitable
 
 # An exact step between two labelings leaves their scores equal. Ties go to the labeling that was stored first, for any
 # rounding says; scores are equal if they differ by less than this, relative to their size and to the largest loss of the
@@ -23,50 +22,7 @@ def exceeds(score, other, scale):
     return score - other > TIE * max(scale, abs(score), abs(other))
 
 
-# In compiled code, eight slots at once.
-
-
-@inlined
-def _rounding(score, extreme, scale):
-    """Return, for eight scores, by how much they must differ from ``extreme`` for it to be no rounding."""
-    sizes = larger8(larger8(score, full8(-1.0) * score), full8(max(scale, abs(extreme))))
-    return full8(TIE) * sizes
-
-
-@inlined
-def _lanes(a, count):
-    """Return a bit for each of the eight slots from a on that is in use."""
-    return (1 << min(count - a, EIGHT)) - 1
-
-
-@inlined
-def _best_of_eights(i, sets):
-    count, highest = sets.count[i], -np.inf
-    for a in range(0, count, EIGHT):
-        highest = max(highest, largest8(choose8(_lanes(a, count), load8(sets.score, a), full8(-np.inf))))
-    for a in range(0, count, EIGHT):
-        score = load8(sets.score, a)
-        lower = above8(full8(highest) - score, _rounding(score, highest, sets.scale[0]))
-        if _lanes(a, count) & ~lower:
-            return a + first_bit(_lanes(a, count) & ~lower)
-    return count - 1
-
-
-@inlined
-def _worst_of_eights(i, sets):
-    first, count, lowest = sets.first[i], sets.count[i], np.inf
-    for a in range(0, count, EIGHT):
-        active = above8(load8(sets.weight, first + a), full8(0.0)) & _lanes(a, count)
-        lowest = min(lowest, -largest8(choose8(active, full8(-1.0) * load8(sets.score, a), full8(-np.inf))))
-    for a in range(0, count, EIGHT):
-        score, active = load8(sets.score, a), above8(load8(sets.weight, first + a), full8(0.0)) & _lanes(a, count)
-        higher = above8(score - full8(lowest), _rounding(score, lowest, sets.scale[0]))
-        if active & ~higher:
-            return a + first_bit(active & ~higher)
-    return count - 1
-
-
-@in_kernels(_best_of_eights)
+@register_jitable
 def best_stored(i, sets):
     """Return the slot of the highest score."""
     score, highest = sets.score[: sets.count[i]], -np.inf
@@ -78,7 +34,7 @@ def best_stored(i, sets):
     return best
 
 
-@in_kernels(_worst_of_eights)
+@register_jitable
 def worst_active(i, sets):
     """Return the slot of the lowest score among those with weight: the away corner."""
     score, lowest = sets.score[: sets.count[i]], np.inf
@@ -100,10 +56,9 @@ def move_weight(i, a, b, amount, lam_n, sets):
     # A drop step empties a slot exactly.
     sets.weight[first + a] = 0.0 if amount == sets.weight[first + a] else sets.weight[first + a] - amount
     sets.change[a] -= amount
-    row_a, row_b, factor = gram_place(i, a, sets), gram_place(i, b, sets), full8(amount / lam_n)
-    for c in range(0, sets.count[i], EIGHT):  # entries past the last one are never read
-        products = load8(sets.gram, row_b + c) - load8(sets.gram, row_a + c)
-        store8(sets.score, c, load8(sets.score, c) - factor * products)
+    row_a, row_b, factor = gram_place(i, a, sets), gram_place(i, b, sets), amount / lam_n
+    for c in range(sets.count[i]):
+        sets.score[c] -= factor * (sets.gram[row_b + c] - sets.gram[row_a + c])
 
 
 @register_jitable

@@ -40,9 +40,8 @@ def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *,
     goes to `fwexp.solve`.
     """
     problem = weighted(problem, sample_weight)
-    keeps_state = getattr(estimator, "warm_start", False)
     lam = lam_of(estimator, problem) if lam is None else lam
-    is_warm = keeps_state and origin is None and "result_" in vars(estimator)
+    is_warm = getattr(estimator, "warm_start", False) and origin is None and "result_" in vars(estimator)
     reason = "the data or their weights are not those of the last one"
     if is_warm and estimator.encoding_.names() is not None:
         reason = "no feature or label has a weight of the last one"
@@ -62,8 +61,6 @@ def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *,
         warn_of_convergence(UNCERTIFIED + see("faq"))
     elif result.status == "diverged" or (result.status in UNFINISHED and result.gap > wanted_gap(estimator, result)):
         warn_of_convergence(_not_converged(estimator, result, largest_feature(problem)) + see("practice"))
-    if not keeps_state:
-        result.state = None  # which holds the training data
     return result
 
 
@@ -110,6 +107,7 @@ def solve(estimator, problem, lam, **more) -> Result:
             iterate=chosen_iterate(estimator, problem),
             verbose=is_verbose(estimator.verbose),
             n_jobs=estimator.n_jobs,
+            keep_state=bool(getattr(estimator, "warm_start", False)),  # It holds the training data.
             **{"callback": estimator.callback, "relative_gap": estimator._relative_tol} | more,
         )
     )

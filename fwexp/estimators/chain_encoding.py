@@ -75,7 +75,8 @@ class ChainEncoding(Encoding):
 
     def examples(self, X, y, sample_weight=None) -> tuple[Inputs, list, Any, np.ndarray]:
         """Return features, labels and weights of the sequences that have positions and no weight of 0, and their mask."""
-        X, y = self.features(X), as_list("y", y, "sequences of labels")
+        params = self.params
+        X, y = inputs_of(X, params.features, params.transition_features, True), as_list("y", y, "sequences of labels")
         check_same_length(X, y)
         sizes = [size_of(x) for x in X]
         if None in sizes:

@@ -20,6 +20,7 @@ from fwexp.problems.subsets import take_rows
 from fwexp.problems.transitions import Shared, Transitions
 
 FREE = np.empty((0, 0), dtype=np.bool_)  # All positions may have all labels.
+AT_ONCE = 4096  # rows of weights, which are copied once
 EXCLUDED = 0.5 * FORBIDDEN  # Labelings of lower scores are not allowed.
 
 
@@ -29,12 +30,15 @@ _kernels: dict[tuple, Callable] = {}  # of rows of each class, as they are looke
 def padded_weights(rows: np.ndarray, forbidden: Sequence[Pair] = (), used: np.ndarray | None = None) -> np.ndarray:
     """Return weights of chains, rows of K numbers, in rows as long as kernels want them; forbidden pairs have `FORBIDDEN`.
 
-    Of rows that are ``used``, bool, there are those alone, after a row of zeros. Weights may be large, so they are copied once.
+    Of rows that are ``used``, bool, there are those alone, after a row of zeros. Weights may be large: no copy of all is made.
     """
-    num_states, first = rows.shape[1], 0 if used is None else 1
-    chosen = rows if used is None or used.all() else rows[used]
-    padded = np.zeros((first + len(chosen), padded_width(num_states)))
-    padded[first:, :num_states] = chosen
+    num_states, place = rows.shape[1], 0 if used is None else 1
+    padded = np.zeros((place + (len(rows) if used is None else np.count_nonzero(used)), padded_width(num_states)))
+    for start in range(0, len(rows), AT_ONCE):
+        several = slice(start, start + AT_ONCE)
+        chosen = rows[several] if used is None else rows[several][used[several]]
+        padded[place : place + len(chosen), :num_states] = chosen
+        place += len(chosen)
     add_forbidden(padded[len(padded) - 2 - num_states :], forbidden)
     return padded.ravel()
 

@@ -1,6 +1,5 @@
 """Features of users: rows of numbers as they are, and names (dicts, strings) by a vocabulary, a column each."""
 
-from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,9 @@ import numpy as np
 from fwexp import lazy_sparse as sp
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError
-from fwexp.estimators.named_features import FORMS, NONE, Known, Learning, NamedRows, arrays_of, encoded, named_rows
+from fwexp.estimators import numbered_features
+from fwexp.estimators.named_features import FORMS, NONE, Known, Learning, NamedRows, arrays_of, encoded, is_by_name, named_rows
+from fwexp.estimators.numbered_features import Numbered
 from fwexp.options import check_integer
 
 if TYPE_CHECKING:
@@ -68,15 +69,19 @@ class Vectorizer:
         return rows, ptr
 
     def _learn(self, X: list, known: list[str], weights: np.ndarray | None):
-        tables = Learning(known)
-        *features, ptr = encoded(X, tables)
+        if X and isinstance(X[0], Numbered):
+            names, (*features, ptr) = numbered_features.learned(X, known)
+        else:
+            tables = Learning(known)
+            *features, ptr = encoded(X, tables)
+            names = list(tables.columns)
         _check_lengths(ptr)
-        names = list(tables.columns)
         rows = _matrix(*features, len(names))
-        if weights is not None:  # With min_count=1 every feature stays, however small its weight is.
-            weights = None if self.min_count == 1 else np.repeat(weights, np.diff(rows.indptr))
-        often = np.bincount(rows.indices, weights, minlength=len(names)) >= self.min_count
-        often[: len(known)] = True
+        often = np.ones(len(names), dtype=bool)
+        if self.min_count > 1:
+            weights = None if weights is None else np.repeat(weights, np.diff(rows.indptr))
+            often = np.bincount(rows.indices, weights, minlength=len(names)) >= self.min_count
+            often[: len(known)] = True
         if not often.any():
             if self.min_count > 1:
                 raise ParameterError(f"min_count={self.min_count} removes every feature of {self.source}; lower min_count")
@@ -89,7 +94,9 @@ class Vectorizer:
         if self.names is None:
             rows, ptr = self._rows_of_numbers(X)
         else:
-            *features, ptr = encoded(as_list("X", X, FORMS), self._tables)
+            X = as_list("X", X, FORMS)
+            read = numbered_features.transformed if X and isinstance(X[0], Numbered) else encoded
+            *features, ptr = read(X, self._tables)
             rows = _matrix(*features, self.num_features)
         _check_lengths(ptr)
         return rows, ptr
@@ -129,17 +136,8 @@ def check_named(names, num_features: int) -> None:
 
 def by_name(X: list) -> bool:
     """Return whether sequences have features by name; the first position that has a feature decides."""
-    for x in X:
-        if sp.issparse(x) or (isinstance(x, np.ndarray) and x.dtype.kind in "fiub"):
-            return False
-        for position in x if isinstance(x, Iterable) else ():
-            if isinstance(position, str | bytes | Mapping):
-                return True
-            if isinstance(position, list | tuple | set | frozenset) and len(position):
-                return isinstance(next(iter(position)), str | bytes)
-            if not isinstance(position, list | tuple | set | frozenset):
-                return False
-    return False
+    found = (isinstance(x, Numbered) or is_by_name(x) for x in X)
+    return next((has_names for has_names in found if has_names is not None), False)
 
 
 def _stacked(X):
@@ -165,7 +163,9 @@ def _matrix(ends: np.ndarray, columns: np.ndarray, values: np.ndarray | None, nu
     if not found.all():
         columns, ends = columns[found], np.concatenate(([0], np.cumsum(found)))[ends]
         values = None if values is None else values[found]
-    values = np.ones(len(columns)) if values is None else values
+    # Sums of few ones are exact. Rows are sorted in place, and others may read the values again.
+    values = np.ones(len(columns), dtype=np.float32) if values is None else values.copy()
+    ends = ends.astype(np.int32) if len(columns) < 2**31 else ends  # The indices get the larger type.
     rows = sp.csr_array((values, columns - 1, ends), shape=(len(ends) - 1, num_features))
     rows.sum_duplicates()
     return rows

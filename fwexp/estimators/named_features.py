@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from fwexp import lazy_sparse as sp
 from fwexp.conversion import as_floats
 from fwexp.errors import ParameterError, shown
 
@@ -51,7 +52,7 @@ class Learning(dict):
         self.columns = defaultdict(count(1 + len(known)).__next__, zip(known, count(1)))
         self.column_of, self.vectors = self.columns.__getitem__, {}
 
-    def columns_of(self, key: str, size: int) -> array:
+    def columns_of(self, key: str, size: int) -> Collection[int]:
         """Return the columns of the entries of a vector."""
         if key not in self.vectors:
             self.vectors[key] = _columns(key, _known_length(key, self.columns) or size, self.column_of)
@@ -129,11 +130,18 @@ def _known_length(key: str, columns: Mapping) -> int:
     return next(j for j in count() if f"{key}[{j}]" not in columns)
 
 
-def _of_length(key: str, size: int, columns: array) -> array:
+def _of_length(key: str, size: int, columns: Collection[int]) -> Collection[int]:
     """Return the columns of a vector after a check of its length."""
     if size != len(columns):
         raise ParameterError(f"feature {key!r} in X must be a vector of {len(columns)} numbers, as in others, got {size}")
     return columns
+
+
+def check_vectors(found: Mapping[str, array], known: Mapping) -> None:
+    """Reject vectors whose length is not the known one of their key."""
+    for key, columns in found.items():
+        if length := _known_length(key, known):
+            _of_length(key, len(columns), range(length))
 
 
 def _at_once(x: list, tables: "Learning | Known") -> Iterable[int] | None:
@@ -151,12 +159,30 @@ def _at_once(x: list, tables: "Learning | Known") -> Iterable[int] | None:
     return None
 
 
+def is_by_name(x) -> bool | None:
+    """Return whether a sequence has features by name; None if it has none."""
+    if sp.issparse(x) or (isinstance(x, np.ndarray) and x.dtype.kind in "fiub"):
+        return False
+    for position in x if isinstance(x, Iterable) else ():
+        if isinstance(position, TEXTS + MAPPINGS):
+            return True
+        if isinstance(position, list | tuple | set | frozenset) and len(position):
+            return isinstance(next(iter(position)), TEXTS)
+        if not isinstance(position, list | tuple | set | frozenset):
+            return False
+    return None
+
+
 NamedRows: TypeAlias = tuple[array, array, array, dict[int, float], list[tuple[int, np.ndarray]]]
 """Rows of features: their columns one after the other, how many each row has, where sequences begin and end; values other than 1
 by place, and those of vectors with the place where they begin. It is a plain tuple, which is made faster than a named one."""
 
 
-def named_rows(X: list, tables: Learning | Known) -> NamedRows:
+Rows: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]
+"""Where rows begin and end, their columns, values (None if all are 1), and where sequences begin and end."""
+
+
+def named_rows(X: Iterable, tables: Learning | Known) -> NamedRows:
     """Return the rows of sequences whose features have names."""
     columns, lengths, ptr = array("i"), array("q"), array("q", [0])
     others: dict[int, float] = {}
@@ -182,13 +208,13 @@ def named_rows(X: list, tables: Learning | Known) -> NamedRows:
     return columns, lengths, ptr, others, vectors
 
 
-def encoded(X: list, tables: Learning | Known) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
-    """Return what `arrays_of` does, of sequences whose features have names."""
+def encoded(X: list, tables: Learning | Known) -> Rows:
+    """Return the rows of sequences whose features have names, as arrays."""
     return arrays_of(named_rows(X, tables))
 
 
-def arrays_of(rows: NamedRows) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
-    """Return where rows begin and end, their columns, values (None if all are 1), and where sequences begin and end."""
+def arrays_of(rows: NamedRows) -> Rows:
+    """Return rows as arrays."""
     found, lengths, ptr, others, vectors = rows
     columns, ends = np.asarray(found), np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=ends[1:])

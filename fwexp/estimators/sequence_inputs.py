@@ -10,6 +10,7 @@ from fwexp import lazy_sparse as sp
 from fwexp.conversion import as_list
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.named_features import FORMS
+from fwexp.estimators.numbered_features import numbered
 from fwexp.templates import Template
 
 ACCEPTED = "None, a list of names of features in X, or a function of a sequence"
@@ -94,12 +95,17 @@ def _of_position(position, wanted: frozenset):
     return [text for text in texts if isinstance(text, str) and (text in wanted or text.partition("=")[0] in wanted)]
 
 
-def inputs_of(X, features, transition_features) -> Inputs:
-    """Return the features of sequences, and of their transitions, as the parameters of an estimator say."""
+def inputs_of(X, features, transition_features, is_training: bool = False) -> Inputs:
+    """Return the features of sequences, and of their transitions, as the parameters of an estimator say.
+
+    In training, features by name that a function returns become `Numbered`.
+    """
     given = as_list("X", X, FORMS)
     if callable(features):
         given = [list(x) if isinstance(x, Iterator) else x for x in given]
-        X = [x if isinstance(x, list) else _sequence(x) for x in map(features, given)]
+        found = (x if isinstance(x, list) else _sequence(x) for x in map(features, given))
+        has_others = transition_features is not None or getattr(features, "transitions", None) is not None
+        X = numbered(found) if is_training and not has_others else list(found)
     elif isinstance(features, str) and features == "auto":
         X = given = [x if isinstance(x, list) else _sequence(x) for x in given]
     else:

@@ -100,47 +100,8 @@ def _sum(_, u):
     return types.float64(u), generate
 
 
-@numba.extending.intrinsic
-def _largest(_, u):
-    def generate(context, builder, signature, args):
-        half, values = EIGHT // 2, args[0]
-        while half > 0:
-            upper = ir.Constant(ir.VectorType(_INDEX, EIGHT), [(half + place) % EIGHT for place in range(EIGHT)])
-            other = builder.shuffle_vector(values, values, upper)
-            values, half = builder.select(builder.fcmp_ordered(">", values, other), values, other), half // 2
-        return builder.extract_element(values, _INDEX(0))
-
-    return types.float64(u), generate
-
-
-@numba.extending.intrinsic
-def _above(_, u, v):
-    def generate(context, builder, signature, args):
-        return builder.zext(builder.bitcast(builder.fcmp_ordered(">", *args), ir.IntType(EIGHT)), ir.IntType(64))
-
-    return types.int64(u, v), generate
-
-
-@numba.extending.intrinsic
-def _choose(_, bits, u, v):
-    def generate(context, builder, signature, args):
-        chosen = builder.bitcast(builder.trunc(args[0], ir.IntType(EIGHT)), ir.VectorType(ir.IntType(1), EIGHT))
-        return builder.select(chosen, *args[1:])
-
-    return _eight(types.int64, u, v), generate
-
-
-@numba.extending.intrinsic
-def _first(_, bits):
-    def generate(context, builder, signature, args):
-        return builder.cttz(args[0], ir.IntType(1)(1))
-
-    return types.int64(types.int64), generate
-
-
 @numba.extending.type_callable(operator.add)
 @numba.extending.type_callable(operator.mul)
-@numba.extending.type_callable(operator.sub)
 def _(context):
     def result(u, v):
         return _eight if u is _eight and v is _eight else None
@@ -156,13 +117,6 @@ def _(context, builder, signature, args):
 @numba.extending.lower_builtin(operator.mul, _Eight, _Eight)
 def _(context, builder, signature, args):
     return builder.fmul(*args, flags=_FUSED)
-
-
-@numba.extending.lower_builtin(operator.sub, _Eight, _Eight)
-def _(
-    context, builder, signature, args
-):  # of a product, which is rounded first: in steps, other than in oracles, all processors round alike
-    return builder.fsub(*args)
 
 
 # --- in plain Python ------------------------------------------------------------------------------------------------
@@ -203,27 +157,3 @@ def sum8(u) -> float:
     """Return the sum of the entries, half of them added to the other half again and again."""
     four = u[:4] + u[4:]
     return (four[0] + four[2]) + (four[1] + four[3])
-
-
-@in_kernels(_largest)
-def largest8(u) -> float:
-    """Return the largest entry."""
-    return u.max()
-
-
-@in_kernels(_above)
-def above8(u, v) -> int:
-    """Return a number whose bit k is set if entry k of the first is larger than entry k of the second."""
-    return int(np.packbits(u > v, bitorder="little")[0])
-
-
-@in_kernels(_choose)
-def choose8(bits: int, u, v):
-    """Return the entries of the first vector whose bits are set, and otherwise the entries of the second."""
-    return np.where(bits >> np.arange(EIGHT) & 1, u, v)
-
-
-@in_kernels(_first)
-def first_bit(bits: int) -> int:
-    """Return the place of the lowest bit that is set, of one at least."""
-    return (bits & -bits).bit_length() - 1

@@ -49,6 +49,11 @@ def _(problem):
     return transitions.num_shared(problem.transitions, problem)
 
 
+@walk.sums_weights.register(ChainProblem)
+def _(problem):
+    return True
+
+
 @walk.scratch_size.register(ChainProblem)
 def _(problem):
     return 2 * int(np.diff(problem.label_ptr).max()) * problem.width + _room_for_transitions(problem)

@@ -55,15 +55,14 @@ def as_features(x, name: str = "X", *, copy: bool = True):
         values = np.array(x, dtype=np.float64, order="C", copy=copy or None)
         check_scale_of(name, values)
         return DenseFeatures(values)
-    x = sp.csr_array(x.astype(np.float64, copy=False))  # first: in its own type, a sum of entries at one place may overflow
-    if copy or not x.has_canonical_format:
-        x = x.copy()
+    if copy or x.format != "csr" or x.dtype.kind != "f" or not x.has_canonical_format:
+        x = sp.csr_array(x.astype(np.float64))  # first: in its own type, a sum of entries at one place may overflow
         x.sum_duplicates()
     check_scale_of(name, x.data)
     indptr, indices = x.indptr.astype(np.int64), np.ascontiguousarray(x.indices, dtype=np.int32)
     if (x.data == 1.0).all():
         return BinaryFeatures(indptr, indices)
-    return SparseFeatures(indptr, indices, np.ascontiguousarray(x.data))
+    return SparseFeatures(indptr, indices, np.ascontiguousarray(x.data, dtype=np.float64))
 
 
 def stack(matrices: list):

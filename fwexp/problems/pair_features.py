@@ -45,14 +45,15 @@ def with_pairs(x: Features, labels: np.ndarray, sizes: tuple[int, int, int]) -> 
         rows = slice(start, start + AT_ONCE // 16)
         entries = slice(x.indptr[start], x.indptr[min(rows.stop, len(labels))])
         occurs[x.indices[entries], np.repeat(labels[rows], counts[rows])] = True
-    starts = pointer(occurs.sum(axis=1))
+    starts, pairs = pointer(np.count_nonzero(occurs, axis=1)), np.flatnonzero(occurs)
+    pairs %= num_states
     return PairFeatures(
         indptr=x.indptr,
         indices=x.indices,
         values=np.zeros(0) if isinstance(x, BinaryFeatures) else x.values,
         begins=np.zeros(0, dtype=np.int32),
         starts=starts,
-        labels=np.nonzero(occurs)[1].astype(np.int32),
+        labels=pairs.astype(np.int32),
         rows=int(-(-starts[-1] // width)),
         width=width,
     )

@@ -19,6 +19,7 @@ from fwexp.problems.walk import (
     Scores,
     first_row,
     inputs,
+    is_of_weights,
     num_rows,
     num_shared,
     of_walk,
@@ -226,6 +227,9 @@ def _(problem, i, direction, c, w):
 
 @of_entries(protocol.accumulate)
 def _(problem, i, direction, c, total):
+    if is_of_weights(problem, total):
+        protocol.scatter(problem, i, direction, c, total)
+        return
     size, rows = num_shared(problem), sums_of(problem, i, total)
     for e in range(direction.count[0]):
         if direction.codes[e] < size:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fwexp import lazy_sparse as sp
-from fwexp.jit.compilation import njit
-from fwexp.jit.vectors import EIGHT, above8, first_bit, full8, load8, sum8
 
 
 @dataclass(slots=True, eq=False)  # so a state that holds some is a record
@@ -61,31 +59,10 @@ def add_to(w: np.ndarray, c: float, vector) -> None:
         w += c * vector
 
 
-@njit
-def _entries(a, b, indices, values):
-    """Write the entries of a - b that are not 0; return how many they are, and ||b||^2."""
-    count, squares, end = 0, full8(0.0), len(b) // EIGHT * EIGHT
-    for start in range(0, end, EIGHT):
-        left, right = load8(a, start), load8(b, start)
-        squares = squares + right * right
-        differ = above8(left, right) | above8(right, left)
-        while differ:
-            k = start + first_bit(differ)
-            indices[count], values[count] = k, a[k] - b[k]
-            count, differ = count + 1, differ & (differ - 1)
-    size_sq = sum8(squares)
-    for k in range(end, len(b)):
-        size_sq += b[k] * b[k]
-        indices[count], values[count] = k, a[k] - b[k]
-        count += values[count] != 0.0
-    return count, size_sq
-
-
 def difference(a, b) -> tuple:
     """Return a - b, as a sparse vector where that is shorter, and ||b||^2, of two vectors that are both dense or both sparse."""
-    if isinstance(a, SparseVector):
-        with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(a, SparseVector):
             return a - b, b.values @ b.values
-    indices, values = np.empty(len(b), dtype=np.int64), np.empty(len(b))
-    count, size_sq = _entries(a, b, indices, values)
-    return (a - b if 4 * count >= len(b) else SparseVector(indices[:count].copy(), values[:count].copy())), size_sq
+        places = np.flatnonzero(a != b)
+        return (a - b if 4 * len(places) >= len(b) else SparseVector(places, a[places] - b[places])), b @ b

@@ -28,6 +28,8 @@ from fwexp.problems.rows import (
     row_scores,
 )
 
+LARGE_SUM = 1 << 23  # numbers
+
 # --- functions that a family registers ----------------------------------------------------------------------------------
 
 
@@ -67,6 +69,12 @@ def first_row(problem, i):
 def scratch_size(problem):
     """Return how many numbers the oracles need in ``Workspace.scratch`` (plain Python): `row_width` by default."""
     return row_width(problem)
+
+
+@dispatched(default=())
+def sums_weights(problem):
+    """Return whether running sums of large problems may be of weights instead of parts: False by default."""
+    return False
 
 
 @dispatched(default=())
@@ -235,6 +243,18 @@ def row_of(values, problem, r):
 
 
 @register_jitable
+def num_parts(problem):
+    """Return the length of a running sum of the parts of all examples."""
+    return num_shared(problem) + first_row(problem, problem.n) * row_width(problem)
+
+
+@register_jitable
+def is_of_weights(problem, total):
+    """Return whether a running sum is of weights."""
+    return sums_weights(problem) and len(total) < num_parts(problem)
+
+
+@register_jitable
 def sums_of(problem, i, total):
     """Return the rows of example i in a running sum: the shared parts of all examples together, then every row."""
     return total[num_shared(problem) + first_row(problem, i) * row_width(problem) :]
@@ -262,16 +282,25 @@ def _(problem, i, y, c, w):
 
 @of_walk(protocol.new_sums)
 def _(problem, count):
-    return np.zeros((count, num_shared(problem) + first_row(problem, problem.n) * row_width(problem)))
+    size = num_parts(problem)
+    is_large = size > LARGE_SUM and size > 2 * problem.num_weights  # Sums of parts take less time per step.
+    return np.zeros((count, problem.num_weights if sums_weights(problem) and is_large else size))
 
 
 @of_walk(protocol.accumulate_psi)
 def _(problem, i, y, c, total):
-    parts(problem, i, y, c, Sums(total, sums_of(problem, i, total), row_width(problem)))
+    if is_of_weights(problem, total):
+        parts(problem, i, y, c, Weights(problem, i, shared_of(problem, total), total))
+    else:
+        parts(problem, i, y, c, Sums(total, sums_of(problem, i, total), row_width(problem)))
 
 
 @of_walk(protocol.scatter_sum)
 def _(problem, total, c, w):
+    if is_of_weights(problem, total):
+        for j in range(len(total)):
+            w[j] += c * total[j]
+        return
     shared = shared_of(problem, w)
     for k in range(num_shared(problem)):
         shared[k] += c * total[k]

@@ -26,14 +26,19 @@ def train(settings: Settings, oracle_check: type | None = None) -> Result:
     with telling_of_compilation(settings.verbose), threads.jobs(settings.n_jobs):
         solver = settings.new_solver()
         objective = settings.new_objective(solver, oracle_check)
-        result = run_solver(solver, settings, settings.iterates, settings.iterate, objective)
+        result = run_solver(solver, settings, settings.iterates, settings.iterate, objective, settings.keep_state)
     result.lam = settings.lam  # without the rounding of a scale
     result.wall_seconds = passed()
     return result
 
 
 def run_solver(
-    solver: Solver, settings: RunSettings, iterates=("last",), iterate: str = "best", objective: SVMObjective | None = None
+    solver: Solver,
+    settings: RunSettings,
+    iterates=("last",),
+    iterate: str = "best",
+    objective: SVMObjective | None = None,
+    keep_state: bool = True,
 ) -> Result:
     """Run a solver from its start to the end of the run and return the certified result; by default it logs P alone."""
     objective = objective or SVMObjective(solver)
@@ -42,11 +47,14 @@ def run_solver(
     log = Log(solver, objective, iterates, iterate, settings.callback, progress)
     status = drive(solver, log, settings, settings.schedule, progress, settings.checkpoint)
     progress.close(str(status))
-    return as_result(solver, log, status, settings.seed, settings.wanted_gap(log.dual))
+    return as_result(solver, log, status, settings.seed, settings.wanted_gap(log.dual), keep_state)
 
 
-def as_result(solver: Solver, log: Log, status: Status, seed: int, gap_tol: float) -> Result:
-    """Return the result of a run, recomputed from scratch; if it differs from the log, the run has diverged."""
+def as_result(solver: Solver, log: Log, status: Status, seed: int, gap_tol: float, keep_state: bool = True) -> Result:
+    """Return the result of a run, recomputed from scratch; if it differs from the log, the run has diverged.
+
+    Without ``keep_state``, the variables of the solver are freed before the weights are copied.
+    """
     name, point, value = log.best
     primal, dual = log.certificate()
     reason = log.reason(status)
@@ -68,6 +76,8 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int, gap_tol: floa
         reason += "; nothing is certified, since max_oracle found labelings without a loss only, as one that returns the truth does"
     if solver.lost:
         reason += f"; lost with workers: {lost_words(solver.lost)}"
+    if not keep_state:
+        vars(solver).pop("state", None)
     return Result(
         w=to_public(solver.problem, point.w),
         primal=primal,
@@ -86,7 +96,7 @@ def as_result(solver: Solver, log: Log, status: Status, seed: int, gap_tol: floa
         structure=signature(solver.user_problem, inputs=solver.refers_to_inputs),
         lost=dict(solver.lost),
         errors=errors,
-        state=solver,
+        state=solver if keep_state else None,
     )
 
 

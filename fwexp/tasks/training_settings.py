@@ -56,6 +56,7 @@ class Settings(RunSettings):
     # corners that the oracle finds there.
     near: Any = None
     origin: Any = None  # public weights w_0: the objective has lam/2 ||w - w_0||^2 instead of lam/2 ||w||^2
+    keep_state: bool = True  # for warm starts from the result
     method: type[Solver] = field(init=False)
     loss_term: Hinge | Softmax = field(init=False)
     name: str = field(init=False)

@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 import fwexp
-from fwexp.problems import protocol
+from fwexp.problems import protocol, walk
 from fwexp.problems.chain import chain_from_arrays
 from fwexp.problems.pair_features import PairFeatures
+from fwexp.testing import check_problem
 
 K, P = 3, 6
 LENGTHS = (1, 3, 2, 3, 1)
@@ -118,3 +119,24 @@ def test_test_sets_of_all_pairs_are_evaluated_at_the_weights():
     assert result.errors["test_error"] == pytest.approx(fwexp.evaluate(every, result.w).error)
     assert protocol.order_of_weights(some) == protocol.order_of_weights(some.subset([0, 2]))
     assert protocol.order_of_weights(some) != protocol.order_of_weights(every)
+
+
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("edges", [False, True])
+def test_running_sums_of_large_problems_are_of_weights_if_these_are_fewer(monkeypatch, edges, every):
+    """The averages of the iterates are equal, and so is every operation on sums."""
+    rng, ptr = np.random.default_rng(4), np.arange(0, 121, 6)
+    x, y, z = (rng.random((120, P)) < 0.4) * 1.0, rng.integers(0, K, 120), None
+    if edges:
+        z = rng.normal(size=(120, 1))
+        z[ptr[:-1]] = 0.0
+    problem = chain_from_arrays(sp.csr_array(x), y, ptr, K, z=z, possible_states=every)
+    wanted = {solver: fwexp.solve(problem, solver, lam=0.1, max_passes=3, iterate="wavg").w for solver in ("bcfw", "ssg")}
+    parts = protocol.new_sums(problem, 1).shape
+    monkeypatch.setattr(walk, "LARGE_SUM", 0)
+    assert protocol.new_sums(problem, 2).shape == (2, problem.num_weights)
+    assert parts[1] > 2 * problem.num_weights
+    check_problem(problem)
+    for solver, w in wanted.items():
+        found = fwexp.solve(problem, solver, lam=0.1, max_passes=3, iterate="wavg").w
+        np.testing.assert_allclose(found, w, rtol=1e-12, atol=1e-14)
