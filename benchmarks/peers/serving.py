@@ -22,9 +22,9 @@ USAGE = """\
 usage: python -m benchmarks.peers.serving [SENTENCES]
 
 Train taggers of fwexp and CRFsuite, of the extra peers, on generated sentences, by default 20000, with identical features and
-default parameters. Prints a table: seconds of a process that trains, its peak of memory and the size of the model; those of a process
-that loads it and predicts one sentence; microseconds for one sentence of 1, 10 and 50 words; and words per second for many. CRFsuite
-is left out for more than 50000 sentences.
+default parameters. Prints a table: seconds of a process that trains, its peak of memory and the size of the model; those of a
+process that loads it and predicts one sentence; microseconds for one sentence of 1, 10 and 50 words; and words per second for
+many. CRFsuite is left out for more than 50000 sentences.
 """
 LABELS, WORDS, LENGTH = 30, 25_000, 20
 MOST = 50_000  # sentences for CRFsuite, which takes hours for more
