@@ -424,7 +424,9 @@ def test_a_run_gives_solve_what_the_configuration_says(tmp_path, monkeypatch):
     stored = store.load_results(tmp_path)
     assert (outcome.status, outcome.path) == ("max_passes", store.run_dir(tmp_path, config))
     columns = ["iterate", "step", "primal", "dual", "test_error"]
-    pd.testing.assert_frame_equal(stored[columns], expected.trace[columns], check_exact=True)
+    # pandas and pyarrow of some releases disagree on the type of texts.
+    here, there = (trace[columns].astype({"iterate": object}) for trace in (stored, expected.trace))
+    pd.testing.assert_frame_equal(here, there, check_exact=True)
     np.testing.assert_array_equal(np.load(outcome.path / "model.npz")["w"], expected.w)
     record = json.loads((outcome.path / "run.json").read_text())
     assert record["lam"] == 1 / train.n
