@@ -81,8 +81,8 @@ def run_in_plain_python(monkeypatch):
     """Run all kernels as plain Python that take a problem or an iterate, for any problem; those on arrays alone serve all.
 
     Machine code of a method takes seconds; that it does what plain Python does is a check of ``check_solver``, and that a family's
-    functions do so is one of ``check_problem``. Scores of narrow rows, where plain Python spends a third of its time, come from numpy
-    with the same bits.
+    functions do so is one of ``check_problem``. Scores of narrow rows, where plain Python spends a third of its time, come from
+    numpy with the same bits.
     """
     monkeypatch.setattr(Kernel, "__call__", _plain)
     for cls in ROWS:
