@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fwexp import plugin_files, store
 from fwexp.driver.progress import print_line
-from fwexp.driver.trace import TRACE_COLUMNS
 from fwexp.errors import OptionError, RunsFailed, UserError
 from fwexp.files import folders
 from fwexp.run import grids, runner
@@ -26,7 +25,6 @@ from fwexp.store.run_labels import labels
 from fwexp.store.stored_run import StoredRun
 
 MOST_REASONS, MOST_LEFT = 3, 20  # that a line lists
-AXES = ("step", "oracle_calls", "passes", "time")
 
 
 def run(composition: Composition, overrides: Sequence[str]) -> None:
@@ -175,20 +173,6 @@ class Sweep:
             broken = error
         store.tidy(self._where["results_dir"])
         return broken
-
-
-def measures(run: StoredRun) -> dict[str, float]:
-    """Return primal, dual, gap and errors of the weights that a run returned, and its costs, by the columns of a trace."""
-    trace = store.read_results([run])
-    trace = trace[trace["iterate"] == run.record["iterate"]]
-    if trace.empty:
-        return {}
-    # A heuristic path has no objective, and that of a diverged run may not be finite: such runs return their last weights.
-    primal = run.record["primal"]
-    row = trace.iloc[-1] if primal is None else trace.loc[(trace["primal"] - primal).abs().fillna(math.inf).idxmin()]
-    own = list(dict.fromkeys([*TRACE_COLUMNS, *trace.columns[: trace.columns.get_loc("dataset")]]))
-    found = {name: row[name] for name in own if name != "iterate" and name in trace}
-    return found | {name: run.record[name] for name in (*AXES, "primal", "dual", "gap") if run.record.get(name) is not None}
 
 
 def skipped(misfits: Sequence[UserError], count: int) -> str:

@@ -28,7 +28,8 @@ from fwexp.plots.curves import Chart, Panel
 from fwexp.plots.icml2016 import DATA_SETTINGS
 from fwexp.run import sweep
 from fwexp.store import records
-from fwexp.store.run_store import StoredRun, find_runs, load_results, save_failure
+from fwexp.store.results import find_runs, load_results
+from fwexp.store.run_store import StoredRun, save_failure
 from tests.papers.drawn_store import picture
 from tests.plots.synthetic_results import concat, make_results, make_run
 
