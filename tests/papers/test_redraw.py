@@ -10,7 +10,7 @@ from PIL import Image
 from fwexp.errors import OptionError
 from fwexp.experiments import FIGURES
 from fwexp.papers.claims.verdict_records import read
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from tests.pages import ROOT
 from tests.plots.synthetic_results import make_results
 from tools import proofs, redraw
@@ -21,7 +21,7 @@ NAME = "quickstart"
 
 def test_a_figure_is_drawn_again_unless_its_numbers_would_change(published, tmp_path, monkeypatch):
     folder = shutil.copytree(published, tmp_path / "published")
-    results = make_results(sweep.expand([f"+experiment={NAME}"], preset="smoke"))
+    results = make_results(from_arguments.expand([f"+experiment={NAME}"], preset="smoke"))
     monkeypatch.setattr(redraw, "configs_of", lambda figure, preset: [])
     monkeypatch.setattr(redraw, "read_runs", lambda configs, folder: (results, []))
     picture, numbers = (folder / f"figures/{NAME}{suffix}" for suffix in (".png", ".csv"))

@@ -26,7 +26,7 @@ from fwexp.papers.report import charts, figures, pages, run_pages
 from fwexp.plots import style
 from fwexp.plots.curves import Chart, Panel
 from fwexp.plots.icml2016 import DATA_SETTINGS
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from fwexp.store import records
 from fwexp.store.results import find_runs, load_results
 from fwexp.store.run_store import StoredRun, save_failure
@@ -93,7 +93,7 @@ def store(tmp_path_factory):
         patch.setattr(figure_files, "_drawn", lambda *_: [picture(), b"svg"])
         for name in NAMES:
             figure = FIGURES.find(name)
-            frame = figure.data(make_results(sweep.expand([f"+experiment={name}"], preset="smoke")))
+            frame = figure.data(make_results(from_arguments.expand([f"+experiment={name}"], preset="smoke")))
             save_figure(figure.draw(frame), frame, folder / "figures" / name, Origin(name, figure.title, "full"))
         save_figure(figure.draw(frame), frame, folder / "figures/compare/bcfw-fw", Origin("compare/bcfw-fw", "Profiles of mine"))
     return folder

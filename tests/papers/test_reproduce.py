@@ -21,7 +21,7 @@ from fwexp.experiments import FIGURES
 from fwexp.files.owned import MARK, check_folder
 from fwexp.papers import figure_files, figure_pipeline, origin, plan
 from fwexp.papers.plan import GUESS, OVERHEAD, SMOKE_GUESS, Step, durations
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from fwexp.run.config import run_key
 from fwexp.store.provenance import provenance
 from fwexp.store.run_store import StoredRun
@@ -44,7 +44,7 @@ def stored(config, time=3.0, passes=10.0, key="k"):
 
 @pytest.fixture(scope="module")
 def configs():
-    return sweep.expand(["solver=bcfw", "dataset=digits", "lam=0.1,0.01", "max_passes=10"])
+    return from_arguments.expand(["solver=bcfw", "dataset=digits", "lam=0.1,0.01", "max_passes=10"])
 
 
 def test_a_run_is_estimated_by_others_like_it_or_guessed(configs, tmp_path, monkeypatch):
@@ -76,7 +76,7 @@ def test_a_run_of_two_figures_is_planned_once(tmp_path, monkeypatch):
 
 def test_what_is_stored_is_not_planned_and_times_here_come_before_published_ones(tmp_path, monkeypatch, configs):
     monkeypatch.setattr(plan, "experiments", lambda: [("quickstart", None)])
-    monkeypatch.setattr(sweep, "expand", lambda *_, **__: configs)
+    monkeypatch.setattr(from_arguments, "expand", lambda *_, **__: configs)
     (step,) = plan.plan(tmp_path, timed=[stored(configs[0], 4.0)])
     assert (step.seconds, step.guessed, len(step.missing)) == (8.0 * OVERHEAD, 0, 2)
     monkeypatch.setattr(store, "find_runs", lambda _: [stored(configs[0], key=run_key(configs[0]))])
@@ -127,7 +127,7 @@ def test_what_fails_does_not_hold_up_the_rest(tmp_path, monkeypatch, capsys):
         return [Path(f"{name}.png")]
 
     monkeypatch.setattr(figure_pipeline, "makers", lambda names, **_: {name: functools.partial(make, name) for name in names})
-    monkeypatch.setattr(sweep, "execute", lambda *_, **__: done.append("claims"))
+    monkeypatch.setattr(from_arguments, "execute", lambda *_, **__: done.append("claims"))
     names = ("quickstart", "icml2013/fig5", "review/fig1", "claims/icml2013")
     monkeypatch.setattr(plan, "plan", lambda *_: steps(*names))
     assert main(["reproduce", "hydra/launcher=joblib", f"results_dir={tmp_path}"]) == 1
