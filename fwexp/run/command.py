@@ -1,4 +1,4 @@
-"""``fwexp run``: one configuration is run here, sweeps by `fwexp.run.from_arguments`; Hydra's other flags are Hydra's, and print."""
+"""``fwexp run``: one configuration is run here, a sweep by `from_arguments`; Hydra's other flags print, and are Hydra's."""
 
 # ruff: noqa: T201
 

@@ -11,7 +11,7 @@ from fwexp import store
 from fwexp.cli import main
 from fwexp.errors import ParameterError
 from fwexp.papers import comparison, comparison_text, paired_tests
-from fwexp.papers.comparison import Side, by_seed, by_side, compare, parse
+from fwexp.papers.comparison import Side, by_seed, by_side, costs_of, parse
 from fwexp.plots import profiles, rank_diagram
 from fwexp.problem_names import problem_names
 from fwexp.run import catalogues
@@ -20,6 +20,10 @@ from fwexp.store import results as stored_results
 from fwexp.store import staleness
 from tests.plots.synthetic_results import concat, make_run
 from tests.run.conftest import make_result  # noqa: F401 (a fixture)
+
+
+def compare(sides, results, gaps=None):
+    return costs_of(by_seed(by_side(sides, results), gaps))
 
 
 def stored(*runs):
