@@ -399,7 +399,7 @@ def test_a_run_names_what_uses_it_and_tells_itself_from_those_alike(tmp_path):
     claim = {"runs": ["a" * 64], "page": "review", "verdict": "holds", "statement": "S."}
     rows = {row["key"][0]: row for row in run_pages.pages(stored, pd.DataFrame(), {"R-1": claim}, [])}
     assert [rows[key]["options"] for key in "abc"] == ["max_passes=1", "max_passes=2", ""]
-    assert [[claim["id"] for claim in rows[key]["claims"]] for key in "abc"] == [["R-1"], [], []]
+    assert [rows[key]["used_by"] for key in "abc"] == [[("review", "R-1", "R-1", "holds: S.")], [], []]
     assert (rows["a"]["gap"], rows["c"]["status"]) == (None, "damaged")
     unknown = {"provenance": dict.fromkeys(("versions", "git", "cpu", "python")), "oracle_calls": 1e18, "passes": 5e-324}
     (row,) = run_pages.pages([replace(stored[0], record=unknown)], pd.DataFrame(), {}, [])
