@@ -26,7 +26,7 @@ from fwexp.run import execution, from_arguments, runner, sweep, sweep_folder
 from fwexp.run.config import canonical
 from fwexp.run.executors import BASIC
 from fwexp.store import commit, paths
-from fwexp.store import run_store as runs
+from fwexp.store import results, run_store
 
 
 def hidden(folder):
@@ -87,8 +87,8 @@ def test_a_run_that_is_removed_and_stored_anew_while_it_is_read_is_damaged_or_wh
         elsewhere.rename(place)
         return found
 
-    monkeypatch.setattr(runs, "find_runs", lambda *_, **__: [run])
-    monkeypatch.setattr(runs, "read_run", and_then_stored)
+    monkeypatch.setattr(results, "find_runs", lambda *_, **__: [run])
+    monkeypatch.setattr(run_store, "read_run", and_then_stored)
     place.rename(elsewhere)
     with pytest.warns(UserWarning, match=r"is damaged and was left out: .* is missing"):
         assert fwexp.load_results(tmp_path).empty
