@@ -25,8 +25,7 @@ from fwexp.papers.origin import facts, reservations
 from fwexp.run import execution, from_arguments, runner, sweep, sweep_folder
 from fwexp.run.config import canonical
 from fwexp.run.executors import BASIC
-from fwexp.store import commit, paths
-from fwexp.store import results, run_store
+from fwexp.store import commit, paths, results, run_store
 
 
 def hidden(folder):
