@@ -13,7 +13,7 @@
 ## make report              figures, claims and runs as pages: results/report/index.html
 ## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
 ## make publish             small copies of that for the repository: results/published
-## make redraw              draw the published figures again from results/runs.tar.xz, and proofs of all as a journal prints them
+## make redraw              draw the published figures again from results/runs.tar.xz
 ## make docs                build the documentation: docs/_build/html/index.html
 ## make bench               measure speed: start, passes, gaps, oracles in Python; ARGS=--record keeps it in results/bench
 ## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
