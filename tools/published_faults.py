@@ -85,9 +85,15 @@ def commits_of_runs(folder: Path) -> list[str]:
 
 
 def _sets_of_runs(folder: Path) -> list[dict]:
-    """Return what the provenance says of the runs of each publication of parts, if it is there."""
-    about = read_json(folder / "provenance.json")
-    return [part["runs"] for part in (about, *about["since"]) if part.get("parts") != [PEERS_PART]] if about else []
+    """Return what the provenance says of the runs of each publication of parts, unless it is rejected."""
+    found = _publications(read_json(folder / "provenance.json"))
+    return [part["runs"] for part in found if part.get("parts") != [PEERS_PART]]
+
+
+def _publications(about: dict | None) -> list[dict]:
+    """Return what a provenance says of all parts, and of those that were published again; none if it does not say that."""
+    parts = [about, *about["since"]] if about and isinstance(about.get("since"), list) else []
+    return parts if all(isinstance(part, dict) and isinstance(part.get("runs"), dict) for part in parts) else []
 
 
 def _short(commits: Iterable[str]) -> list[str]:
@@ -110,8 +116,8 @@ def faults_of(path: Path, folder: Path) -> Iterator[str]:
         case (name,) if name in ("README.md", DIFFERENCES):
             yield from _links(path)
         case ("provenance.json",):
-            if read_json(path) is None:
-                yield "is no JSON object"
+            if not _publications(read_json(path)):
+                yield "must have the runs of all publications"
         case ("claims", name):
             yield from _claims(path, name.removesuffix(".json"))
         case ("peers", _) if path.stem in PEERS and path.suffix in TABLE:
@@ -157,8 +163,8 @@ def _claims(path: Path, name: str) -> Iterator[str]:
     for id, record in verdicts.items():
         if id not in claims or claims[id].paper != PAPERS[name].id:
             yield f"there is no claim {id!r} of {name}"
-        elif record["id"] != id or record["verdict"] not in VERDICTS or record["figure"] != claims[id].figure:
-            yield f"{id}: id, verdict or figure are none of a claim"
+        elif not isinstance(record, dict) or record.get("verdict") not in VERDICTS or record.get("figure") != claims[id].figure:
+            yield f"{id}: verdict or figure are none of a claim"
 
 
 def _links(path: Path) -> Iterator[str]:
