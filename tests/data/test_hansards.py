@@ -186,4 +186,4 @@ def test_real_pairs_are_learned(real_data):
     train, test = hansards.problems(arrays)
     assert (train.d, test.n) == (95, 347)
     result = fwexp.solve(train, lam=0.01, max_passes=10, test=test)
-    assert fwexp.evaluate(test, result.w).error < 0.25
+    assert fwexp.evaluate(test, result.w).error < 0.3
