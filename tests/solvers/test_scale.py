@@ -7,7 +7,6 @@ import fwexp
 from fwexp.driver.iteration import Budget
 from fwexp.solvers import SOLVERS, check_options
 
-
 BIG = 10**9
 SETTINGS = [
     ("bcfw", {}),
