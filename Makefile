@@ -13,7 +13,7 @@
 ## make report              figures, claims and runs as pages: results/report/index.html
 ## make reproduce           everything of all papers: what is left to run, figures, claims, report; interrupt and repeat it
 ## make publish             small copies of that for the repository: results/published
-## make redraw              draw the published figures again from results/runs.tar.xz, and proofs of all as a journal prints them
+## make redraw              draw the published figures again from results/runs.tar.xz
 ## make docs                build the documentation: docs/_build/html/index.html
 ## make bench               measure speed: start, passes, gaps, oracles in Python; ARGS=--record keeps it in results/bench
 ## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
@@ -23,6 +23,7 @@
 ## make bench-multiclass  generated multiclass problems next to LIBLINEAR; ARGS="--half test" for those that nothing is tuned on
 ## make bench-scale         how training grows with workers: measured with 1 to 8, simulated to 10,000; results/bench/scale.csv
 ## make bench-tagger        train taggers of fwexp and CRFsuite on CoNLL-2000 and generated texts, lam chosen by validation
+## make bench-serving       time and memory of taggers of fwexp and CRFsuite in training and in service; ARGS=200000 for more sentences
 ## make bench-peers         train the same problems with LIBLINEAR, dlib and CRFsuite: results/peers
 ## make test                run the tests, on up to 4 cores; those on real data need FWEXP_DATA
 ## make test-slow           run the others, which start processes or compile a lot, and take more than seconds
@@ -59,7 +60,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv venv-dev lock release quickstart test test-slow faults lint format docs figures claims report reproduce publish redraw bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger clean FORCE
+.PHONY: help venv venv-dev lock release quickstart test test-slow faults lint format docs figures claims report reproduce publish redraw bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger bench-serving clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -188,6 +189,9 @@ bench-peers: $(INSTALLED_DEV)
 
 bench-tagger: $(INSTALLED_DEV)
 	$(BIN)/python -m benchmarks.peers.tagger $(ARGS)
+
+bench-serving: $(INSTALLED_DEV)
+	$(BIN)/python -m benchmarks.peers.serving $(ARGS)
 
 PAGES = $(wildcard docs/_build/html docs/generated)
 CLEANER = $(or $(wildcard $(BIN)/python),$(PYTHON),python3)

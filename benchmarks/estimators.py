@@ -7,7 +7,7 @@ import numpy as np
 import fwexp
 from benchmarks.peers import tagger_comparison
 from benchmarks.yardstick import Measured, in_turns, seconds, show
-from fwexp.data import conll2000, ocr
+from fwexp.data import conll2000, ocr, read_columns
 from fwexp.data.data_files import resolve_data_dir
 from fwexp.errors import DataError
 from fwexp.estimators import ChainSVM
@@ -53,5 +53,5 @@ def _letters() -> tuple[list[np.ndarray], list[np.ndarray]]:
 
 def _sentences() -> tuple[list[list[dict]], list[list[str]]]:
     path, _ = conll2000.DATASET.locate(resolve_data_dir(None)).values()
-    words, labels = tagger_comparison.read(path)
-    return [*map(tagger_comparison.features, words)], labels
+    X, labels = read_columns(path)
+    return [tagger_comparison.features([token[0] for token in tokens]) for tokens in X], labels

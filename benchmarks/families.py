@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import fwexp
+from benchmarks.peers.tools import PythonOracle
 from fwexp.errors import UserError
 
 NOISE = 0.5
@@ -69,19 +70,7 @@ def poses(n, T, K, p, rng):
 
 def functions(n, K, p, rng):
     """Return single inputs with oracles in Python."""
-    X, truth = _classes(n, K, p, rng)
-
-    def features(i, label):
-        phi = np.zeros((K, p))
-        phi[label] = X[i]
-        return phi.ravel()
-
-    def max_oracle(i, w):
-        scores = w.reshape(K, p) @ X[i] + 1.0
-        scores[truth[i]] -= 1.0
-        return int(scores.argmax())
-
-    return fwexp.CallbackProblem(truth.tolist(), features=features, loss=lambda i, y: float(y != truth[i]), max_oracle=max_oracle)
+    return PythonOracle(*_classes(n, K, p, rng), K).problem()
 
 
 def _classes(n, K, p, rng):

@@ -8,10 +8,8 @@ the data do not count. CRFsuite has all features of our model ("possible states 
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -57,25 +55,17 @@ def ours(problem, lam: float, test=None, solver: str = "auto") -> tuple[list[flo
 
 def crfsuite(train: tools.Sequences, test: tools.Sequences, c2: float, iterations: int, **parameters):
     """Train with L-BFGS; return the seconds and the objective at all iterations, the seconds in all, and the test error."""
-    pycrfsuite = tools.module("pycrfsuite")
-
-    class Watched(pycrfsuite.Trainer):
-        def message(self, text):
-            if text.startswith("Loss: "):
-                seen.append((time.process_time() - start, float(text[6:]) / len(train.items)))
-
-    trainer = Watched(algorithm="lbfgs", params={"c2": c2, "max_iterations": iterations} | parameters, verbose=False)
-    for items, labels in zip(train.items, train.labels, strict=True):
-        trainer.append(items, [str(label) for label in labels])
-    seen, start = [], time.process_time()
-    with tempfile.TemporaryDirectory() as folder:
-        model = str(Path(folder) / "model")
-        trainer.train(model)
-        total, tagger = time.process_time() - start, pycrfsuite.Tagger()
-        tagger.open(model)
-        error = test.error([[int(tag) for tag in tagger.tag(items)] for items in test.items])
-        tagger.close()
-    return *map(list, zip(*seen)), total, error
+    said: list[tuple[float, str]] = []
+    trained = tools.crfsuite(
+        train,
+        test,
+        "lbfgs",
+        {"c2": c2, "max_iterations": iterations} | parameters,
+        lambda text: said.append((time.process_time(), text)),
+    )
+    start = said[0][0]  # of the generation of features
+    seen = [(when - start, float(text[6:]) / len(train.items)) for when, text in said if text.startswith("Loss: ")]
+    return *map(list, zip(*seen)), trained.seconds, trained.test_error
 
 
 def sequences(name: str, train, test, c2: float, runs: list[tuple[int, dict]]) -> Iterator[tuple]:

@@ -28,10 +28,10 @@ import scipy.sparse as sp
 from distributed import Client
 from scipy.optimize import nnls
 
-import fwexp
 from benchmarks import history, scale_picture
 from benchmarks.families import problem_of
 from benchmarks.history import FILE
+from benchmarks.peers.tools import PythonOracle
 from benchmarks.simulation import Costs, Load, Machine, simulate
 from fwexp.distributed import Shards, shard
 from fwexp.distributed.cluster import connected
@@ -51,36 +51,27 @@ TABLE, COSTS = FILE.parent / "scale.csv", FILE.parent / "scale-costs.csv"
 COLUMNS = ["regime", "series", "workers", "calls_per_second", "passes", "bottleneck", "load"]
 
 
-class Classes:
-    """Multiclass problems by functions, whose oracle sleeps; the input is the first of all features of a class."""
+class Classes(PythonOracle):
+    """Classes by functions, whose oracle sleeps; the input is the first of all features of a class."""
 
     def __init__(self, n: int, p: int, seconds: float, classes: int = 5, inputs: int = 20) -> None:
         rng = np.random.default_rng(0)
-        self.x, self.p, self.seconds, self.classes = rng.normal(size=(n, inputs)), p, seconds, classes
-        scores = self.x @ rng.normal(size=(inputs, classes)) + 0.5 * np.sqrt(inputs) * rng.normal(size=(n, classes))
-        self.y = scores.argmax(axis=1).tolist()
+        X = rng.normal(size=(n, inputs))
+        scores = X @ rng.normal(size=(inputs, classes)) + 0.5 * np.sqrt(inputs) * rng.normal(size=(n, classes))
+        super().__init__(X, scores.argmax(axis=1), classes)
+        self.p, self.seconds = p, seconds
 
     def features(self, i, label):
         """Return a row with the input at the place of the class."""
-        inputs = self.x.shape[1]
+        inputs = self.X.shape[1]
         index = label * self.p + np.arange(inputs)
-        return sp.csr_array((self.x[i], index, [0, inputs]), shape=(1, self.classes * self.p))
-
-    def loss(self, i, label):
-        """Return 1 for an error."""
-        return float(label != self.y[i])
+        return sp.csr_array((self.X[i], index, [0, inputs]), shape=(1, self.num_classes * self.p))
 
     def max_oracle(self, i, w):
         """Sleep, and try all classes."""
         if self.seconds:
             time.sleep(self.seconds)
-        scores = w.reshape(self.classes, self.p)[:, : self.x.shape[1]] @ self.x[i] + 1.0
-        scores[self.y[i]] -= 1.0
-        return int(scores.argmax())
-
-    def problem(self):
-        """Return the problem."""
-        return fwexp.CallbackProblem(self.y, features=self.features, loss=self.loss, max_oracle=self.max_oracle)
+        return super().max_oracle(i, w.reshape(self.num_classes, -1)[:, : self.X.shape[1]])
 
 
 class Regime(NamedTuple):

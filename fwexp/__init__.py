@@ -22,7 +22,7 @@ _HOME = {
     "joint_feature": "fwexp.api",
     "load": "fwexp.tasks.result",
     "load_dataset": "fwexp.data",
-    "load_results": "fwexp.store.run_store",
+    "load_results": "fwexp.store.results",
     "load_run": "fwexp.store.models",
     "loss": "fwexp.api",
     "matching_problem": "fwexp.problems.matching",

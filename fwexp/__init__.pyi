@@ -23,7 +23,7 @@ from fwexp.problems.segmentation import segmentation_problem as segmentation_pro
 from fwexp.problems.weighted import weighted_problem as weighted_problem
 from fwexp.run.from_python import sweep as sweep
 from fwexp.store.models import load_run as load_run
-from fwexp.store.run_store import load_results as load_results
+from fwexp.store.results import load_results as load_results
 from fwexp.tasks.grid import grid_search as grid_search
 from fwexp.tasks.path import regularization_path as regularization_path
 from fwexp.tasks.result import Result as Result

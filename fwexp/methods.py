@@ -9,7 +9,6 @@ none of its methods fits. Other packages have such files in their folder ``conf/
 import functools
 import itertools
 import json
-import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -20,8 +19,6 @@ from fwexp.errors import OptionError, ParameterError, unknown
 
 # Other names of methods on convex sets, in Python and on the command line; "fw" alone is also a solver of structured SVMs.
 ALIASES = MappingProxyType({"fw": "frank_wolfe", "afw": "away", "pfw": "pairwise", "bpcg": "blended_pairwise"})
-
-MOST_VALUES = 10_000  # of a YAML file, counted once for each alias: ours have tens
 
 FOR_FIGURES = "For figures. "  # begins the comment of a method that only compares settings
 
@@ -42,37 +39,10 @@ def conf_dir() -> Path:
     return inside if inside.is_dir() else package.parent / "conf"
 
 
-def check_aliases(path: Path) -> None:
-    """Refuse a YAML file of which aliases make too much: few lines can stand for more values than fit into memory."""
-    import yaml
-
-    text = path.read_text(encoding="utf-8", errors="replace")
-    if "*" not in text:
-        return
-    sizes: dict[int, float] = {}
-
-    def size(node) -> float:
-        if id(node) not in sizes:
-            sizes[id(node)] = math.inf  # until it is known: this is what a node has that contains itself
-            children = node.value if isinstance(node, yaml.CollectionNode) else ()
-            sizes[id(node)] = 1 + sum(
-                size(part) for child in children for part in (child if isinstance(child, tuple) else (child,))
-            )
-        return sizes[id(node)]
-
-    try:
-        node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError:  # its reader explains that
-        return
-    if node is not None and size(node) > MOST_VALUES:
-        raise ParameterError(f"{path} must have at most {MOST_VALUES} values with its aliases, got more")
-
-
 def read_method(path: Path) -> Method:
     """Return the method of a file; ValueError if it is none."""
     import yaml
 
-    check_aliases(path)
     text = path.read_text(encoding="utf-8")
     try:
         content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

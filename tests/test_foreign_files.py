@@ -273,7 +273,8 @@ TARGETS = {
     ),
 }
 # Outside of folders for temporary files.
-WRITES_NOTHING = {*(f"benchmarks.{name}" for name in ("few", "log_loss", "unseen", "peers.tagger")), "pytest", "tests.faults"}
+BENCHMARKS = ("few", "log_loss", "unseen", "peers.tagger", "peers.serving")
+WRITES_NOTHING = {*(f"benchmarks.{name}" for name in BENCHMARKS), "pytest", "tests.faults"}
 BY_MAKE = {"pip", "venv", "fwexp.files.owned"}  # see the tests of make below
 OF_GIT = {"tools.lock", "tools.redraw"}  # write files that git keeps, by their names
 NEW = {"tools.release"}  # writes a folder that must not exist

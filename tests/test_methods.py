@@ -13,7 +13,7 @@ from fwexp.convex import METHODS, LeastSquares, Simplex, minimize
 from fwexp.errors import OptionError, ParameterError
 from fwexp.methods import ALIASES, method_of, methods, of_results, stated, variants
 from fwexp.papers.comparison import parse
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from fwexp.run.config import run_key
 from fwexp.solvers import SOLVERS
 from tests.plots.synthetic_results import concat, make_run
@@ -43,7 +43,7 @@ STORED = {
 
 
 def composed(*overrides):
-    (config,) = sweep.expand([*overrides, "dataset=digits", "lam=0.01"])
+    (config,) = from_arguments.expand([*overrides, "dataset=digits", "lam=0.01"])
     return config
 
 
@@ -58,7 +58,7 @@ def test_every_method_composes_and_its_runs_have_its_name():
     assert set(SOLVERS) <= set(methods())
     for kind, dataset in {"structured": "digits", "convex": "lasso", "saddle": "ball_game"}.items():
         of_kind = {name: method for name, method in methods().items() if SOLVERS[method.solver].kinds[0] == kind}
-        configs = sweep.expand([f"solver={','.join(of_kind)}", f"dataset={dataset}"])
+        configs = from_arguments.expand([f"solver={','.join(of_kind)}", f"dataset={dataset}"])
         for config, (name, (solver, options, *_)) in zip(configs, of_kind.items(), strict=True):
             assert config["solver"]["name"] == solver
             assert method_of(solver, config["solver"], stated(name)) == name
@@ -68,7 +68,7 @@ def test_every_method_composes_and_its_runs_have_its_name():
 @pytest.mark.parametrize("alias", ALIASES)
 def test_other_names_of_convex_methods_are_the_same_in_python_and_on_the_command_line(alias):
     name = ALIASES[alias]
-    given, plain = (run_key(sweep.expand([f"solver={called}", "dataset=triangle"])[0]) for called in (alias, name))
+    given, plain = (run_key(from_arguments.expand([f"solver={called}", "dataset=triangle"])[0]) for called in (alias, name))
     assert given == plain
     assert METHODS[name].name == minimize(LeastSquares([[1.0]], [0.0]), Simplex(1), method=alias).method
     assert parse(alias).method == (alias if alias in methods() else name)  # of `fwexp compare`

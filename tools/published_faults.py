@@ -6,15 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-
 from fwexp.files import folders, owned
 from fwexp.papers.claims import VERDICTS, all_claims
 from fwexp.papers.declarations import FIGURES, PAPERS
 from fwexp.papers.figure_files import TABLE, paths, read_record, stem_of
 from fwexp.papers.origin import OF_CODE
-from fwexp.plots.frames import COLUMNS
 from fwexp.store import records
 from fwexp.store.records import Damaged
 
@@ -26,27 +22,8 @@ PEERS_PART = "peers"
 PEERS = ("liblinear", "dlib", "crfsuite")  # the tools that `benchmarks.peers` compares with
 DIFFERENCES = "reproduced.md"
 """The page that `tools.departures` writes."""
-CLAIM = (
-    "id",
-    "paper",
-    "kind",
-    "statement",
-    "place",
-    "criterion",
-    "changed",
-    "figure",
-    "verdict",
-    "why",
-    "parts",
-    "stand_ins",
-    "numbers",
-)
-CLAIM += ("sensitivity", "runs", "missing", "confirmation")
-PROVENANCE = ("command", "date", "commit", "system", "cpu", "versions", "cpu_kind", "runs", "memory_gb")
 VERDICTS_AGAIN = "verdicts"
 """The entry of the provenance that names the code with which `tools.redraw` decided the claims again."""
-RUNS = ("stored", "stale", "solver_hours", "first", "last", "commits", "cpus", "cores", "threads", "figures")
-FIGURE = (*KEPT, "runs", "files", "format")
 SMALL = (".png", ".md", ".csv", ".json")
 
 
@@ -109,10 +86,14 @@ def commits_of_runs(folder: Path) -> list[str]:
 
 def _sets_of_runs(folder: Path) -> list[dict]:
     """Return what the provenance says of the runs of each publication of parts, unless it is rejected."""
-    about = read_json(folder / "provenance.json")
-    if any(_provenance(about)):
-        return []
-    return [part["runs"] for part in (about, *about["since"]) if part.get("parts") != [PEERS_PART]]
+    found = _publications(read_json(folder / "provenance.json"))
+    return [part["runs"] for part in found if part.get("parts") != [PEERS_PART]]
+
+
+def _publications(about: dict | None) -> list[dict]:
+    """Return what a provenance says of all parts, and of those that were published again; none if it does not say that."""
+    parts = [about, *about["since"]] if about and isinstance(about.get("since"), list) else []
+    return parts if all(isinstance(part, dict) and isinstance(part.get("runs"), dict) for part in parts) else []
 
 
 def _short(commits: Iterable[str]) -> list[str]:
@@ -123,8 +104,7 @@ def _records(folder: Path) -> Iterator[dict]:
     """Yield the JSON of each figure, unless it is rejected."""
     for path in sorted((folder / "figures").rglob("*.json")):
         with contextlib.suppress(Damaged):
-            if not _misfits(record := records.read(path, records.Figure), FIGURE):
-                yield record
+            yield records.read(path, records.Figure)
 
 
 def faults_of(path: Path, folder: Path) -> Iterator[str]:
@@ -136,7 +116,8 @@ def faults_of(path: Path, folder: Path) -> Iterator[str]:
         case (name,) if name in ("README.md", DIFFERENCES):
             yield from _links(path)
         case ("provenance.json",):
-            yield from _provenance(read_json(path))
+            if not _publications(read_json(path)):
+                yield "must have the runs of all publications"
         case ("claims", name):
             yield from _claims(path, name.removesuffix(".json"))
         case ("peers", _) if path.stem in PEERS and path.suffix in TABLE:
@@ -145,20 +126,6 @@ def faults_of(path: Path, folder: Path) -> Iterator[str]:
             yield from _figure(path, stem_of(place.relative_to("figures")).as_posix())
         case _:
             yield "does not belong here"
-
-
-def _provenance(record) -> Iterator[str]:
-    if record is None:
-        yield "is no JSON object"
-    elif faulty := _misfits({name: value for name, value in record.items() if name != VERDICTS_AGAIN}, (*PROVENANCE, "since")):
-        yield faulty
-    elif not isinstance(record["since"], list):
-        yield "since must be a list"
-    else:
-        yield from filter(None, [_misfits(record["runs"], RUNS)])
-        for part in record["since"]:
-            if faulty := _misfits(part, ("parts", *PROVENANCE)) or _misfits(part["runs"], RUNS):
-                yield f"since: {faulty}"
 
 
 def _sealed(path: Path, suffixes: Sequence[str], *of: str) -> tuple[dict | None, str]:
@@ -181,32 +148,8 @@ def _figure(path: Path, name: str) -> Iterator[str]:
     record, fault = _sealed(path, suffixes, name)
     if fault:
         yield fault
-    elif record and path.suffix == ".csv":
-        yield from _numbers(path, FIGURES.find(name).has_curves)
-    elif record and path.suffix == ".json":
-        if fault := _misfits(record, FIGURE):
-            yield fault
-        elif bool(record["runs"]) != FIGURES.find(name).has_runs or any(len(key) != DIGITS for key in record["runs"]):
-            yield f"runs must be named by {DIGITS} digits of their keys"
-
-
-def _numbers(path: Path, curves: bool) -> Iterator[str]:
-    try:
-        frame = pd.read_csv(path)
-    except (ValueError, pd.errors.ParserError) as error:
-        yield f"cannot be read: {error}"
-        return
-    if frame.empty:
-        yield "has no rows"
-        return
-    if set(frame) & set(DROPPED):
-        yield f"has columns that are left out here: {', '.join(sorted(set(frame) & set(DROPPED)))}"
-    if curves:
-        lacking = [name for name in COLUMNS if name not in DROPPED and name not in frame]
-        if lacking:
-            yield f"lacks columns {', '.join(lacking)}"
-        elif not np.isfinite(frame["x"]).all():
-            yield "has positions that are no numbers"
+    elif record and (bool(record["runs"]) != FIGURES.find(name).has_runs or any(len(key) != DIGITS for key in record["runs"])):
+        yield f"runs must be named by {DIGITS} digits of their keys"
 
 
 def _claims(path: Path, name: str) -> Iterator[str]:
@@ -220,14 +163,8 @@ def _claims(path: Path, name: str) -> Iterator[str]:
     for id, record in verdicts.items():
         if id not in claims or claims[id].paper != PAPERS[name].id:
             yield f"there is no claim {id!r} of {name}"
-        elif faulty := _misfits(record, CLAIM):
-            yield f"{id}: {faulty}"
-        elif record["id"] != id or record["verdict"] not in VERDICTS or record["figure"] != claims[id].figure:
-            yield f"{id}: id, verdict or figure are none of a claim"
-
-
-def _misfits(record, names: Sequence[str]) -> str:
-    return "" if isinstance(record, dict) and set(record) == set(names) else f"must have the keys {', '.join(names)}"
+        elif not isinstance(record, dict) or record.get("verdict") not in VERDICTS or record.get("figure") != claims[id].figure:
+            yield f"{id}: verdict or figure are none of a claim"
 
 
 def _links(path: Path) -> Iterator[str]:

@@ -27,15 +27,15 @@ from fwexp.papers.origin import Origin, commit_of, facts
 from fwexp.papers.report.figures import Drawn
 from fwexp.store import archive
 from fwexp.store.provenance import provenance
-from tools import departures, proofs
+from tools import departures
 from tools.publish import KIND, gallery, small_figure, small_verdicts
 from tools.published_faults import DIFFERENCES, VERDICTS_AGAIN, read_json
 
 USAGE = """\
 usage: python -m tools.redraw [NAME ...] [--archive FILE] [results_dir=DIR] [data_dir=DIR] [published=DIR]
 
-Draw published figures (default: all) again from archived runs, write their small copies to the published folder (default:
-results/published), and lay all figures out as a journal would print them, in results/proofs.pdf. Runs nothing.
+Draw published figures (default: all) again from archived runs, and write their small copies to the published folder (default:
+results/published). Runs nothing.
 
   NAME             a figure, or claims: decide all claims again
   --archive FILE   the archive (default: results/runs.tar.xz)
@@ -108,8 +108,6 @@ def main(given: Arguments) -> int:
                 kept[name] = reason
             print_line(f"{name}: {f'kept, {reason}' if reason else 'drawn'}")
         (folder / "README.md").write_text(gallery(folder), encoding="utf-8")
-    if names:
-        print(proofs.write(published, published.with_name("proofs.pdf")))
     return 1 if kept else 0
 
 

@@ -69,20 +69,9 @@ def features_of_tokens(tokens: Sequence[Sequence[str]]) -> list[dict]:
     return found
 
 
-def read(path, label: int = -1) -> tuple[list[list[str]], list[list[str]]]:
-    """Return the words, which the first column has, and the labels of a text in columns."""
-    X, y = read_columns(path, label)
-    return [[token[0] for token in tokens] for tokens in X], y
-
-
 def text_in_columns(name: str, train, test) -> Text:
     """Return a text in columns: the word first, the label last."""
     return Text(name, read_columns(train), read_columns(test))
-
-
-def morphology(name: str, train, test) -> Text:
-    """Return a text in CoNLL-U whose labels are the parts of speech with their morphological features."""
-    return Text(name, *map(read_morphology, (train, test)))
 
 
 def read_morphology(path) -> tuple[list, list[list[str]]]:
@@ -98,7 +87,7 @@ def texts(conll2000: Sequence[Path], folder: Path) -> list[Text]:
     return [
         text_in_columns("CoNLL-2000", *conll2000),
         text_in_columns("generated, CoNLL-2003-like", *generated_texts.write_names(folder)),
-        morphology("generated, UD-like", *generated_texts.write_morphology(folder)),
+        Text("generated, UD-like", *map(read_morphology, generated_texts.write_morphology(folder))),
     ]
 
 

@@ -179,19 +179,25 @@ def bags_of_words(n: int = 20_000, words: int = 50_000, topics: int = 20, seed: 
     return X, y
 
 
-def crfsuite(train: "Sequences", test: "Sequences", algorithm: str, parameters: dict) -> Trained:
-    """Train a model of CRFsuite on one of our problems."""
+def crfsuite(train: "Sequences", test: "Sequences", algorithm: str, parameters: dict, hear: Callable | None = None) -> Trained:
+    """Train a model of CRFsuite on one of our problems, and pass on what it says meanwhile."""
     labels = [[str(label) for label in of_one] for of_one in train.labels]
-    seconds, predict = train_crfsuite(train.items, labels, algorithm, parameters)
+    seconds, predict = train_crfsuite(train.items, labels, algorithm, parameters, hear=hear)
     return Trained(seconds, test_error=test.error([[int(tag) for tag in tags] for tags in predict(test.items)]))
 
 
 def train_crfsuite(
-    items: Iterable, labels: Iterable, algorithm: str, parameters: dict, prepare: Callable = lambda sequence: sequence
+    items: Iterable,
+    labels: Iterable,
+    algorithm: str,
+    parameters: dict,
+    prepare: Callable = lambda sequence: sequence,
+    hear: Callable | None = None,
 ) -> tuple[float, Callable[[Iterable], list[list[str]]]]:
     """Train a model of CRFsuite; return the seconds, with its file but without handing over data, and a function that predicts."""
     pycrfsuite = module("pycrfsuite")
     trainer = pycrfsuite.Trainer(algorithm=algorithm, params=parameters, verbose=False)
+    trainer.message = hear or trainer.message
     for sequence, of_one in zip(items, labels, strict=True):
         trainer.append(sequence, of_one)
     with tempfile.NamedTemporaryFile(suffix=".crfsuite") as file:

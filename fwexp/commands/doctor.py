@@ -175,7 +175,7 @@ def _data(data_dir: str | None) -> Found:
 
 
 def _results(results_dir: str) -> Found:
-    from fwexp.store.run_store import find_runs
+    from fwexp.store.results import find_runs
 
     folder = folders.check_folder("results_dir", results_dir)
     nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if folders.exists(path))

@@ -148,7 +148,7 @@ def _draw_stored(given: Arguments) -> int:
 
 
 def launched(given: Arguments) -> dict:
-    """Return the chosen launcher and its settings, as `fwexp.run.sweep.execute` takes them."""
+    """Return the chosen launcher and its settings, as `fwexp.run.from_arguments.execute` takes them."""
     settings = [f"{key}={value}" for key, value in given.keys.items() if key.startswith("hydra.launcher.")]
     return {"launcher": given.keys.get("hydra/launcher"), "settings": settings}
 

@@ -4,8 +4,9 @@
 
 from fwexp.commands.arguments import Arguments, command
 from fwexp.commands.filters import NOT_FINISHED, read_filters
+from fwexp.store.results import find_runs
 from fwexp.store.run_labels import differing
-from fwexp.store.run_store import RUN_COLUMNS, StoredRun, find_runs
+from fwexp.store.stored_run import RUN_COLUMNS, StoredRun
 
 USAGE = """\
 usage: fwexp ls [KEY=VALUE[,VALUE ...] ...] [--stale] [results_dir=DIR]

@@ -73,7 +73,7 @@ def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=No
     from fwexp.papers.declarations import launcher_of
     from fwexp.papers.figure_pipeline import makers
     from fwexp.papers.plan import about
-    from fwexp.run import sweep
+    from fwexp.run import from_arguments
 
     where = {"results_dir": results_dir, "data_dir": data_dir, "settings": settings}
     made = makers([step.name for step in steps if step.figure is not None], preset=preset, launcher=launcher, **where)
@@ -82,7 +82,7 @@ def run(steps: Sequence, preset: str, *, results_dir, data_dir=None, launcher=No
         left = f"{len(step.missing)} runs, {about(step)}" if step.missing else "nothing to run"
         if step.figure is None:
             chosen = launcher or launcher_of(timed=False)
-            do = functools.partial(sweep.execute, step.configs, launcher=chosen, **where)
+            do = functools.partial(from_arguments.execute, step.configs, launcher=chosen, **where)
         else:
             chosen = launcher or step.figure.launcher(preset)
             do = functools.partial(print_files, made[step.name])

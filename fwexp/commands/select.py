@@ -52,14 +52,14 @@ KEYS = ("dataset", "solver", "lam", "seed", SHARE, f"{SHARE}_seed")
 def main(given: Arguments) -> int:
     """Run ``fwexp select`` with the arguments after ``select``, and return the exit code."""
     from fwexp.papers import selection
-    from fwexp.run import sweep
+    from fwexp.run import from_arguments
 
     _, flags, keys = given
     if not any(key.lstrip("+") == SHARE for key in keys):
         keys[SHARE] = "0.2"
     keys.setdefault("force", STALE)
     overrides = [f"{key}={quote(value) if key in folders.FOLDER_KEYS else value}" for key, value in keys.items()]
-    with sweep.planned(overrides) as (configs, where, run):
+    with from_arguments.planned(overrides) as (configs, where, run):
         selection.check(configs)
         configs = run(configs)
         selection.check(configs)  # again, without those that skip_invalid left out

@@ -2,11 +2,8 @@
 
 import contextlib
 import gzip
-import queue
 import shutil
-import threading
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
@@ -18,7 +15,6 @@ from fwexp.errors import DataError, MissingPackage, needing
 from fwexp.files.atomic import clean, hidden, put, set_aside
 from fwexp.files.folders import none_left_empty
 
-PATIENCE = 3600.0  # seconds for a file; the largest one has 15 MB
 LEAST_CAP = 2**20  # bytes that any download may have, where twice its size is less
 
 
@@ -35,7 +31,7 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
         with _working_folder(target) as folder:
             path = folder / target.name
             most = LARGEST if file.size is None else max(2 * file.size, LEAST_CAP)
-            _within(PATIENCE, partial(_download, file.url, path, most, progress))
+            _download(file.url, path, most, progress)
             _drop_lines(path, file.skip)
             _pack(path)
             try:
@@ -66,29 +62,6 @@ def _download(url: str, path: Path, most: int, progress: bool) -> None:
                     raise OSError(f"more than {most} bytes came")
         if length is not None and file.tell() < length:
             raise OSError(f"the connection ended after {file.tell()} of {length} bytes")
-
-
-def _within(seconds: float, work: Callable[[], None]) -> None:
-    """Call a function; if it takes longer, raise OSError and leave it to a thread that ends with the process.
-
-    Limits of the HTTP library are on single reads, so a server that sends a byte now and then keeps to them for ever.
-    """
-    outcomes: queue.SimpleQueue = queue.SimpleQueue()
-
-    def run() -> None:
-        try:
-            work()
-            outcomes.put(None)
-        except BaseException as error:
-            outcomes.put(error)
-
-    threading.Thread(target=run, daemon=True, name="download").start()
-    try:
-        error = outcomes.get(timeout=seconds)
-    except queue.Empty:
-        raise OSError(f"it takes more than {seconds:g} seconds") from None
-    if error is not None:
-        raise error
 
 
 @contextlib.contextmanager

@@ -9,16 +9,11 @@ of more than `LONGEST` words and repeated ones (in lower case) are dropped. On w
 without supervision in both directions, and words are counted for the features. Examples for training are the first 5000 of
 these pairs that are not among the test pairs and have a link; their true links are those found in both directions.
 
-Of the test pairs the first 100 are set aside, and one number is chosen on them, the threshold of the Dice baseline; the
-other 347 are the test set (ICML 2013, appendix F). Its links are sure or possible, and its error is the alignment error rate.
+Of the test pairs the first 100 are set aside; the other 347 are the test set (ICML 2013, appendix F). Its links are sure or
+possible, and its error is the alignment error rate.
 
 The features are indicators, see ``fwexp.data.alignment.edge_features``; weight j belongs to the j-th name of `feature_names`.
-The aligner is the HMM of ``fwexp.data.alignment.hmm``, or eflomal where that is installed and asked for; eflomal reads the
-test sentences, too (without links). Alignment error rates on the test set, in percent, of what is not learned (`baselines`):
-
-    aligner    e to f    f to e    intersection    union    matching by Dice
-    hmm          14.1      14.5            10.4     17.0                29.3
-    eflomal       9.5       8.2             7.3     10.2                29.3
+The aligner is the HMM of ``fwexp.data.alignment.hmm``, or eflomal where that is installed and asked for.
 """
 
 import re
@@ -34,12 +29,11 @@ from fwexp.data.data_files import check_content, printable, read_lines, resolve_
 from fwexp.data.dataset import DataFile, Dataset
 from fwexp.data.parsed import parsed_arrays
 from fwexp.errors import DataError
-from fwexp.options import choice, make_options
+from fwexp.options import choice
 
 LONGEST = 60  # words
 NUM_TRAIN = 5000
 SET_ASIDE = 100
-BASELINES = ("e to f", "f to e", "intersection", "union", "dice")
 
 FORMAT = 1  # of the parsed form; to be raised when the same text gives other arrays
 
@@ -101,14 +95,6 @@ def scorer(data_dir: str | Path | None = None) -> Callable[[Sequence], dict[str,
     return lambda predictions: alignment_scores(sure, possible, predictions)._asdict()
 
 
-def baselines(data_dir: str | Path | None = None, **options) -> dict[str, dict[str, float]]:
-    """Return the scores of what is not learned: the aligner's two directions, their intersection and union, matchings by Dice."""
-    folder = resolve_data_dir(data_dir)
-    arrays = _parsed(make_options("dataset hansards", Options, options), folder)
-    score = scorer(folder)
-    return {name: score(_split(arrays, name)) for name in BASELINES}
-
-
 def read_sentences(path: Path) -> list[list[str]]:
     """Read a text, one sentence per line with spaces between its words."""
     sentences = []
@@ -168,14 +154,12 @@ def prepare(options: Options, pairs, gold: Gold) -> dict[str, np.ndarray]:
     text = _distinct(pairs)
     tests = [_lower(pair) for pair in gold.pairs]
     lexicon, numbered = bitext.number(text)
-    numbered_tests = bitext.look_up(lexicon, tests)
     if options.aligner == "eflomal":
         from fwexp.data.alignment import eflomal
 
-        links = eflomal.align(text + tests)
-        found, found_tests = ([side[part] for side in links] for part in (slice(len(text)), slice(len(text), None)))
+        found = eflomal.align(text)
     else:
-        found, found_tests = hmm.align(lexicon, numbered, numbered, numbered_tests)
+        found = hmm.align(lexicon, numbered)
 
     links = [hmm.intersect(*both) for both in zip(*found, strict=True)]
     known = set(tests)
@@ -187,19 +171,8 @@ def prepare(options: Options, pairs, gold: Gold) -> dict[str, np.ndarray]:
     for part, these in (("train", [text[s] for s in chosen]), ("test", tests[SET_ASIDE:])):
         arrays[f"{part}_columns"] = edge_features.attributes(statistics, these, bitext.look_up(lexicon, these))
         arrays[f"{part}_shapes"] = np.array([(len(e), len(f)) for e, f in these], dtype=np.int64)
-    aside = bitext.look_up(lexicon, tests[:SET_ASIDE])
-    threshold = bitext.best_threshold(statistics.dice, aside, gold.sure[:SET_ASIDE], gold.possible[:SET_ASIDE])
-    directions = [side[SET_ASIDE:] for side in found_tests]
-    sets = {
-        "train_links": [links[s] for s in chosen],
-        "test_sure": gold.sure[SET_ASIDE:],
-        "test_possible": gold.possible[SET_ASIDE:],
-        "e to f": directions[0],
-        "f to e": directions[1],
-        "intersection": [hmm.intersect(*both) for both in zip(*directions, strict=True)],
-        "union": [np.unique(np.concatenate(both), axis=0) for both in zip(*directions, strict=True)],
-        "dice": bitext.match_dice(statistics.dice, numbered_tests, threshold)[SET_ASIDE:],
-    }
+    train_links = [links[s] for s in chosen]
+    sets = {"train_links": train_links, "test_sure": gold.sure[SET_ASIDE:], "test_possible": gold.possible[SET_ASIDE:]}
     for name, of_sentences in sets.items():
         arrays[name] = np.concatenate(of_sentences).astype(np.int16)
         arrays[f"{name} counts"] = np.array([len(pairs) for pairs in of_sentences])

@@ -127,6 +127,7 @@ class Log:
             if value is not None:
                 self._append(name, point, value, seconds)
             self._written.append(name)
+            point = value = None  # Large weights are freed before those of the next iterate are computed.
         if at_start:
             self.calls_at_start = self.calls
         if names:

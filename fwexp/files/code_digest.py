@@ -27,13 +27,13 @@ MOST_KEPT = 5000  # sources that are kept; with more of them, the file starts an
 WITH_DOCSTRINGS = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
 
 
-def digest(modules: Iterable[str], *, without: Collection[str] = (), whole: Collection[str] = (), deferred: bool = False) -> str:
+def digest(modules: Iterable[str], *, without: Collection[str] = (), deferred: bool = False) -> str:
     """Return the sha256 of the sources of ``modules`` (packages stand for all theirs) and all they depend on, as hex digits.
 
-    ``without`` modules are left out, ``whole`` packages count whole if one of their modules does.
+    ``without`` modules are left out.
     """
     total = hashlib.sha256()
-    for name in sorted(closure(modules, without=without, whole=whole, deferred=deferred)):
+    for name in sorted(closure(modules, without=without, deferred=deferred)):
         total.update(f"{name}\0{code_of(_source(name))}\n".encode())
     _save_known()
     return total.hexdigest()
@@ -44,9 +44,7 @@ def code_of(source: bytes) -> str:
     return _facts(source)["code"]
 
 
-def closure(
-    modules: Iterable[str], *, without: Collection[str] = (), whole: Collection[str] = (), deferred: bool = False
-) -> set[str]:
+def closure(modules: Iterable[str], *, without: Collection[str] = (), deferred: bool = False) -> set[str]:
     """Return the names of ``modules`` and of all modules that they depend on; see `digest`."""
     found, todo = set(), [name for given in modules for name in _modules(given)]
     while todo:
@@ -54,7 +52,6 @@ def closure(
         if name not in found and name not in without:
             found.add(name)
             todo += imports(name, deferred)
-            todo += [other for package in whole if f"{name}.".startswith(f"{package}.") for other in _modules(package)]
     _save_known()
     return found
 

@@ -252,9 +252,10 @@ class ArrayKernel(Imported):
         flat = []
         for wanted, value in zip(function.wanted, args, strict=True):
             if isinstance(wanted, tuple):
-                if not isinstance(value, np.ndarray) or (value.dtype.name, value.ndim) != wanted or not value.flags.c_contiguous:
+                known = isinstance(value, np.ndarray) and value.flags.c_contiguous
+                if not known or (kinds.DTYPES.get(value.dtype), value.ndim) != wanted:
                     raise TypeError(f"{self.__name__} takes a contiguous array of {wanted[0]}, {wanted[1]} dimensions")
-                flat += [value.ctypes.data, *value.shape]
+                flat += [value.__array_interface__["data"][0], *value.shape]
             else:
                 flat.append(value)
         return c_functions.run(self._called, *flat)
@@ -317,7 +318,10 @@ def dispatched(
 
     def find(cls: type | None) -> Callable | None:
         """Return the implementation for a class."""
-        return next((implementations[base] for base in getattr(cls, "__mro__", ()) if base in implementations), None)
+        for base in getattr(cls, "__mro__", ()):
+            if base in implementations:
+                return implementations[base]
+        return None
 
     @wraps(stub)
     def dispatch(first, *args):

@@ -181,11 +181,6 @@ def by_side(sides: Sequence[Side], results: pd.DataFrame) -> dict[str, pd.DataFr
     return {name: rows[rows["problem"].isin(common)] for name, rows in rows_of.items()}
 
 
-def compare(sides: Sequence[Side], results: pd.DataFrame, gaps: Sequence[float] | None = None) -> pd.DataFrame:
-    """Return the costs (`costs_of`) of all sides, seed by seed (`by_seed`), on the problems that all of them have runs of."""
-    return costs_of(by_seed(by_side(sides, results), gaps))
-
-
 class Run(NamedTuple):
     """A run of a side: passes, time and its two measures, none of which rises, by `AXES` and `MEASURES`."""
 

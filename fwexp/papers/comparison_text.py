@@ -13,7 +13,7 @@ LATEX = str.maketrans({sign: f"\\{sign}" for sign in "&%$#_{}"} | {"\\": r"\text
 
 
 def cost_cells(costs: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return the head and the rows of the table of costs, from `comparison.compare`."""
+    """Return the head and the rows of the table of costs, from `comparison.costs_of`."""
     span = span_head(costs["seeds"])
     rows = [("problem", "method", "seeds", "passes", span, "time", span)]
     for row in costs.to_dict("records"):

@@ -119,12 +119,12 @@ def _fail(error: Exception) -> None:
 
 def _run(plans: Sequence[_Plan], **where) -> None:
     """Run the configurations of figures with the same launcher, and note faults in their plans."""
-    from fwexp.run import sweep
+    from fwexp.run import from_arguments
 
     try:
         # Steps take one core, and so do refreshes of gaps, which else would have all.
         with threads.steps_with(1 if plans[0].figure.timed else None):
-            errors = sweep.execute_together([plan.configs for plan in plans], launcher=plans[0].launcher, **where)
+            errors = from_arguments.execute_together([plan.configs for plan in plans], launcher=plans[0].launcher, **where)
     except UserError as error:  # nothing can be run at all
         errors = [error] * len(plans)
     for plan, error in zip(plans, errors, strict=True):
@@ -179,9 +179,9 @@ def _shows_more(plan: _Plan, wanted: set[str], drawn: set[str]) -> bool:
 
 def configs_of(figure: Figure, preset: str) -> list[dict]:
     """Return the configurations of a figure's runs."""
-    from fwexp.run import sweep
+    from fwexp.run import from_arguments
 
-    return sweep.expand([f"+experiment={figure.preset}"], preset=preset) if figure.has_runs else []
+    return from_arguments.expand([f"+experiment={figure.preset}"], preset=preset) if figure.has_runs else []
 
 
 def _figure_and_configs(name: str, preset: str, overrides: Mapping[str, str]) -> tuple[Figure, list[dict]]:

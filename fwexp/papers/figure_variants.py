@@ -94,12 +94,12 @@ def on_other_data(figure: Figure, overrides: Mapping[str, str], preset: str) -> 
     sets become runs of the same method, seed and lam, the runs of the first grid count.
     """
     from fwexp.plots.curves import Problem
-    from fwexp.run import sweep
+    from fwexp.run import from_arguments
 
     chart = _chart_of(figure, next(iter(overrides)))
     given = [f"{key}={value}" for key, value in overrides.items()]
     configs: dict[str, dict] = {}
-    for config in sweep.expand([f"+experiment={figure.preset}", *given], preset=preset):
+    for config in from_arguments.expand([f"+experiment={figure.preset}", *given], preset=preset):
         told = [config.get(name) for name in ("dataset", "solver", "lam", "seed", "objective", "temperature")]
         configs.setdefault(json.dumps([*told, task_of(config)], sort_keys=True), config)
     datasets = {json.dumps(config["dataset"], sort_keys=True): config["dataset"] for config in configs.values()}

@@ -65,7 +65,7 @@ def plan(results_dir, preset: str = "full", archived: Sequence = (), timed: Sequ
     them, from the runs ``timed``.
     """
     from fwexp import store
-    from fwexp.run import sweep
+    from fwexp.run import from_arguments
     from fwexp.run.composition import composing
     from fwexp.store.keys import key_of
 
@@ -75,7 +75,7 @@ def plan(results_dir, preset: str = "full", archived: Sequence = (), timed: Sequ
     with composing():  # for all of them, so that each file of values is read once
         for name, figure in experiments():
             runs_nothing = figure is not None and not figure.has_runs
-            configs = [] if runs_nothing else sweep.expand([f"+experiment={name}"], preset=preset)
+            configs = [] if runs_nothing else from_arguments.expand([f"+experiment={name}"], preset=preset)
             missing = {key: config for key, config in zip(map(key_of, configs), configs) if key not in done}
             done |= set(missing)
             times = [next(filter(None, (known(config) for known in estimates)), None) for config in missing.values()]

@@ -24,6 +24,7 @@ from fwexp.problems.rows import has_rows, product_bound, row_scatter, row_scatte
 from fwexp.problems.transitions import ByPosition
 
 sparse_parts.register(ChainProblem)
+AT_ONCE = 4096  # Gram matrices of which absolute values are copied
 
 
 @walk.parts.register(ChainProblem)
@@ -165,7 +166,9 @@ def _(problem):
         starts = np.cumsum(lengths) - lengths
         t = np.arange(lengths.sum()) - np.repeat(starts, lengths)
         diagonal = problem.gram[np.repeat(first, lengths) + t * (t + 3) // 2]
-        lower = np.add.reduceat(np.abs(problem.gram), first)
+        ends = np.append(first, len(problem.gram))
+        blocks = [ends[k : k + AT_ONCE + 1] for k in range(0, len(first), AT_ONCE)]
+        lower = np.concatenate([np.add.reduceat(np.abs(problem.gram[at[0] : at[-1]]), at[:-1] - at[0]) for at in blocks])
         full[short] = 2.0 * lower - np.add.reduceat(np.abs(diagonal), starts)
     for i in np.flatnonzero(~short):
         full[i] = product_bound(problem.x, problem.label_ptr[i], problem.label_ptr[i + 1]) + 2.0  # with the two biases

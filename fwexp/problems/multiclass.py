@@ -179,18 +179,6 @@ def _(problem, i, r, label, c, w):
     class_scatter_one(problem.x, i, label, c, problem.width, w)
 
 
-@protocol.workspace.register(MulticlassProblem)
-def _(problem):
-    width = problem.width
-    return protocol.Workspace(
-        theta=np.zeros(width),
-        direction=np.zeros(width),
-        image=np.zeros(width),
-        y=np.zeros(1, dtype=np.int32),
-        scratch=np.zeros(width),
-    )
-
-
 @protocol.gram_scores.register(MulticlassProblem)
 def _(problem, i, direction, theta):
     for k in range(problem.width):
@@ -318,11 +306,6 @@ def _(problem, i, theta, c, mean_loss, blocks, work):
     for k in range(problem.num_classes):
         block[k] = work.scratch[k]
     return gap, mean_loss
-
-
-@protocol.largest_losses.register(MulticlassProblem)
-def _(problem):
-    return problem.costs.max(axis=1)[problem.labels]
 
 
 @protocol.loss.register(MulticlassProblem)

@@ -120,9 +120,13 @@ def _(problem, i, direction, c, blocks):
         make_room(problem, i, direction.count[0], blocks)
     first, count = blocks.first[i], blocks.count[i]
     codes, values = blocks.codes[first : first + blocks.room[i]], blocks.values[first : first + blocks.room[i]]
+    begin = 0
     for e in range(count):
-        values[e] += c * direction.values[e]
-    for e in range(count, direction.count[0]):
+        while codes[e] != direction.codes[begin]:  # A former call with this direction left out what is 0.
+            begin += 1
+        values[e] += c * direction.values[begin]
+        begin += 1
+    for e in range(begin, direction.count[0]):
         if c * direction.values[e] != 0.0:
             codes[count] = direction.codes[e]
             values[count] = c * direction.values[e]

@@ -1,4 +1,4 @@
-"""``fwexp run``: one configuration is run here, a sweep by `fwexp.run.sweep`; Hydra's other flags print, and are Hydra's."""
+"""``fwexp run``: one configuration is run here, a sweep by `from_arguments`; Hydra's other flags print, and are Hydra's."""
 
 # ruff: noqa: T201
 
@@ -20,15 +20,12 @@ from fwexp import store
 from fwexp.driver.progress import print_line
 from fwexp.errors import OptionError, RunsFailed, unknown
 from fwexp.files import folders
-from fwexp.methods import check_aliases
-from fwexp.run import execution, runner, sweep
+from fwexp.run import execution, from_arguments, runner
 from fwexp.run.composition import BASE, CONFIG_NAME, Composition, register, started
 from fwexp.run.config import SWEEP_KEYS, canonical, conf_dir, execution_settings, quote
 from fwexp.run.executors import BASIC, executor_of
 from fwexp.run.hydra_errors import COMPOSING, explain
-from fwexp.store.keys import GROUPS
 
-OTHER_GROUPS = ("engine", "experiment", "hydra")  # besides those of a run
 SWEEP_FLAGS = ("-m", "--multirun")
 PLACES = {"-cd": "--config-dir", "-cn": "--config-name", "-cp": "--config-path"}  # flags with a value, which say what is composed
 PRINTING = ("-h", "--help", "--hydra-help", "-c", "--cfg", "-p", "--package", "--resolve", "-i", "--info", "--version")
@@ -45,23 +42,12 @@ def main(arguments: list[str]) -> int:
         if name not in (*RUN_FLAGS, *PRINTING):
             raise OptionError(unknown("flag of fwexp run", name, sorted({*RUN_FLAGS, *PRINTING})))
     places = {name: _values(flags, short, name)[-1:] for short, name in PLACES.items()}
-    _check_folders([*places["--config-dir"], *places["--config-path"]], overrides)
     if set(names) & set(PRINTING):
         return _print(flags, overrides)
     folder = str(Path(*places["--config-path"]).absolute()) if places["--config-path"] else str(conf_dir())
     name = (places["--config-name"] or [CONFIG_NAME])[0]
     with started(folder, name, places["--config-dir"]) as composition:
         return _sweep(composition, overrides) if is_sweep(flags) else _run(composition, overrides)
-
-
-def _check_folders(given: Sequence[str], overrides: Sequence[str]) -> None:
-    """Check the YAML files in folders that the user names, because Hydra expands their aliases before anything is looked at."""
-    for folder in map(Path, [*given, *re.findall(r"file://([^,\]\'\"]+)", " ".join(overrides))]):
-        for path in itertools.chain(
-            folder.glob("*.yaml"), *(folder.glob(f"{group}/**/*.yaml") for group in (*GROUPS, *OTHER_GROUPS))
-        ):
-            with contextlib.suppress(OSError):  # Hydra reads only what is chosen
-                check_aliases(path)
 
 
 def _print(flags: list[str], overrides: list[str]) -> int:
@@ -126,7 +112,7 @@ def _sweep(composition: Composition, overrides: Sequence[str]) -> int:
 
         print(search(composition, overrides))
     else:
-        sweep.run(composition, overrides)
+        from_arguments.run(composition, overrides)
     return 0
 
 

@@ -174,7 +174,7 @@ def _row(composition, overrides: Sequence[str], config: Mapping, where: Mapping)
     from fwexp import store
     from fwexp.run import runner
     from fwexp.run.config import EXECUTION_KEYS
-    from fwexp.run.sweep import measures
+    from fwexp.store.results import measures
 
     parsed = map(composition.parse, overrides)
     given = {each.key_or_group: each.value() for each in parsed if each.key_or_group not in (*EXECUTION_KEYS, "experiment")}

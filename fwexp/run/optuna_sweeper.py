@@ -25,8 +25,9 @@ from fwexp.run.composition import Composition
 from fwexp.run.config import EXECUTION_KEYS, containers, execution_settings
 from fwexp.run.executors import executor_of
 from fwexp.run.hydra_settings import SAMPLERS, OptunaOptions
-from fwexp.run.sweep import Sweep, measures, skipped
+from fwexp.run.sweep import Sweep, skipped
 from fwexp.store.keys import key_of
+from fwexp.store.results import measures
 
 QUANTITIES = ("primal", "gap", "train_error", "validation_error", "test_error")
 TIME_TO_GAP = re.compile(r"time_to_gap=(?=[\d.]*[1-9])((\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.IGNORECASE)

@@ -1,82 +1,27 @@
-"""Sweeps: many runs, through launchers.
+"""Sweeps: many runs, through launchers, given by their configurations; `fwexp.run.from_arguments` makes these of arguments.
 
-`expand` and `execute` serve people's scripts, `execute_together` serves ``fwexp figure``, `run` is ``fwexp run -m``. What is
-stored is left out before anything is launched, so a repeated sweep continues an interrupted one.
+What is stored is left out before anything is launched, so a repeated sweep continues an interrupted one.
 """
 
-import contextlib
 import json
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from fwexp import plugin_files, store
 from fwexp.driver.progress import print_line
-from fwexp.driver.trace import TRACE_COLUMNS
-from fwexp.errors import OptionError, RunsFailed, UserError
+from fwexp.errors import RunsFailed, UserError
 from fwexp.files import folders
-from fwexp.run import grids, runner
-from fwexp.run.composition import Composition, composing
-from fwexp.run.config import SWEEP_KEYS, execution_settings, quote
+from fwexp.run import runner
+from fwexp.run.config import SWEEP_KEYS
 from fwexp.run.execution import Todo, finish
-from fwexp.run.executors import BASIC, Executor, check_clusters, executor_of
+from fwexp.run.executors import BASIC, Executor, check_clusters
 from fwexp.store.keys import GROUPS, STALE, key_of
 from fwexp.store.run_labels import labels
 from fwexp.store.stored_run import StoredRun
 
 MOST_REASONS, MOST_LEFT = 3, 20  # that a line lists
-AXES = ("step", "oracle_calls", "passes", "time")
-
-
-def run(composition: Composition, overrides: Sequence[str]) -> None:
-    """Run all combinations of the arguments of ``fwexp run -m``."""
-    points = grids.expand(composition, overrides)
-    Sweep.of(points).run_all(points.configs.values())
-
-
-def expand(overrides: Sequence[str], *, preset: str | None = None) -> list[dict]:
-    """Return the canonical configurations of the arguments of ``fwexp run -m``, each once, all of them validated."""
-    chosen = [] if preset is None else [f"hydra.sweeper.preset={quote(preset)}"]
-    with composing() as composition:
-        points = grids.expand(composition, [*overrides, *chosen])
-    if points.executor != BASIC and not any(text.startswith("hydra/launcher=") for text in overrides):
-        name = points.executor.name
-        raise OptionError(f"an experiment that is run from here must choose no launcher, got {name}; give it as an argument")
-    return list(points.configs.values())
-
-
-@contextlib.contextmanager
-def planned(overrides: Sequence[str]) -> Iterator[tuple[list[dict], dict, Callable[[Sequence[Mapping]], list[Mapping]]]]:
-    """Yield the plan of ``fwexp run -m``: configurations, places, and a function that runs some and returns those that fit."""
-    with composing() as composition:
-        points = grids.expand(composition, overrides)
-        sweep = Sweep.of(points)
-        yield list(points.configs.values()), points.execution, sweep.run_all
-
-
-def execute(configs: Sequence[Mapping], *, launcher="basic", settings: Sequence[str] = (), **where) -> None:
-    """Run the canonical configurations of a list that are not stored; ``where`` has keys of `execution_settings`."""
-    (error,) = execute_together([configs], launcher=launcher, settings=settings, **where)
-    if error is not None:
-        raise error
-
-
-def execute_together(
-    groups: Sequence[Sequence[Mapping]],
-    *,
-    launcher="basic",
-    settings: Sequence[str] = (),
-    tried: dict[str, Todo] | None = None,
-    **where,
-) -> list[UserError | RunsFailed | None]:
-    """Run what is not stored of several lists, each run once, as one sweep; return the error of each list.
-
-    ``tried`` has the runs of sweeps before, by key, which are not run again, not even with ``force``; this sweep adds its own.
-    """
-    with composing() as composition:
-        executor = executor_of(composition.compose([f"hydra/launcher={launcher}", *settings]))
-    return Sweep(executor, execution_settings(where), tried=tried).run(groups)
 
 
 class Sweep:
@@ -91,13 +36,6 @@ class Sweep:
         # Workers outlive sweeps, and may be at work in another folder than this process by now.
         places = {key: where[key] and str(folders.check_folder(key, where[key]).absolute()) for key in folders.FOLDER_KEYS}
         self._where = {key: value for key, value in where.items() if key not in SWEEP_KEYS} | places
-
-    @classmethod
-    def of(cls, points: grids.Points) -> "Sweep":
-        """Return the sweep of the points of a command, which searches nothing."""
-        if (quantity := points.execution["objective_value"]) is not None:
-            raise OptionError(f"objective_value is what hydra/sweeper=optuna minimises, got {quantity!r} without that")
-        return cls(points.executor, points.execution, misfits=points.misfits)
 
     def run_all(self, configs: Sequence[Mapping]) -> list[Mapping]:
         """Run what is not stored of a list, and return the configurations that fit."""
@@ -175,20 +113,6 @@ class Sweep:
             broken = error
         store.tidy(self._where["results_dir"])
         return broken
-
-
-def measures(run: StoredRun) -> dict[str, float]:
-    """Return primal, dual, gap and errors of the weights that a run returned, and its costs, by the columns of a trace."""
-    trace = store.read_results([run])
-    trace = trace[trace["iterate"] == run.record["iterate"]]
-    if trace.empty:
-        return {}
-    # A heuristic path has no objective, and that of a diverged run may not be finite: such runs return their last weights.
-    primal = run.record["primal"]
-    row = trace.iloc[-1] if primal is None else trace.loc[(trace["primal"] - primal).abs().fillna(math.inf).idxmin()]
-    own = list(dict.fromkeys([*TRACE_COLUMNS, *trace.columns[: trace.columns.get_loc("dataset")]]))
-    found = {name: row[name] for name in own if name != "iterate" and name in trace}
-    return found | {name: run.record[name] for name in (*AXES, "primal", "dual", "gap") if run.record.get(name) is not None}
 
 
 def skipped(misfits: Sequence[UserError], count: int) -> str:

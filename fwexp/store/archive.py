@@ -17,7 +17,8 @@ from fwexp.files.checksums import sha256
 from fwexp.store import records
 from fwexp.store.commit import MODEL, RECORD, TRACE
 from fwexp.store.records import Damaged
-from fwexp.store.run_store import put, read_run, results_of, run_dir
+from fwexp.store.results import results_of
+from fwexp.store.run_store import put, read_run, run_dir
 from fwexp.store.stored_run import StoredRun
 
 SUMS = "SHA256SUMS"

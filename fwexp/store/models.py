@@ -6,7 +6,7 @@ from fwexp.errors import DataError, ParameterError, shown
 from fwexp.files.user_paths import check_path
 from fwexp.store.commit import MODEL
 from fwexp.store.records import Damaged
-from fwexp.store.run_store import find_runs
+from fwexp.store.results import find_runs
 from fwexp.store.stored_run import StoredRun, of_latest, table, verified_trace
 
 if TYPE_CHECKING:

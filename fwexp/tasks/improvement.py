@@ -19,7 +19,8 @@ from fwexp.options import check_integer
 from fwexp.problems.enumerated import EnumeratedProblem, enumerated_problem
 from fwexp.problems.protocol import add_psi, clear, close, max_oracle, norm_sq, scores, to_public, workspace
 from fwexp.solvers.bcfw import BCFW
-from fwexp.tasks.task import Task, result_of_rows
+from fwexp.tasks.result import result_of_rows
+from fwexp.tasks.task import Task
 from fwexp.tasks.training_settings import Settings
 
 

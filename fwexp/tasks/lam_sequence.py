@@ -27,7 +27,8 @@ from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.choosing import check_objective, check_probabilities
 from fwexp.solvers.lbfgs import LBFGS
 from fwexp.tasks.objective import is_plausible
-from fwexp.tasks.task import Task, result_of_rows
+from fwexp.tasks.result import result_of_rows
+from fwexp.tasks.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd

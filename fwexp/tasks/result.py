@@ -1,11 +1,14 @@
 """Result of a run."""
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from fwexp.driver.trace import TRACE_COLUMNS, ending
+import numpy as np
+
+from fwexp.driver.trace import TRACE_COLUMNS, Status, ending
 from fwexp.tasks import result_files
 from fwexp.types import AnyPath, FloatArray
 
@@ -205,3 +208,28 @@ def load(path: AnyPath) -> Result:
     [1, 2]
     """
     return Result(**result_files.read(path)[0])
+
+
+def result_of_rows(
+    rows: Iterable[dict], w: np.ndarray, status: Status, lam: float, solver: str, options: Mapping, seed: int
+) -> Result:
+    """Return the rows of a task and its last weights as a result."""
+    import pandas as pd
+
+    trace = pd.DataFrame(rows)
+    trace = trace.assign(iterate="last").reindex(columns=list(dict.fromkeys([*TRACE_COLUMNS, *trace.columns])))
+    end = trace.iloc[-1] if len(trace) else dict.fromkeys(("primal", "dual", "gap"), math.nan)
+    return Result(
+        w=w,
+        primal=float(end["primal"]),
+        dual=float(end["dual"]),
+        gap=float(end["gap"]),
+        status=str(status),
+        reason=status.sentence,
+        trace=trace,
+        iterate="last",
+        solver=solver,
+        options=dict(options),
+        lam=lam,
+        seed=seed,
+    )

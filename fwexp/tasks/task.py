@@ -1,19 +1,17 @@
 """Base class of tasks, which run solvers and return a result to store."""
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
-
-import numpy as np
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fwexp.driver import settings
-from fwexp.driver.trace import TRACE_COLUMNS, Status
 from fwexp.errors import OptionError, unknown
 from fwexp.options import STRUCTURED, NoOptions, make_options
 from fwexp.problems.loss_terms import make_objective
 from fwexp.solvers import check_needs, check_options, get_solver
-from fwexp.tasks.result import Result
+
+if TYPE_CHECKING:
+    from fwexp.tasks.result import Result
 
 
 class Task(ABC):
@@ -41,7 +39,7 @@ class Task(ABC):
     @abstractmethod
     def run(
         self, problem, solver: str, options: Mapping, *, test=None, validation=None, metrics=None, verbose=False, checkpoint=None
-    ) -> Result:
+    ) -> "Result":
         """Run the task with a named solver and its options; the other arguments are those of `fwexp.solve`."""
 
     @classmethod
@@ -73,28 +71,3 @@ class Task(ABC):
         if not get_solver(solver).stochastic:
             values["seed"] = 0
         return values
-
-
-def result_of_rows(
-    rows: Iterable[dict], w: np.ndarray, status: Status, lam: float, solver: str, options: Mapping, seed: int
-) -> Result:
-    """Return the rows of a task and its last weights as a result."""
-    import pandas as pd
-
-    trace = pd.DataFrame(rows)
-    trace = trace.assign(iterate="last").reindex(columns=list(dict.fromkeys([*TRACE_COLUMNS, *trace.columns])))
-    end = trace.iloc[-1] if len(trace) else dict.fromkeys(("primal", "dual", "gap"), math.nan)
-    return Result(
-        w=w,
-        primal=float(end["primal"]),
-        dual=float(end["dual"]),
-        gap=float(end["gap"]),
-        status=str(status),
-        reason=status.sentence,
-        trace=trace,
-        iterate="last",
-        solver=solver,
-        options=dict(options),
-        lam=lam,
-        seed=seed,
-    )

@@ -48,34 +48,7 @@ def test_every_race_is_a_line(monkeypatch, capsys):
     assert len(set(steps)) > 1  # each ends where it gets to the gap
 
 
-def stochastic_frank_wolfe(f_deriv, A, b, x0, lmo, batch_size, tol, max_iter, variant, callback):
-    """Return what copt does with the gradient of all terms; it goes on until the callback ends it."""
-    x = x0.copy()
-    callback(locals())
-    for k in range(10**6):
-        x += 2.0 / (k + 2.0) * lmo(-(A.T @ f_deriv(A @ x, b)), x)[0]
-        callback(locals())
-
-
-def test_every_stochastic_method_is_a_line(monkeypatch, capsys):
-    loss = SimpleNamespace(LogLoss=lambda A, b: SimpleNamespace(partial_deriv=lambda z, b: 1.0 / (1.0 + np.exp(-z)) - b))
-    constraint = SimpleNamespace(L1Ball=Vertices)
-    fake = SimpleNamespace(loss=loss, constraint=constraint, minimize_sfw=stochastic_frank_wolfe)
-    monkeypatch.setitem(sys.modules, "copt", fake)
-    rng = np.random.default_rng(0)
-    convex.stochastic_beside_copt({"tiny": convex.Sum(rng.standard_normal((20, 5)), rng.random(20), 1.0, 4)}, steps=30)
-    title, *lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"tiny, 20 x 5, batches of 4; minimum [.\d]+, known up to [-.e\d]+", title)
-    error = r"[-+.e\d]+"
-    row = re.compile(rf"  (copt \w+|\w+( \w+)?) +{error} after 30 steps \( *\d+ ms\), +{error} after \d+ ms \(\d+ steps\)")
-    assert [bool(row.fullmatch(line)) for line in lines] == [True] * 10
-
-
 def test_without_copt_there_is_one_line(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "copt", None)
     convex.beside_copt()
-    convex.stochastic_beside_copt({})
-    assert capsys.readouterr().out == (
-        "copt is not installed: no comparison of methods on convex sets\n"
-        "copt is not installed: no comparison of stochastic methods\n"
-    )
+    assert capsys.readouterr().out == "copt is not installed: no comparison of methods on convex sets\n"

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fwexp
 from benchmarks import history, scale
 from benchmarks.simulation import Costs, Load, simulate
 from fwexp.distributed.cluster import connected
@@ -46,7 +47,7 @@ def test_bytes_are_what_messages_take_more():
 def test_a_problem_is_learned_with_and_without_sleep():
     problem = scale.Classes(30, 25, 0.0).problem()
     assert problem.d == 5 * 25
-    assert scale.fwexp.solve(problem, lam=0.05, gap_tol=0.05).status == "converged"
+    assert fwexp.solve(problem, lam=0.05, gap_tol=0.05).status == "converged"
 
 
 @pytest.mark.slow

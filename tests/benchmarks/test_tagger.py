@@ -14,11 +14,7 @@ from fwexp.errors import UserError
 TEXT = "the x B-NP\ndog x I-NP\nbarks y B-VP\n\na x B-NP\ncat x I-NP\n\n1984 z O\n"
 
 
-def test_the_first_column_has_words_and_the_last_one_labels(tmp_path):
-    (tmp_path / "text.txt").write_text(TEXT)
-    words, labels = tagger_comparison.read(tmp_path / "text.txt")
-    assert words == [["the", "dog", "barks"], ["a", "cat"], ["1984"]]
-    assert labels == [["B-NP", "I-NP", "B-VP"], ["B-NP", "I-NP"], ["O"]]
+def test_words_have_features():
     (found,) = tagger_comparison.features(["1984"])
     assert found | {"-1": "", "digit": True, "capital": False} == found
 
@@ -79,7 +75,7 @@ def test_generated_texts_are_the_same_each_time_and_have_what_they_promise(tmp_p
     assert {"O", "B-PER", "I-PER", "B-ORG", "B-LOC", "B-MISC"} <= set(found)
     for labels in y:
         assert all(label[0] != "I" or before[1:] == label[1:] for before, label in zip(["O", *labels], labels, strict=False))
-    text = tagger_comparison.morphology("text", morphology, morphology)
+    text = tagger_comparison.Text("text", *2 * [tagger_comparison.read_morphology(morphology)])
     assert "NOUN|Case=Acc|Number=Sing" in {label for labels in text.train[1] for label in labels}
     assert len(text.train[0]) == 60
     assert {len(token) for token in text.train[0][0]} == {1}

@@ -44,6 +44,7 @@ def sets_of(count: int, rng) -> ActiveSets:
     )
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("count", [1, 3, 7, 8, 9, 16, 19, ROOM])
 def test_compiled_code_chooses_and_moves_as_plain_python_does(count):
     rng, seen = np.random.default_rng(count), set()

@@ -12,7 +12,7 @@ from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import radii_sq, to_public, workspace
 from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
-from tests.small_problems import chain, run_in_plain_python, steps_before_a_tie
+from tests.small_problems import chain, steps_before_a_tie
 
 BIG = 10**9
 LAM = 0.2
@@ -51,8 +51,7 @@ def steps_without_ties(blocks, step):
 @pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
 @pytest.mark.parametrize("sampling", ["order", "gap", "max_gap", "max_gain"])
 @pytest.mark.parametrize("cache", [False, {"F": 0.25, "nu": 0.01, "size": 50}])
-def test_steps_equal_the_transcription(step, sampling, cache, monkeypatch):
-    run_in_plain_python(monkeypatch)  # tests/jit/test_linker.py compares it with compiled code, bit for bit
+def test_steps_equal_the_transcription(step, sampling, cache):
     compared = hits = 0
     for seed in (0, 2, 3, 4):  # with 1 the oracle's best labelings tie early, and rounding decides
         if compared >= 200:
@@ -112,8 +111,7 @@ def test_acceleration_equals_the_transcription(step, first):
 @pytest.mark.parametrize(
     ("step", "sampling"), [("fw", "order"), ("fw", "gap"), ("fw", "max_gap"), ("away", "order"), ("away", "gap")]
 )
-def test_a_series_of_steps_ends_as_soon_as_the_known_gaps_are_small(step, sampling, cache, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_a_series_of_steps_ends_as_soon_as_the_known_gaps_are_small(step, sampling, cache):
     early, late = 0, 0
     for seed in (0, 2, 3):
         tp, problem = tiny(seed)
@@ -168,8 +166,10 @@ def permutations(n, seed):
 )
 def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, monkeypatch):
     monkeypatch.setattr(orders, "RESTART_BELOW", spent)
-    compared, strengths = 0, set()
+    compared, enough, strengths = 0, 500 if step == "fw" else 60, set()
     for seed in (0, 2, 3, 4, 5, 6, 7, 8):
+        if compared >= enough:
+            break
         tp, problem = tiny(seed)
         steps = 20 * tp.n
         wanted = ref.block_fw(
@@ -205,7 +205,7 @@ def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, 
             compared += 1
         if solver.state.centre is not None:
             strengths.add(round(solver.state.centre.kap, 3))
-    assert compared >= (500 if step == "fw" else 60)
+    assert compared >= enough
     if accelerated:
         least, most = min(strengths), max(strengths)
         assert {0.02: least == 10.0, 0.2: 1.0 < least <= most < 10.0, 20.0: most == 1.0}[lam]
@@ -342,7 +342,7 @@ COMBINATIONS = [
 @pytest.mark.parametrize(("step", "sampling", "cache", "accelerate"), COMBINATIONS)
 def test_every_combination_reaches_the_optimum(step, sampling, cache, accelerate):
     tp, problem = tiny(2)
-    lam, gap_tol = (1.0, 1e-3) if step == "fw" else (0.3, 1e-8)
+    lam, gap_tol = (1.0, 3e-3) if step == "fw" else (0.3, 1e-4)
     best = ref.qp_optimum(tp, lam)
     rows = []
     result = fwexp.solve(
@@ -379,11 +379,12 @@ def test_scores_are_compared_on_the_scale_of_all_losses_that_are_stored():
     assert weight_steps.best_stored(0, sets) == 0
 
 
+@pytest.mark.parametrize("steps", [2000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.compiled])])
 @pytest.mark.parametrize("step", ["pairwise", "away", "corrective"])
-def test_active_sets_stay_consistent_over_many_steps(step):
+def test_active_sets_stay_consistent_over_many_steps(step, steps):
     _, problem = tiny(4, n=5, K=3, lengths=(2, 3))
     solver = start(problem, step=step, sampling="uniform", cache={"F": 0.25, "nu": 0.01, "size": 4}, lam=0.05)
-    solver.advance(Budget(BIG, 100_000))
+    solver.advance(Budget(BIG, steps))
     sets = solver.sets
     w, losses = active_set.from_scratch(problem, sets, 1.0 / (0.05 * problem.n))
     scale = np.abs(w).max()
@@ -439,6 +440,7 @@ def test_tree_draws_like_the_cumulative_sum_and_finds_the_largest():
         assert values[gap_tree.argmax(tree)] == values.max()
 
 
+@pytest.mark.compiled
 def test_auto_evaluates_rarely_unless_other_sets_or_a_schedule_are_given():
     problem = chain("dense", 0, n=120)[1]
     rare, often = fwexp.solve(problem, lam=1e-3, gap_tol=1e-4), fwexp.solve(problem, lam=1e-3, gap_tol=1e-4, test=problem)

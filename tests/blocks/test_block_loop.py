@@ -142,6 +142,7 @@ class Mine(BCFW):
 }
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", OUTSIDE)
 def test_a_step_or_order_of_another_package_takes_one_file(tmp_path, monkeypatch, kind):
     monkeypatch.syspath_prepend(tmp_path)

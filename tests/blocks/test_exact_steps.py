@@ -17,7 +17,7 @@ from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.auto import best_options
 from fwexp.testing import check_solver, small_chains
 from tests import reference as ref
-from tests.small_problems import relative_error, run_in_plain_python
+from tests.small_problems import relative_error
 
 BIG = 10**9
 LAM = 0.05
@@ -106,13 +106,11 @@ def test_every_step_equals_the_transcription(K):
 
 
 @pytest.mark.parametrize("form", ["csr", "binary", "float32"])
-def test_all_kinds_of_inputs_equal_the_transcription(form, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_all_kinds_of_inputs_equal_the_transcription(form):
     assert_equal_steps(*multiclass(1, form=form))
 
 
-def test_weighted_examples_equal_the_transcription(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_weighted_examples_equal_the_transcription():
     X, y, costs, problem = multiclass(2)
     weights = np.array([0.0, 1.0, 3.0, 1.0, 0.0, 0.5, 2.0, 1.0])
     assert_equal_steps(X, y, costs, fwexp.weighted_problem(problem, weights), weights)
@@ -187,8 +185,7 @@ def test_every_order_reaches_the_optimum_with_a_true_certificate(sampling, accel
 
 
 @pytest.mark.parametrize("rescaling", ["margin", "slack"])
-def test_outputs_given_one_by_one_reach_the_optimum_of_the_qp(rescaling, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_outputs_given_one_by_one_reach_the_optimum_of_the_qp(rescaling):
     rng = np.random.default_rng(1)
     psi = [np.vstack((np.zeros(4), rng.normal(size=(5, 4)))) for _ in range(5)]
     losses = [np.append(0.0, rng.uniform(0.1, 1.0, size=5)) for _ in psi]
@@ -202,8 +199,7 @@ def test_outputs_given_one_by_one_reach_the_optimum_of_the_qp(rescaling, monkeyp
     np.testing.assert_allclose(running.point("last").w, best.w, atol=1e-4)
 
 
-def test_one_example_takes_one_step(monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_one_example_takes_one_step():
     problem = enumerated(3, n=1, m=9)
     running = start(problem)
     running.advance(Budget(1, 1))
@@ -211,9 +207,8 @@ def test_one_example_takes_one_step(monkeypatch):
     assert running.point("last").dual == pytest.approx(ref.qp_optimum(tp, LAM).dual, abs=1e-10)
 
 
-def test_graphs_of_one_node_take_exact_steps(monkeypatch):
+def test_graphs_of_one_node_take_exact_steps():
     """They have a constraint, on the weights of edges, that concerns no example."""
-    run_in_plain_python(monkeypatch)
     problem = several_labels(0, labels=1)
     result = fwexp.solve(problem, "bcfw", lam=LAM, step="exact", sampling="perm", gap_tol=1e-9, max_passes=500)
     assert (result.status, len(problem.nonnegative)) == ("converged", 1)

@@ -81,9 +81,8 @@ def test_other_orders_are_refused_on_one_line(order, message):
 
 
 @pytest.mark.parametrize(("refresh", "steps"), [(0.0, 12), (1.0, 6), (2.0, 9), (3.0, 9)])
-def test_an_order_holds_an_index_for_each_step(refresh, steps, monkeypatch):
+def test_an_order_holds_an_index_for_each_step(refresh, steps):
     """A refresh pass takes oracle calls, but no step."""
-    small_problems.run_in_plain_python(monkeypatch)
     _, problem = small_problems.chain("dense", 0, n=3)
     settings = {"lam": 0.1, "max_passes": 4, "gap_tol": 0, "refresh": refresh, "iterates": ["last"]}
     result = fwexp.solve(problem, "bcfw", order=np.arange(steps) % 3, **settings)

@@ -14,7 +14,6 @@ from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.choosing import start
 from fwexp.testing import check_solver
 from tests import reference as ref
-from tests.small_problems import run_in_plain_python
 
 LAM = 0.05
 EXACT = {"sampling": "shrinking", "step": "exact"}
@@ -44,6 +43,7 @@ def visits(gaps, steps, seed=0):
     return found
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kap", [2.0, 10.0])
 def test_kernels_move_centres_as_python_does(kap, monkeypatch):
     """Between rounds, also where calls end there, and with periods that double."""
@@ -86,6 +86,7 @@ def test_no_examples_wait_for_ever_where_all_are_settled():
     assert all(sorted(each) == [*range(7)] for each in found[:-1])
 
 
+@pytest.mark.compiled
 @given(seed=st.integers(0, 2**32 - 1), power=st.integers(-4, 1), accelerate=st.booleans())
 def test_the_optimum_is_reached_and_certified(seed, power, accelerate):
     X, y, problem = overlapping(seed)
@@ -104,6 +105,7 @@ def test_the_optimum_is_reached_and_certified(seed, power, accelerate):
     assert result.dual == pytest.approx(1.0 - shares[np.arange(len(y)), y].mean() - 0.5 * lam * (W**2).sum(), abs=1e-9)
 
 
+@pytest.mark.compiled
 def test_what_was_shrunk_wrongly_is_looked_at_again():
     """All wait, for as long as they can, at a point that is far from the optimum."""
     X, y, problem = overlapping(1)
@@ -116,10 +118,12 @@ def test_what_was_shrunk_wrongly_is_looked_at_again():
     assert running.point("last").dual == pytest.approx(best.dual, abs=1e-7)
 
 
+@pytest.mark.compiled
 def test_it_keeps_the_promises_of_a_solver():
     check_solver("bcfw", overlapping(5, n=12)[-1], step="exact", sampling="shrinking", accelerate={"period": None})
 
 
+@pytest.mark.compiled
 def test_series_end_where_the_gap_reaches_the_target():
     """Python computes the same gap then, and at no other time, before and after acceleration begins."""
     problem, found = overlapping(3)[-1], []
@@ -135,13 +139,13 @@ def test_series_end_where_the_gap_reaches_the_target():
 
 
 @pytest.mark.parametrize("step", ["fw", "pairwise", "corrective"])
-def test_other_steps_shrink_as_well(step, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_other_steps_shrink_as_well(step):
     problem = overlapping(2, n=12)[-1]
     result = fwexp.solve(problem, "bcfw", lam=LAM, step=step, sampling="shrinking", gap_tol=1e-2, max_passes=3000)
     assert result.status == "converged"
 
 
+@pytest.mark.compiled
 def test_evaluations_are_few_and_the_last_one_certifies():
     problem = overlapping(3, n=300)[-1]
     rows = fwexp.solve(problem, lam=0.01, gap_tol=1e-5, max_passes=1000).trace
@@ -151,6 +155,7 @@ def test_evaluations_are_few_and_the_last_one_certifies():
     np.testing.assert_array_equal(every["primal"].iloc[-1], rows["primal"].iloc[-1])
 
 
+@pytest.mark.compiled
 def test_rounds_run_on_where_no_evaluation_is_affordable(monkeypatch):
     BCFW, budgets = SOLVERS["bcfw"], []
     problem, advance = overlapping(5)[-1], BCFW.advance

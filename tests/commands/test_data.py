@@ -3,14 +3,12 @@ import gzip
 import hashlib
 import http.server
 import threading
-import time
 from functools import partial
 
 import pytest
 
 from fwexp.commands.data import main
 from fwexp.data import DATASETS, DataFile
-from fwexp.data import fetch as fetching
 from fwexp.data.data_files import check_content
 from fwexp.data.fetch import LEAST_CAP
 from fwexp.files.atomic import hidden
@@ -33,10 +31,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(body) + self.server.promised_more))
         self.end_headers()
-        for byte in body[:500] if self.server.slow else b"":
-            if self.server.ended.wait(0.05):
-                break
-            self.wfile.write(bytes([byte]))
         self.wfile.write(body)
 
     def log_message(self, *args):
@@ -48,7 +42,6 @@ def server(monkeypatch):
     """Yield a local server, with conll2000 replaced by one file that the server has."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.body, server.promised_more, server.requests = PACKED, 0, 0
-    server.slow, server.ended = False, threading.Event()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     check = partial(check_content, size=len(TEXT), sha256=hashlib.sha256(TEXT).hexdigest())
@@ -98,21 +91,6 @@ def test_fetch_never_overwrites_a_good_file(server, tmp_path, capsys):
     assert path.read_bytes() == before
     assert server.requests == 0
     assert "present" in capsys.readouterr().out
-
-
-def test_a_server_that_sends_a_byte_now_and_then_is_left(server, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(fetching, "PATIENCE", 0.5)
-    server.slow = True
-    start = time.monotonic()
-    assert main(["fetch", "conll2000", f"data_dir={tmp_path / 'data'}"]) == 1
-    assert time.monotonic() - start < 15  # all bytes take 25 s
-    path = tmp_path / "data/conll2000/train.txt.gz"
-    assert capsys.readouterr().err == f"fwexp: cannot get {server.url} into {path}: it takes more than 0.5 seconds\n"
-    assert list(tmp_path.iterdir()) == []
-    server.ended.set()
-    for thread in threading.enumerate():
-        if thread.name == "download":
-            thread.join()
 
 
 @pytest.mark.parametrize(

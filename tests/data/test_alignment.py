@@ -114,7 +114,8 @@ def test_aligner_learns_translations_and_unknown_words_do_no_harm():
     pairs = [tuple(map(tuple, pair)) for pair in synthetic_pairs(60, 2)]
     lexicon, text = bitext.number(pairs)
     news = [(("the", "new", "dog", "."), ("le", "neuf", "chien", "."))]
-    ((first, second),) = hmm.align(lexicon, text, bitext.look_up(lexicon, news))
+    news = bitext.look_up(lexicon, news)
+    first, second = (hmm.best_links(hmm.fit(lexicon, text, reverse), news, reverse) for reverse in (False, True))
     links = hmm.intersect(first[0], second[0]).tolist()
     assert [0, 0] in links
     assert [2, 2] in links
@@ -129,16 +130,6 @@ def test_an_intersection_is_a_matching():
     f_once, e_once = np.array([(0, 0), (0, 1), (1, 2)]), np.array([(0, 1), (1, 2), (2, 2)])
     assert hmm.intersect(f_once, e_once).tolist() == [[0, 1], [1, 2]]
     assert hmm.intersect(f_once, np.zeros((0, 2), dtype=int)).shape == (0, 2)
-
-
-def test_dice_baseline():
-    lexicon, text = bitext.number(TEXT)
-    coefficients = bitext.dice(lexicon, text)
-    assert bitext.match_dice(coefficients, text, 0.1)[0].tolist() == [[0, 0], [1, 1]]
-    assert bitext.match_dice(coefficients, text, 0.9)[0].tolist() == [[1, 1]]
-    # b and y is all that is wanted, at least in the first sentences: the lowest threshold that leaves nothing else
-    coefficients = np.where((lexicon.e_of == lexicon.e_words["b"]) & (lexicon.f_of == lexicon.f_words["y"]), 0.45, 0.3)
-    assert bitext.best_threshold(coefficients, text, [[(1, 1)], [], []], [[], [], []]) == 0.3
 
 
 # --- features ----------------------------------------------------------------------------------------------------------

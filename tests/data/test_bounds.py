@@ -1,6 +1,5 @@
-"""Files that claim or unpack to more than there is room for are one error, before the room is taken."""
+"""Arrays that claim or unpack to more than there is room for are one error, before the room is taken."""
 
-import gzip
 import io
 import json
 import zipfile
@@ -10,41 +9,9 @@ import pytest
 
 import fwexp
 from fwexp.data import data_files
-from fwexp.data.data_files import check_content, npz_arrays, read_lines
-from fwexp.data.readers.file_problems import from_npz, from_svmlight
+from fwexp.data.data_files import npz_arrays
+from fwexp.data.readers.file_problems import from_npz
 from fwexp.errors import DataError, ParameterError
-
-
-def test_a_gzip_bomb_stops_early(tmp_path, monkeypatch):
-    path = tmp_path / "bomb.txt.gz"
-    path.write_bytes(gzip.compress(b"0 1:1\n" * 500_000))
-    monkeypatch.setattr(data_files, "LARGEST", 1000)
-    with pytest.raises(DataError, match=r"bomb\.txt\.gz, line 167: unpacks to more than 1000 bytes"):
-        from_svmlight(path)
-    plain = tmp_path / "plain.txt"  # is as large as it is
-    plain.write_bytes(b"a\n" * 1000)
-    assert sum(1 for _ in read_lines(plain)) == 1000
-
-
-@pytest.mark.parametrize("name", ["text", "text.gz"])
-def test_lines_have_an_end(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(data_files, "LONGEST_LINE", 100)
-    path = tmp_path / name
-    for length, text in ((100, b"a\n" + b"b" * 99 + b"\n"), (None, b"a\n" + b"b" * 10**6)):
-        path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
-        if length:
-            assert [len(line) for _, line in read_lines(path)] == [2, length]
-        else:
-            with pytest.raises(DataError, match=f"{name}, line 2: more than 100 bytes in one line"):
-                list(read_lines(path))
-
-
-def test_what_is_much_larger_than_expected_is_not_read_to_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(data_files, "LONGEST_LINE", 100)
-    path = tmp_path / "text"
-    path.write_bytes(b"a\n" * 10**5)
-    with pytest.raises(DataError, match="at least 122 bytes of content, expected 10"):
-        check_content(path, size=10, sha256="")
 
 
 def claim(path, shape, dtype="<f8", compression=zipfile.ZIP_STORED):

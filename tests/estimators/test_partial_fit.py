@@ -9,7 +9,8 @@ from fwexp.estimators import ChainCRF, ChainSVM, MulticlassLogistic, MulticlassS
 
 WORDS = [["the", "dog", "barks"], ["Ann", "sees", "York"], ["York", "sleeps"], ["Ann", "barks"]]
 TAGS = [["D", "N", "V"], ["N", "V", "N"], ["N", "V"], ["N", "V"]]
-CLOSE = {"lam": 0.05, "tol": 1e-5, "max_passes": 2000}
+TOL = 1e-3
+CLOSE = {"lam": 0.05, "tol": TOL, "max_passes": 2000}
 ROWS, COLOURS = [{"red": 1, "size": 2}, {"red": 1, "size": 3}, {"green": 1, "size": 2}], ["apple", "apple", "lime"]
 
 
@@ -22,7 +23,7 @@ def test_sequences_may_come_in_parts(cls, tmp_path):
     assert model.partial_fit(WORDS[1:], TAGS[1:]) is model
     assert model.feature_names_in_.tolist() == ["the", "dog", "barks", "Ann", "sees", "York", "sleeps"]
     assert model.classes_.tolist() == ["D", "N", "V"]
-    assert model.dual_gap_ <= 1e-5
+    assert model.dual_gap_ <= TOL
     assert model.predict(WORDS) == TAGS
     # The objective is about the sequences of the call, and the distance to the weights before it.
     problem = model.to_problem(WORDS[1:], TAGS[1:])
@@ -51,7 +52,7 @@ def test_examples_may_come_in_parts(cls):
     weights = model.result_.w.reshape(3, 2)  # red, size, constant
     model.partial_fit(ROWS[2:], COLOURS[2:], sample_weight=[2.0])
     assert model.feature_names_in_.tolist() == ["red", "size", "green"]
-    assert model.dual_gap_ <= 1e-5
+    assert model.dual_gap_ <= TOL
     assert model.predict(ROWS[2:]).tolist() == COLOURS[2:]
     np.testing.assert_array_equal(model.result_.w.reshape(4, 2)[0], weights[0])
     w_0, w = np.vstack([weights[:2], np.zeros((1, 2)), weights[2:]]).ravel(), model.result_.w
@@ -61,7 +62,7 @@ def test_examples_may_come_in_parts(cls):
     assert model.result_.primal == pytest.approx(0.025 * (w - w_0) @ (w - w_0) + loss, rel=1e-9)
     # Columns of numbers stay as many.
     model = cls(**CLOSE).fit(np.eye(3), [0, 1, 2])
-    assert model.partial_fit(np.eye(3)[:1], [1]).dual_gap_ <= 1e-5
+    assert model.partial_fit(np.eye(3)[:1], [1]).dual_gap_ <= TOL
     assert model.classes_.tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
         model.partial_fit(np.eye(2), [0, 1])
@@ -123,8 +124,8 @@ def test_warm_starts_on_other_data_go_by_names(cls, tmp_path, recwarn):
         cold = cls(**CLOSE, iterate="best").fit(WORDS[::-1], TAGS[::-1])
         warm = before.fit(WORDS[::-1], TAGS[::-1])
         assert warm.feature_names_in_.tolist() == cold.feature_names_in_.tolist()  # in the order of the new data
-        assert warm.dual_gap_ <= 1e-5
-        assert abs(warm.result_.primal - cold.result_.primal) <= 1e-5
+        assert warm.dual_gap_ <= TOL
+        assert abs(warm.result_.primal - cold.result_.primal) <= TOL
         assert warm.trace_["dual"].iloc[0] > 0.0
     assert not [warning for warning in recwarn if "warm_start" in str(warning.message)]
     # Other labels: those with names in common.
@@ -144,7 +145,7 @@ def test_the_constant_comes_and_goes_by_its_name(constant):
     model = MulticlassLogistic(**CLOSE, fit_intercept=constant, warm_start=True).fit(ROWS, COLOURS)
     warm = model.set_params(fit_intercept=not constant).fit(ROWS, COLOURS)
     cold = MulticlassLogistic(**CLOSE, fit_intercept=not constant).fit(ROWS, COLOURS)
-    assert abs(warm.result_.primal - cold.result_.primal) <= 1e-5
+    assert abs(warm.result_.primal - cold.result_.primal) <= TOL
     weights = warm.result_.w.reshape(-1, 2)
     model.set_params(fit_intercept=constant, lam=1e6, tol=1e-3).partial_fit(ROWS[2:], COLOURS[2:])
     kept = np.vstack([weights[:3], np.zeros((1, 2))]) if constant else weights[:3]
@@ -155,7 +156,7 @@ def test_the_constant_comes_and_goes_by_its_name(constant):
 def test_weights_may_be_of_classes_of_other_parts(cls):
     plain = cls(**CLOSE).partial_fit(ROWS[:2], COLOURS[:2], ["apple", "lime"])
     model = cls(**CLOSE, class_weight={"lime": 2.0}).partial_fit(ROWS[:2], COLOURS[:2], ["apple", "lime"])
-    assert model.result_.primal == pytest.approx(plain.result_.primal, abs=1e-5)
+    assert model.result_.primal == pytest.approx(plain.result_.primal, abs=TOL)
     model = cls(**CLOSE, class_weight={"lime": 2.0}).partial_fit(ROWS, COLOURS, ["apple", "lime"])
     twice = cls(**CLOSE).fit(ROWS, COLOURS, sample_weight=[1.0, 1.0, 2.0])
-    assert model.result_.primal == pytest.approx(twice.result_.primal, abs=1e-5)
+    assert model.result_.primal == pytest.approx(twice.result_.primal, abs=TOL)

@@ -57,8 +57,8 @@ def score(model, form, i, y):
 @pytest.mark.parametrize("cls", [ChainSVM, ChainCRF])
 def test_predictions_are_those_of_the_weights_by_name(cls, form, tmp_path):
     X, parameters, prefix = FORMS[form]
-    model = cls(lam=0.05, tol=5e-3, max_passes=1000, **parameters).fit(X, TAGS)
-    assert model.dual_gap_ <= 5e-3
+    model = cls(lam=0.05, tol=0.05, max_passes=1000, **parameters).fit(X, TAGS)
+    assert model.dual_gap_ <= 0.05
     if parameters:
         assert len(model.feature_transitions_) > 0
     else:

@@ -7,7 +7,7 @@ import pytest
 from fwexp.experiments import FIGURES
 from fwexp.jit import threads
 from fwexp.papers import figure_pipeline
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 
 
 def test_steps_have_a_bound_of_their_own(monkeypatch):
@@ -29,7 +29,7 @@ def test_figures_that_show_seconds_run_with_one_thread(monkeypatch, tmp_path):
             seen[launcher] = threads._n_jobs.get()
         return [None] * len(configs)
 
-    monkeypatch.setattr(sweep, "execute_together", execute)
+    monkeypatch.setattr(from_arguments, "execute_together", execute)
     for launcher, timed in (("basic", True), ("joblib", False)):
         figure = replace(FIGURES.find("quickstart"), timed=timed)
         plan = figure_pipeline._Plan(figure, "smoke", tmp_path, [], launcher, figure_pipeline.Look())

@@ -3,15 +3,19 @@ import functools
 
 import pytest
 
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from tests.papers.drawn_store import at_one_commit, drawn, published  # noqa: F401 (fixtures)
 
-_composed = functools.cache(lambda overrides, preset, expand=sweep.expand: expand(overrides, preset=preset))
+_composed = functools.cache(lambda overrides, preset, expand=from_arguments.expand: expand(overrides, preset=preset))
 
 
 @pytest.fixture(autouse=True, scope="module")  # that of a package would last for the whole session, without an __init__.py
 def _each_preset_is_expanded_once():
     """Keep what Hydra composes, which takes a second for a preset: no test in this folder changes one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep, "expand", lambda overrides, *, preset=None: copy.deepcopy(_composed(tuple(overrides), preset)))
+
+        def once(overrides, *, preset=None):
+            return copy.deepcopy(_composed(tuple(overrides), preset))
+
+        patch.setattr(from_arguments, "expand", once)
         yield

@@ -14,7 +14,7 @@ from fwexp.papers import origin
 from fwexp.papers.claims import of_paper
 from fwexp.papers.figure_files import save_figure
 from fwexp.papers.origin import Origin
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from fwexp.store.provenance import provenance
 from tests.plots.synthetic_results import make_results
 from tools import departures, publish
@@ -41,7 +41,7 @@ def at_one_commit():
 
 @functools.cache
 def frame_of(name):
-    return FIGURES.find(name).data(make_results(sweep.expand([f"+experiment={name}"], preset="smoke")))
+    return FIGURES.find(name).data(make_results(from_arguments.expand([f"+experiment={name}"], preset="smoke")))
 
 
 def draw(results, name, commit=COMMIT, **more):

@@ -21,7 +21,7 @@ from fwexp.papers.claims.runs import Runs, below, reached
 from fwexp.papers.claims.verdict import Undecided, every, for_json
 from fwexp.papers.claims.verdict_records import _expanded, _unmatched, close_thresholds, decide, needed, tally
 from fwexp.papers.declarations import STAND_IN, Preset, papers_by_id
-from fwexp.run import composition, sweep
+from fwexp.run import composition, from_arguments
 from tests.papers import claimed_results
 from tests.papers.falsified_results import BASES, COMPUTED, CONTRADICTIONS, MODULES, altered, certified, distance
 
@@ -361,7 +361,7 @@ def test_presets_of_claims_are_expanded_within_one_start_of_hydra(tmp_path, monk
     def expand(*_, **__):
         raise LookupError(f"started {len(composition._open)} times")
 
-    monkeypatch.setattr(sweep, "expand", expand)
+    monkeypatch.setattr(from_arguments, "expand", expand)
     _expanded.cache_clear()
     with pytest.raises(LookupError, match="started 1 times"):
         check_all(CLAIMS, tmp_path)

@@ -11,14 +11,19 @@ from fwexp import store
 from fwexp.cli import main
 from fwexp.errors import ParameterError
 from fwexp.papers import comparison, comparison_text, paired_tests
-from fwexp.papers.comparison import Side, by_seed, by_side, compare, parse
+from fwexp.papers.comparison import Side, by_seed, by_side, costs_of, parse
 from fwexp.plots import profiles, rank_diagram
 from fwexp.problem_names import problem_names
 from fwexp.run import catalogues
 from fwexp.run.config import canonical
-from fwexp.store import run_store, staleness
+from fwexp.store import results as stored_results
+from fwexp.store import staleness
 from tests.plots.synthetic_results import concat, make_run
 from tests.run.conftest import make_result  # noqa: F401 (a fixture)
+
+
+def compare(sides, results, gaps=None):
+    return costs_of(by_seed(by_side(sides, results), gaps))
 
 
 def stored(*runs):
@@ -337,8 +342,8 @@ def test_only_traces_of_the_sides_are_read(tmp_path, monkeypatch):
     common = ["dataset=digits", "max_passes=2", "iterates=[last]", f"results_dir={tmp_path}"]
     assert main(["run", "-m", "solver=bcfw,ssg,fw", "lam=0.01", *common]) == 0
     everything, sides = store.load_results(tmp_path), [parse("ssg"), parse("fw")]
-    read, table_of = [], run_store.table
-    monkeypatch.setattr(run_store, "table", lambda content, columns: read.append(columns) or table_of(content, columns))
+    read, table_of = [], stored_results.table
+    monkeypatch.setattr(stored_results, "table", lambda content, columns: read.append(columns) or table_of(content, columns))
     found = comparison.load(sides, tmp_path)
     assert len(read) == 2
     assert set(found["solver"]) == {"ssg", "fw"}

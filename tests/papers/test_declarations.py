@@ -20,7 +20,7 @@ from fwexp.papers.figure_files import save_figure
 from fwexp.plots import icml2013_table, style
 from fwexp.plots.curves import TALLEST, Chart, Panel
 from fwexp.plots.frames import COLUMNS
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from fwexp.run.config import conf_dir, run_key
 from fwexp.solvers import SOLVERS
 from tests.plots.synthetic_results import make_results
@@ -33,7 +33,7 @@ REFRESHED = {f"bcfw_gap_{k}" for k in (1, 5, 10, 20, 50, 100, "never")}
 
 @functools.cache
 def _configs(name, preset="full"):
-    return sweep.expand([f"+experiment={FIGURES[name].preset}"], preset=preset)
+    return from_arguments.expand([f"+experiment={FIGURES[name].preset}"], preset=preset)
 
 
 @functools.cache

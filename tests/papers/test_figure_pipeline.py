@@ -27,7 +27,7 @@ from fwexp.papers import figure_files as figure_files
 from fwexp.papers.figure_files import save_figure
 from fwexp.papers.figure_pipeline import read_runs
 from fwexp.papers.origin import reservations
-from fwexp.run import runner, sweep
+from fwexp.run import from_arguments, runner, sweep
 from fwexp.run.config import run_key
 from fwexp.store import records
 from fwexp.store.provenance import provenance
@@ -53,7 +53,7 @@ def undrawn(monkeypatch):
 
 def test_the_table_is_what_is_drawn(made):
     folder, paths = made
-    results, runs = read_runs(sweep.expand([f"+experiment={NAME}"], preset="smoke"), folder)
+    results, runs = read_runs(from_arguments.expand([f"+experiment={NAME}"], preset="smoke"), folder)
     assert [run.key for run in runs] == sorted(_smoke_keys())
     pd.testing.assert_frame_equal(results, store.load_results(folder, key=_smoke_keys()))
     frame = FIGURES[NAME].data(results)
@@ -108,8 +108,8 @@ def test_runs_that_the_preset_does_not_name_do_not_change_it(made, tmp_path, und
     folder, paths = made
     shutil.copytree(folder / "runs", tmp_path / "runs")
     before = paths[2].read_bytes()
-    other = sweep.expand(["dataset=digits", "solver=bcfw", "lam=0.1,0.01,1/n", "seed=0,7", "max_passes=12"])
-    sweep.execute(other, results_dir=tmp_path)
+    other = from_arguments.expand(["dataset=digits", "solver=bcfw", "lam=0.1,0.01,1/n", "seed=0,7", "max_passes=12"])
+    from_arguments.execute(other, results_dir=tmp_path)
     duals = store.load_results(tmp_path).groupby("lam")["dual"].max()
     named = store.load_results(tmp_path, key=_smoke_keys()).groupby("lam")["dual"].max()
     assert (duals > 1.5 * named).all()  # they would change it if they were looked at
@@ -215,7 +215,7 @@ def test_reservations_about_sources(runs, notes):
 
 @functools.cache
 def _smoke_keys():
-    return [run_key(config) for config in sweep.expand([f"+experiment={NAME}"], preset="smoke")]
+    return [run_key(config) for config in from_arguments.expand([f"+experiment={NAME}"], preset="smoke")]
 
 
 def _fail(*_, **__):
@@ -242,7 +242,7 @@ def test_a_whole_figure_is_not_replaced_by_one_that_lacks_runs(made, tmp_path, m
     monkeypatch.setattr(
         store, "read_results", lambda runs, read=store.read_results: read(run for run in runs if run.key != keys[0])
     )
-    monkeypatch.setattr(sweep, "execute_together", _fail)
+    monkeypatch.setattr(from_arguments, "execute_together", _fail)
     files = sorted(path for path in (folder / "figures").iterdir())
     record = next(path for path in files if path.suffix == ".json")
     before = [path.read_bytes() for path in files]

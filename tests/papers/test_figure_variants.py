@@ -13,7 +13,7 @@ from fwexp.papers import figure_pipeline
 from fwexp.papers.figure_variants import Look, label, on_other_data
 from fwexp.plots import draw_results
 from fwexp.plots.curves import Chart, Panel, Problem
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from tests.plots.synthetic_results import concat, make_results, make_run
 from tests.run.conftest import config, make_result  # noqa: F401 (fixtures)
 
@@ -38,7 +38,9 @@ def test_options_of_replaced_data_are_dropped_from_grids():
     figure, configs = on_other_data(FIGURES["icml2016/fig3"], {"dataset": "digits"}, "smoke")
     assert {str(one["dataset"]) for one in configs} == {"{'name': 'digits'}"}
     assert [panel.lam for panel in figure.chart.panels[:3]] == [0.001, 1.0, 0.1]
-    (one,) = sweep.expand(["+experiment=icml2016/fig3", "dataset=ocr", "dataset.split=ocr", "lam=1", "seed=0", "solver=bcfw"])[:1]
+    (one,) = from_arguments.expand(
+        ["+experiment=icml2016/fig3", "dataset=ocr", "dataset.split=ocr", "lam=1", "seed=0", "solver=bcfw"]
+    )[:1]
     assert one["dataset"]["split"] == "ocr"  # what is given stays
 
 
@@ -66,7 +68,7 @@ def test_a_panel_for_each_kind_and_problem():
 
 def test_the_command_draws_other_data_in_another_look(tmp_path, monkeypatch, capsys):
     """From results that are made up, without runs."""
-    monkeypatch.setattr(sweep, "execute_together", lambda groups, **_: [None] * len(groups))
+    monkeypatch.setattr(from_arguments, "execute_together", lambda groups, **_: [None] * len(groups))
     monkeypatch.setattr(figure_pipeline, "read_runs", lambda configs, _: (make_results(configs), []))
     (tmp_path / "my.mplstyle").write_text("axes.facecolor: ffff00\n")
     look = ["--format", "pdf", "--style", str(tmp_path / "my.mplstyle"), "--width", "3.25in", "--preset", "smoke"]

@@ -1,19 +1,18 @@
-"""Published figures that are drawn again, and proofs of them."""
+"""Published figures that are drawn again."""
 
 import re
 import shutil
 
 import pandas as pd
 import pytest
-from PIL import Image
 
 from fwexp.errors import OptionError
 from fwexp.experiments import FIGURES
 from fwexp.papers.claims.verdict_records import read
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from tests.pages import ROOT
 from tests.plots.synthetic_results import make_results
-from tools import proofs, redraw
+from tools import redraw
 from tools.published_faults import faults
 
 NAME = "quickstart"
@@ -21,7 +20,7 @@ NAME = "quickstart"
 
 def test_a_figure_is_drawn_again_unless_its_numbers_would_change(published, tmp_path, monkeypatch):
     folder = shutil.copytree(published, tmp_path / "published")
-    results = make_results(sweep.expand([f"+experiment={NAME}"], preset="smoke"))
+    results = make_results(from_arguments.expand([f"+experiment={NAME}"], preset="smoke"))
     monkeypatch.setattr(redraw, "configs_of", lambda figure, preset: [])
     monkeypatch.setattr(redraw, "read_runs", lambda configs, folder: (results, []))
     picture, numbers = (folder / f"figures/{NAME}{suffix}" for suffix in (".png", ".csv"))
@@ -66,15 +65,3 @@ def test_verdicts_are_decided_again_where_that_is_asked_for(published, tmp_path,
 def test_only_pictures_are_drawn_again(name, tmp_path):
     with pytest.raises(OptionError, match=f"NAME must be a published figure or claims, got '{name}'"):
         redraw.main([name, f"published={tmp_path}"])
-
-
-def test_proofs_have_each_picture_on_pages_of_a_journal(tmp_path):
-    (tmp_path / "figures/icml2016").mkdir(parents=True)
-    for page in ("fig6", "fig6-2", "fig1"):
-        Image.new("RGB", (1012, 900)).save(tmp_path / f"figures/icml2016/{page}.png")
-    content = proofs.write(tmp_path, tmp_path / "proofs.pdf").read_bytes()
-    assert len(re.findall(rb"/Type /Page\b", content)) == 3
-    captions = [" ".join(lines) for _, lines in proofs._figures(tmp_path)]
-    assert [words.split(".")[0].partition(",")[0] for words in captions] == ["icml2016/fig1", "icml2016/fig6", "icml2016/fig6"]
-    assert captions[2] == "icml2016/fig6, continued."
-    assert all(len(line) <= proofs.LETTERS for _, lines in proofs._figures(tmp_path) for line in lines)

@@ -26,9 +26,10 @@ from fwexp.papers.report import charts, figures, pages, run_pages
 from fwexp.plots import style
 from fwexp.plots.curves import Chart, Panel
 from fwexp.plots.icml2016 import DATA_SETTINGS
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from fwexp.store import records
-from fwexp.store.run_store import StoredRun, find_runs, load_results, save_failure
+from fwexp.store.results import find_runs, load_results
+from fwexp.store.run_store import StoredRun, save_failure
 from tests.papers.drawn_store import picture
 from tests.plots.synthetic_results import concat, make_results, make_run
 
@@ -92,7 +93,7 @@ def store(tmp_path_factory):
         patch.setattr(figure_files, "_drawn", lambda *_: [picture(), b"svg"])
         for name in NAMES:
             figure = FIGURES.find(name)
-            frame = figure.data(make_results(sweep.expand([f"+experiment={name}"], preset="smoke")))
+            frame = figure.data(make_results(from_arguments.expand([f"+experiment={name}"], preset="smoke")))
             save_figure(figure.draw(frame), frame, folder / "figures" / name, Origin(name, figure.title, "full"))
         save_figure(figure.draw(frame), frame, folder / "figures/compare/bcfw-fw", Origin("compare/bcfw-fw", "Profiles of mine"))
     return folder
@@ -398,7 +399,7 @@ def test_a_run_names_what_uses_it_and_tells_itself_from_those_alike(tmp_path):
     claim = {"runs": ["a" * 64], "page": "review", "verdict": "holds", "statement": "S."}
     rows = {row["key"][0]: row for row in run_pages.pages(stored, pd.DataFrame(), {"R-1": claim}, [])}
     assert [rows[key]["options"] for key in "abc"] == ["max_passes=1", "max_passes=2", ""]
-    assert [[claim["id"] for claim in rows[key]["claims"]] for key in "abc"] == [["R-1"], [], []]
+    assert [rows[key]["used_by"] for key in "abc"] == [[("review", "R-1", "R-1", "holds: S.")], [], []]
     assert (rows["a"]["gap"], rows["c"]["status"]) == (None, "damaged")
     unknown = {"provenance": dict.fromkeys(("versions", "git", "cpu", "python")), "oracle_calls": 1e18, "passes": 5e-324}
     (row,) = run_pages.pages([replace(stored[0], record=unknown)], pd.DataFrame(), {}, [])

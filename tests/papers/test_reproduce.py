@@ -21,7 +21,7 @@ from fwexp.experiments import FIGURES
 from fwexp.files.owned import MARK, check_folder
 from fwexp.papers import figure_files, figure_pipeline, origin, plan
 from fwexp.papers.plan import GUESS, OVERHEAD, SMOKE_GUESS, Step, durations
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from fwexp.run.config import run_key
 from fwexp.store.provenance import provenance
 from fwexp.store.run_store import StoredRun
@@ -44,7 +44,7 @@ def stored(config, time=3.0, passes=10.0, key="k"):
 
 @pytest.fixture(scope="module")
 def configs():
-    return sweep.expand(["solver=bcfw", "dataset=digits", "lam=0.1,0.01", "max_passes=10"])
+    return from_arguments.expand(["solver=bcfw", "dataset=digits", "lam=0.1,0.01", "max_passes=10"])
 
 
 def test_a_run_is_estimated_by_others_like_it_or_guessed(configs, tmp_path, monkeypatch):
@@ -76,7 +76,7 @@ def test_a_run_of_two_figures_is_planned_once(tmp_path, monkeypatch):
 
 def test_what_is_stored_is_not_planned_and_times_here_come_before_published_ones(tmp_path, monkeypatch, configs):
     monkeypatch.setattr(plan, "experiments", lambda: [("quickstart", None)])
-    monkeypatch.setattr(sweep, "expand", lambda *_, **__: configs)
+    monkeypatch.setattr(from_arguments, "expand", lambda *_, **__: configs)
     (step,) = plan.plan(tmp_path, timed=[stored(configs[0], 4.0)])
     assert (step.seconds, step.guessed, len(step.missing)) == (8.0 * OVERHEAD, 0, 2)
     monkeypatch.setattr(store, "find_runs", lambda _: [stored(configs[0], key=run_key(configs[0]))])
@@ -127,7 +127,7 @@ def test_what_fails_does_not_hold_up_the_rest(tmp_path, monkeypatch, capsys):
         return [Path(f"{name}.png")]
 
     monkeypatch.setattr(figure_pipeline, "makers", lambda names, **_: {name: functools.partial(make, name) for name in names})
-    monkeypatch.setattr(sweep, "execute", lambda *_, **__: done.append("claims"))
+    monkeypatch.setattr(from_arguments, "execute", lambda *_, **__: done.append("claims"))
     names = ("quickstart", "icml2013/fig5", "review/fig1", "claims/icml2013")
     monkeypatch.setattr(plan, "plan", lambda *_: steps(*names))
     assert main(["reproduce", "hydra/launcher=joblib", f"results_dir={tmp_path}"]) == 1
@@ -259,13 +259,13 @@ def edit(file, change):
     return broken
 
 
-def rewrite(change=str, name="quickstart", **facts):
-    """Write the figure again, or under another name, with its checksums, of other numbers or with other facts."""
+def rewrite(name="quickstart", **facts):
+    """Write the figure again, or under another name, with its checksums and with other facts."""
 
     def rewritten(folder):
         stem, target = folder / "figures/quickstart", folder / "figures" / name
         target.parent.mkdir(exist_ok=True)
-        contents = {".png": stem.with_suffix(".png").read_bytes(), ".csv": change(stem.with_suffix(".csv").read_text()).encode()}
+        contents = {suffix: stem.with_suffix(suffix).read_bytes() for suffix in (".png", ".csv")}
         record = figure_files.read_record(stem, (".png", ".csv", ".json"), "quickstart")
         for path, content in figure_files.sealed(target, contents, record | {"figure": name} | facts).items():
             path.write_bytes(content)
@@ -300,23 +300,14 @@ BROKEN = [
     (lambda folder: (folder / "figures/quickstart.png").write_text("x"), "damaged: quickstart.png is not as it was written"),
     (lambda folder: (folder / "README.md").write_bytes(bytes(10_000_000)), "10.* MB in all, at most 10 MB"),
     (lambda folder: (folder / "provenance.json").unlink(), "provenance.json is missing"),
-    (edit("provenance.json", without("cpu")), "provenance.json: must have the keys command"),
-    (edit("provenance.json", lambda record: record | {"since": [{}]}), "provenance.json: since: must have the keys parts"),
-    (edit("provenance.json", lambda record: record | {"since": {}}), "provenance.json: since must be a list"),
-    (edit("provenance.json", lambda _: "{"), "provenance.json: is no JSON object"),
-    (edit("provenance.json", lambda record: record | {"runs": {}}), "provenance.json: must have the keys stored"),
+    (edit("provenance.json", lambda _: "{"), "provenance.json: must have the runs of all publications"),
+    (edit("provenance.json", lambda record: record | {"since": [{}]}), "provenance.json: must have the runs of all publications"),
     (rewrite(preset="smoke"), "is that of another figure"),
     (rewrite(runs={"k": {"commit": COMMIT}}), "quickstart.json: runs must be named by 12 digits"),
-    (rewrite(more=1), "quickstart.json: must have the keys figure, title"),
-    (rewrite(lambda text: text.splitlines()[0]), "figures/quickstart.csv: has no rows"),
-    (rewrite(lambda text: text.replace("median", "mean", 1)), "lacks columns median"),
-    (rewrite(lambda text: text.replace("best", "keys", 1)), "columns that are left out here: keys"),
-    (rewrite(lambda _: ""), "figures/quickstart.csv: cannot be read"),
     (edit("claims/lecture.json", lambda records: {"L-9": records["L-3"]}), "there is no claim 'L-9' of lecture"),
     (edit("claims/lecture.json", lambda records: {"R-1": records["L-3"]}), "there is no claim 'R-1' of lecture"),
-    (edit("claims/lecture.json", first_claim(verdict="true")), "L-3: id, verdict or figure are none of a claim"),
-    (edit("claims/lecture.json", first_claim(figure="review/fig9")), "L-3: id, verdict or figure are none of a claim"),
-    (edit("claims/lecture.json", lambda records: {"L-3": without("sensitivity")(records["L-3"])}), "L-3: must have the keys id"),
+    (edit("claims/lecture.json", first_claim(verdict="true")), "L-3: verdict or figure are none of a claim"),
+    (edit("claims/lecture.json", first_claim(figure="review/fig9")), "L-3: verdict or figure are none of a claim"),
     (edit("claims/lecture.json", lambda _: "[]"), "claims/lecture.json: is no JSON object of verdicts"),
     (lambda folder: (folder / "claims/B13.json").write_text("{}"), "claims/B13.json: there is no such paper"),
     (edit("peers/dlib.csv", lambda text: text.replace("tool", "peer", 1)), "peers/dlib.csv: is damaged: dlib.csv is not as"),

@@ -12,10 +12,10 @@ from fwexp.errors import DataError, RunsFailed, UserError
 from fwexp.experiments import FIGURES, TABLE, Figure
 from fwexp.papers import figure_pipeline
 from fwexp.papers.figure_pipeline import make_figure, makers
-from fwexp.run import execution, runner, sweep, sweep_folder
+from fwexp.run import execution, from_arguments, runner, sweep_folder
 from fwexp.run.config import run_key
 
-EXPAND = sweep.expand
+EXPAND = from_arguments.expand
 SEEDS = {"made/one": "seed=0,1", "made/two": "seed=1,2", "made/three": "seed=3"}
 NAMES = list(SEEDS)
 LAUNCHERS = ["joblib", pytest.param("basic", marks=pytest.mark.slow)]
@@ -79,7 +79,7 @@ def world(monkeypatch):
     monkeypatch.setattr(runner, "solve", solve_or_fail)
     monkeypatch.setattr(execution, "_launch", launch)
     monkeypatch.setattr(figure_pipeline, "save_figure", draw)
-    monkeypatch.setattr(sweep, "expand", expand)
+    monkeypatch.setattr(from_arguments, "expand", expand)
     for name in NAMES:
         made = Figure(name, title=name, data=_data, draw=lambda frame: "a table", suffixes=TABLE)
         monkeypatch.setitem(FIGURES.loaded, name, made)
@@ -218,24 +218,24 @@ def test_where_nothing_can_be_run_every_figure_says_so(tmp_path, world, options,
 def test_mistakes_in_the_data_of_one_list_of_runs_are_its_own(tmp_path, world):
     right, wrong = configs_of("seed=0"), [config | {"solver": {"name": "away"}} for config in configs_of("seed=0,1")]
     tried = {}
-    errors = sweep.execute_together([wrong, right, wrong + right], results_dir=tmp_path, tried=tried)
+    errors = from_arguments.execute_together([wrong, right, wrong + right], results_dir=tmp_path, tried=tried)
     assert [type(error) for error in errors] == [type(errors[0]), type(None), type(errors[0])]
     assert isinstance(errors[0], UserError)
     assert seeds(each.config for each in tried.values()) == [0]
-    assert sweep.execute_together([right], results_dir=tmp_path, tried=tried, force=True) == [None]
+    assert from_arguments.execute_together([right], results_dir=tmp_path, tried=tried, force=True) == [None]
     assert world.ran == [0]
 
 
 def test_what_a_broken_launcher_did_not_run_is_left_to_the_next_sweep(tmp_path, world, monkeypatch, capsys):
     tried, works = {}, execution._launch
     monkeypatch.setattr(execution, "_launch", lambda *_: 1 / 0)
-    broken = sweep.execute_together([configs_of("seed=0")], results_dir=tmp_path, tried=tried)
+    broken = from_arguments.execute_together([configs_of("seed=0")], results_dir=tmp_path, tried=tried)
     assert "the sweep broke off: ZeroDivisionError" in str(broken[0])
     monkeypatch.setattr(execution, "_launch", works)
     world.failing = {1}
     both = configs_of("seed=0", "seed=1")
-    assert "1 of 2 runs failed" in str(sweep.execute_together([both], results_dir=tmp_path, tried=tried)[0])
+    assert "1 of 2 runs failed" in str(from_arguments.execute_together([both], results_dir=tmp_path, tried=tried)[0])
     assert world.ran == [0, 1]
     capsys.readouterr()
-    assert "1 of 2 runs failed" in str(sweep.execute_together([both], results_dir=tmp_path, tried=tried)[0])
+    assert "1 of 2 runs failed" in str(from_arguments.execute_together([both], results_dir=tmp_path, tried=tried)[0])
     assert "2 runs: 1 stored, 0 to run, 1 failed before" in capsys.readouterr().err

@@ -28,19 +28,6 @@ def test_what_is_not_asked_for_is_nan_and_changes_nothing():
     assert ref.loss_term(tp, [np.eye(len(L))[np.argmax(loss == L)] for L, loss in zip(tp.loss, losses)]) == losses.mean()
 
 
-@pytest.mark.parametrize("rescaling", ["margin", "slack"])
-def test_the_start_is_known_without_an_oracle(rescaling, monkeypatch):
-    costs = np.array([[0.0, 0.1, 0.7], [0.3, 0.0, 0.2], [1.1, 1.3, 0.0]])
-    problem = fwexp.multiclass_problem(np.eye(7, 4), [0, 1, 2, 2, 1, 0, 0], 3, costs=costs, rescaling=rescaling)
-    evaluator = Evaluator(problem)
-    w = np.zeros(problem.num_weights)
-    called = Evaluator(problem)
-    with_errors, mean_loss = called(w), called.mean_loss  # which asks the oracle
-    monkeypatch.setattr(evaluator, "_decode", None)
-    assert evaluator(w, error=False).hinge == with_errors.hinge == pytest.approx(5.3 / 7.0)
-    assert (evaluator.mean_loss, evaluator.calls) == (mean_loss, problem.n)
-
-
 @pytest.mark.compiled
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 40])
 def test_thread_count_does_not_matter(n, monkeypatch):

@@ -318,12 +318,6 @@ def radii_sq(case):
         assert radii[i] >= (case.d.psi[i] ** 2).sum(axis=1).max() * (1 - 1e-9)
 
 
-def largest_losses(case):
-    losses = protocol.largest_losses(case.problem)
-    if losses is not None:
-        same(losses, [values.max() for values in case.d.losses])
-
-
 def workspace(case):
     assert isinstance(protocol.workspace(case.problem), protocol.Workspace)
     assert protocol.workspace(case.problem).direction is not protocol.workspace(case.problem).direction
@@ -663,7 +657,6 @@ def check_weights(case):
 
 EXPECTED = {  # of every function of the protocol
     "radii_sq": radii_sq,
-    "largest_losses": largest_losses,
     "workspace": workspace,
     "rescale": rescale,
     **{

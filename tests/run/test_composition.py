@@ -9,9 +9,9 @@ from omegaconf import OmegaConf
 
 from fwexp.cli import main
 from fwexp.errors import OptionError
-from fwexp.run import sweep
+from fwexp.run import from_arguments
 from fwexp.run.composition import BASE, Composition, composing
-from fwexp.run.sweep import expand
+from fwexp.run.from_arguments import expand
 
 
 @pytest.mark.parametrize("name", ["icml2013/fig1", "review/fig2"])
@@ -58,7 +58,7 @@ def test_a_program_of_hydra_has_its_own_hydra_afterwards(tmp_path):
         own = GlobalHydra.instance().hydra
         configs = expand(["solver=fw", "lam=0.1,1", "max_passes=0.1", "gap_tol=0"])
         assert [config["lam"] for config in configs] == [0.1, 1.0]
-        sweep.execute(configs[:1], results_dir=tmp_path / "results")
+        from_arguments.execute(configs[:1], results_dir=tmp_path / "results")
         with pytest.raises(OptionError, match="unknown key 'lamb'"):
             expand(["lamb=1"])
         with pytest.raises(OptionError, match=r"unknown key 'hydra\.lancher'"), composing() as composition:

@@ -9,7 +9,7 @@ from fwexp.data import DATASETS
 from fwexp.errors import OptionError, ParameterError, UserError
 from fwexp.methods import ALIASES, methods
 from fwexp.options import without_later_defaults
-from fwexp.run import command, composition, hydra_errors, sweep
+from fwexp.run import command, composition, from_arguments, hydra_errors
 from fwexp.run import config as config_module
 from fwexp.run.config import EXECUTION_KEYS, canonical, conf_dir, execution_settings, quote, run_key
 from fwexp.solvers import SOLVERS
@@ -256,13 +256,13 @@ def test_a_typo_in_any_file_is_found(conf, file, line, message):
     path, (group, _, name) = conf / file, file.removesuffix(".yaml").partition("/")
     path.write_text((path.read_text() if path.exists() else "# @package _global_\n") + line + "\n")
     with pytest.raises(UserError, match=message) as error:
-        sweep.expand([f"{'+' * (group == 'experiment')}{group}={name}"] if name else [])
+        from_arguments.expand([f"{'+' * (group == 'experiment')}{group}={name}"] if name else [])
     assert "\n" not in str(error.value)
 
 
 def test_a_file_may_name_a_setting_of_a_solver(conf):
     (conf / "solver" / "mine.yaml").write_text("name: bcfw\nsampling: perm\n")
-    (form,) = sweep.expand(["solver=mine"])
+    (form,) = from_arguments.expand(["solver=mine"])
     assert form["solver"] == canonical(changed(solver={"name": "bcfw", "sampling": "perm"}))["solver"]
 
 

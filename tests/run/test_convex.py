@@ -11,7 +11,7 @@ from fwexp.convex import minimize
 from fwexp.data import DATASETS
 from fwexp.errors import ParameterError
 from fwexp.options import CONVEX, KINDS, SADDLE
-from fwexp.run import runner, sweep
+from fwexp.run import from_arguments, runner
 from fwexp.run.config import canonical, run_key
 from fwexp.solvers import of_kind
 from fwexp.tasks import TASKS
@@ -22,9 +22,9 @@ LASSO = {"task": {"name": "convex"}, "dataset": {"name": "lasso", "n": 30, "d": 
 
 def test_a_sweep_is_stored_and_read_like_any_other(tmp_path):
     choices = ["dataset=lasso", "dataset.n=30", "dataset.d=10", "solver=away,pairwise", "max_passes=50"]
-    configs = sweep.expand(choices)
+    configs = from_arguments.expand(choices)
     assert len(configs) == 2
-    sweep.execute(configs, results_dir=tmp_path)
+    from_arguments.execute(configs, results_dir=tmp_path)
     results = fwexp.load_results(tmp_path, dataset="lasso", solver=["away", "pairwise"])
     assert set(results["solver"]) == {"away", "pairwise"}
     assert set(results["dataset.d"]) == {10}
@@ -71,7 +71,10 @@ def test_all_there_is_has_a_kind_and_something_for_every_kind():
 
 @pytest.mark.parametrize(("dataset", "solver"), [("norm", "pairwise"), ("matrix_game", "dual_extragradient")])
 def test_a_dataset_brings_task_and_solver(dataset, solver):
-    plain, chosen = sweep.expand([f"dataset={dataset}"]), sweep.expand([f"dataset={dataset}", "task=convex", f"solver={solver}"])
+    plain, chosen = (
+        from_arguments.expand([f"dataset={dataset}"]),
+        from_arguments.expand([f"dataset={dataset}", "task=convex", f"solver={solver}"]),
+    )
     assert plain == chosen == [canonical({"dataset": {"name": dataset}, "solver": {"name": solver}})]
 
 
@@ -86,7 +89,7 @@ def test_functions_for_one_kind_refuse_solvers_for_another():
 def test_a_sweep_does_not_start_with_a_method_that_cannot_do_with_the_problem(tmp_path):
     one = canonical(LASSO | {"solver": {"name": "block"}})
     with pytest.raises(ParameterError, match="block needs a"):
-        sweep.execute([canonical(LASSO), one], results_dir=tmp_path)
+        from_arguments.execute([canonical(LASSO), one], results_dir=tmp_path)
     assert not list(tmp_path.iterdir())
 
 

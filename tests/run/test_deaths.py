@@ -13,7 +13,7 @@ import fwexp
 from fwexp import store
 from fwexp.cli import main
 from fwexp.errors import RunsFailed
-from fwexp.run import runner, sweep
+from fwexp.run import from_arguments, runner
 from fwexp.run.executors import Executor
 from fwexp.store import paths
 
@@ -58,7 +58,7 @@ def test_a_run_that_gets_on_from_death_to_death_is_no_failure(tmp_path, config):
 
 def test_a_run_whose_process_died_goes_last(tmp_path, capsys):
     words = [*RUN, "max_passes=0.1", "seed=0,1,2"]
-    (config, *_) = sweep.expand(words)
+    (config, *_) = from_arguments.expand(words)
     dies(config, tmp_path)
     assert main(["run", "-m", *words, f"results_dir={tmp_path}"]) == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("[")]
@@ -74,7 +74,7 @@ def test_a_run_that_takes_too_long_is_a_failure(tmp_path, config, monkeypatch, c
 
     monkeypatch.setattr(Executor, "map", work)
     with pytest.raises(RunsFailed, match="1 of 1 runs failed"):
-        sweep.execute([config], wall_limit=0.5, results_dir=tmp_path)
+        from_arguments.execute([config], wall_limit=0.5, results_dir=tmp_path)
     (failed,) = store.find_runs(tmp_path, include={"failed"})
     assert failed.record["error"] == "WallTimeExceeded: it took longer than its wall time limit of 0.5 s"
     assert failed.record["error"] in capsys.readouterr().err.splitlines()[-1]

@@ -22,11 +22,10 @@ from fwexp.data.dataset import DataFile, Dataset
 from fwexp.errors import DataError, RunsFailed
 from fwexp.files import locks
 from fwexp.papers.origin import facts, reservations
-from fwexp.run import execution, runner, sweep, sweep_folder
+from fwexp.run import execution, from_arguments, runner, sweep, sweep_folder
 from fwexp.run.config import canonical
 from fwexp.run.executors import BASIC
-from fwexp.store import commit, paths
-from fwexp.store import run_store as runs
+from fwexp.store import commit, paths, results, run_store
 
 
 def hidden(folder):
@@ -87,8 +86,8 @@ def test_a_run_that_is_removed_and_stored_anew_while_it_is_read_is_damaged_or_wh
         elsewhere.rename(place)
         return found
 
-    monkeypatch.setattr(runs, "find_runs", lambda *_, **__: [run])
-    monkeypatch.setattr(runs, "read_run", and_then_stored)
+    monkeypatch.setattr(results, "find_runs", lambda *_, **__: [run])
+    monkeypatch.setattr(run_store, "read_run", and_then_stored)
     place.rename(elsewhere)
     with pytest.warns(UserWarning, match=r"is damaged and was left out: .* is missing"):
         assert fwexp.load_results(tmp_path).empty
@@ -259,7 +258,7 @@ def test_workers_of_a_sweep_do_not_take_what_another_version_stored_meanwhile(tm
         watch.do(todo[0].key)
 
     monkeypatch.setattr(execution, "_launch", launch)
-    sweep.execute([numbers.config], results_dir=results, data_dir=numbers.folder)
+    from_arguments.execute([numbers.config], results_dir=results, data_dir=numbers.folder)
     assert wheres[0]["force"] == "stale"
 
 
@@ -367,14 +366,14 @@ def test_a_run_that_another_process_keeps_from_being_stored_is_tried_until_it_is
         return runner.Outcome("claimed") if len(tries) <= execution.STARTS + 1 else run(*given, **how)
 
     monkeypatch.setattr(runner, "run", kept)
-    sweep.execute([numbers.config], results_dir=tmp_path / "results", data_dir=numbers.folder)
+    from_arguments.execute([numbers.config], results_dir=tmp_path / "results", data_dir=numbers.folder)
     assert len(tries) == execution.STARTS + 2
 
 
 def test_a_run_that_ends_and_never_is_in_the_store_ends_the_sweep(tmp_path, numbers, monkeypatch):
     monkeypatch.setattr(runner, "run", lambda *_, **__: runner.Outcome("max_passes", None, "stopped"))
     with pytest.raises(RunsFailed, match=r"the sweep broke off: .* ended 3 times, and is not in the store"):
-        sweep.execute([numbers.config], results_dir=tmp_path / "results", data_dir=numbers.folder)
+        from_arguments.execute([numbers.config], results_dir=tmp_path / "results", data_dir=numbers.folder)
 
 
 def test_what_is_stored_while_a_sweep_is_planned_is_not_run(tmp_path, numbers, monkeypatch):
@@ -386,7 +385,7 @@ def test_what_is_stored_while_a_sweep_is_planned_is_not_run(tmp_path, numbers, m
 
     monkeypatch.setattr(sweep, "Todo", after_storing)
     monkeypatch.setattr(sweep, "finish", lambda todo, *_: ran.extend(todo))
-    sweep.execute([numbers.config], results_dir=results, data_dir=numbers.folder)
+    from_arguments.execute([numbers.config], results_dir=results, data_dir=numbers.folder)
     assert ran == []
 
 
@@ -397,7 +396,7 @@ def test_what_a_run_raises_is_in_the_store_or_ends_the_sweep(tmp_path, numbers, 
     monkeypatch.setattr(runner, "_data", lambda *_: (_ for _ in ()).throw(error))
     ends = "the sweep broke off: nothing more can be stored" if isinstance(error, OSError) else "1 of 1 runs failed"
     with pytest.raises(RunsFailed, match=ends):
-        sweep.execute([numbers.config], results_dir=tmp_path / "results", data_dir=numbers.folder)
+        from_arguments.execute([numbers.config], results_dir=tmp_path / "results", data_dir=numbers.folder)
     failed = [run.record["error"] for run in store.find_runs(tmp_path / "results", include={"failed"})]
     assert failed == ["ValueError: no such thing"] * isinstance(error, ValueError)
 

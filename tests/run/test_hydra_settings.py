@@ -35,19 +35,6 @@ def refused(tmp_path, monkeypatch, capsys):
     return run
 
 
-LAUGHS = "a0: &a0 [0, 0]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
-ITSELF = "dataset: &it {name: *it}\n"
-
-
-@pytest.mark.parametrize(("text", "place"), [(LAUGHS, "experiment__mine"), (ITSELF, "solver__mine")], ids=["laughs", "itself"])
-def test_aliases_that_make_too_much_are_refused_before_they_are_expanded(refused, tmp_path, text, place):
-    path = tmp_path / "conf" / f"{place.replace('__', '/')}.yaml"
-    said = f"fwexp: {path} must have at most 10000 values with its aliases, got more\n"
-    assert refused("+experiment=mine", **{place: text}) == said
-    assert refused(f"hydra.searchpath=[file://{tmp_path / 'conf'}]") == said
-    assert main(["compare", "mine", "bcfw", "--config-dir", str(tmp_path / "conf")]) == 2
-
-
 PRESETS = [
     (f"hydra: {{callbacks: {{x: {TARGET}}}}}", "hydra.callbacks cannot be set"),
     (f"hydra: {{sweeper: {{_target_: {CALLS}}}}}", "hydra.sweeper._target_"),

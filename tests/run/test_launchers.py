@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fwexp import store
-from fwexp.run import runner, sweep
+from fwexp.run import from_arguments, runner
 from fwexp.store import paths
 from tests.faults import COMMAND, PATIENCE, SOON, contents, left_by
 
@@ -90,8 +90,8 @@ def owner(claim) -> int | None:
 def quiet(tmp_path_factory):
     """Return the results of the sweep without workers."""
     folder = tmp_path_factory.mktemp("quiet")
-    configs = sweep.expand([*SWEEP, "max_passes=3"])
-    sweep.execute(configs, results_dir=folder)
+    configs = from_arguments.expand([*SWEEP, "max_passes=3"])
+    from_arguments.execute(configs, results_dir=folder)
     return contents(folder)
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from fwexp import store
 from fwexp.cli import main
-from fwexp.run import execution, optuna_sweeper, runner, sweep
+from fwexp.run import execution, optuna_sweeper, runner
+from fwexp.store.results import measures
 
 optuna, sqlalchemy = pytest.importorskip("optuna"), pytest.importorskip("sqlalchemy")
 
@@ -223,7 +224,7 @@ def test_what_is_minimised_is_what_a_run_returned(tmp_path):
     words = ["run", "lam=0.1", "max_passes=3", "gap_tol=0", "train_error=true", f"results_dir={tmp_path}"]
     assert main([*words, "solver=bcfw", "iterates=[last,wavg]"]) == 0
     (run,) = store.find_runs(tmp_path)
-    found, trace = sweep.measures(run), store.load_results(tmp_path)
+    found, trace = measures(run), store.load_results(tmp_path)
     own = trace[trace["iterate"] == run.record["iterate"]]
     row = own.loc[own["primal"].idxmin()]
     assert (found["test_error"], found["train_error"]) == (row["test_error"], row["train_error"])

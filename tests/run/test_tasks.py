@@ -10,7 +10,7 @@ import fwexp
 from fwexp import store
 from fwexp.driver.log import Log
 from fwexp.errors import OptionError
-from fwexp.run import runner, sweep
+from fwexp.run import from_arguments, runner
 from fwexp.run.config import canonical, run_key
 from fwexp.tasks import TASKS
 
@@ -98,12 +98,12 @@ def test_a_key_holds_what_the_task_reads_and_no_more():
     ],
 )
 def test_a_task_is_composed_with_its_settings(overrides, expected):
-    assert sweep.expand(overrides) == [expected]
+    assert from_arguments.expand(overrides) == [expected]
 
 
 def test_tasks_are_swept(tmp_path):
     overrides = ["task=path,grid", "task.lam_min=100", "task.eps=0.3", "max_passes=500", "solver=auto"]
-    sweep.execute(sweep.expand(overrides), results_dir=tmp_path)
+    from_arguments.execute(from_arguments.expand(overrides), results_dir=tmp_path)
     frame = fwexp.load_results(tmp_path)
     assert set(frame["task"]) == {"path", "grid"}
     assert (frame["status"] == "converged").all()
@@ -115,7 +115,7 @@ def test_tasks_are_swept(tmp_path):
 def test_a_sweep_does_not_start_with_what_its_task_cannot_do(task, tmp_path):
     right, wrong = (config(task, {"lam_min": 1}, {"line_search": choice}) for choice in (True, False))
     with pytest.raises(OptionError, match=r"^solver bcfw: line_search=false has steps for one lam; accepted here: true$"):
-        sweep.execute([right, wrong], results_dir=tmp_path)
+        from_arguments.execute([right, wrong], results_dir=tmp_path)
     assert not list(tmp_path.iterdir())
 
 

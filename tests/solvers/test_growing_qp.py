@@ -11,8 +11,6 @@ from fwexp.solvers.growing_qp import SimplexQP
 from fwexp.solvers.hull import Hull, new_corners
 from tests import reference as ref
 
-pytestmark = pytest.mark.compiled  # they take many steps
-
 
 def planes(seed, size, dimension, scale):
     """Rows of which some repeat, are zero or lie between others, and linear terms: M = rows rows' is mostly singular."""

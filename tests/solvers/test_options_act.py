@@ -75,7 +75,7 @@ def structured(name, option, **options):
         if option == "size"
         else fwexp.multiclass_problem(X, y, 4, nonnegative=slice(0, 8) if option == "constrained_search" else None)
     )
-    bounds = {"lam": 0.02, "max_passes": 15, "gap_tol": 0.0, "schedule": 0.5}
+    bounds = {"lam": 0.02, "max_passes": 15, "gap_tol": 0.0, "schedule": 1.0}
     return fwexp.solve(problem, name, objective=SOLVERS[name].objectives[0], **bounds, **options).trace
 
 

@@ -7,8 +7,6 @@ import fwexp
 from fwexp.driver.iteration import Budget
 from fwexp.solvers import SOLVERS, check_options
 
-pytestmark = pytest.mark.compiled  # they take many steps
-
 BIG = 10**9
 SETTINGS = [
     ("bcfw", {}),
@@ -44,7 +42,7 @@ def ran(problem, name, options, lam, passes):
 def test_w_scales_with_the_losses(name, options, power):
     """P(s w) of losses s L and lam/s is s P(w): every iterate is s times what it was, bit for bit (s = 4^k: QPs take roots)."""
     scale, lam = 2.0**power, 0.05
-    plain, scaled = ran(problem_of(1.0), name, options, lam, 25), ran(problem_of(scale), name, options, lam / scale, 25)
+    plain, scaled = ran(problem_of(1.0), name, options, lam, 15), ran(problem_of(scale), name, options, lam / scale, 15)
     assert plain.step == scaled.step
     assert plain.point("last").w.any()
     np.testing.assert_array_equal(scaled.point("last").w, scale * plain.point("last").w)
@@ -59,9 +57,10 @@ def test_losses_of_any_scale_converge(name, options, scale):
     assert result.status == "converged"
 
 
+@pytest.mark.parametrize("passes", [500, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.compiled])])
 @pytest.mark.parametrize("step", ["away", "pairwise", "corrective"])
-def test_weights_stay_in_the_simplex(step):
-    solver = ran(problem_of(1.0, n=3, K=9, d=2), "bcfw", {"step": step}, 1e-4, 100_000)
+def test_weights_stay_in_the_simplex(step, passes):
+    solver = ran(problem_of(1.0, n=3, K=9, d=2), "bcfw", {"step": step}, 1e-4, passes)
     sets = solver.sets
     assert sets.weight.min() >= 0.0
     for i in range(3):

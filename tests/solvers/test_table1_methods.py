@@ -9,8 +9,6 @@ from tests import reference as ref
 from tests.reference.problem import dual_matrices
 from tests.small_problems import chain
 
-pytestmark = pytest.mark.compiled  # they take many steps
-
 
 def smoothed(tp, w, lam, mu):
     """lam/2 ||w||^2 + mean_i mu log mean_y exp(H_i(y; w)/mu), over all labelings."""

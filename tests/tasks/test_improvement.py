@@ -68,6 +68,7 @@ def optimum_of(n, outputs, lam):
     return 1 - ((n - 1) + 1 / outputs) / (2 * lam * n**2)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("sampling", ["lipschitz", "uniform"])
 def test_gap_sampling_is_n_times_faster(sampling):
     visits, outputs = 150, 300

@@ -8,7 +8,7 @@ from fwexp.errors import ParameterError, WarmStartError
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
 
-LAM = 0.3
+LAM, TOL = 0.3, 0.02
 RNG = np.random.default_rng(0)
 SEQUENCES = [RNG.normal(size=(length, 3)) for length in (1, 2, 4, 3)]
 LABELS = [RNG.integers(0, 3, size=len(x)) for x in SEQUENCES]
@@ -30,7 +30,7 @@ CASES = [
 
 
 def run(problem, solver, options, objective, **more):
-    settings = {"lam": LAM, "max_passes": 3000, "gap_tol": 1e-3, "objective": objective, "seed": 1} | more
+    settings = {"lam": LAM, "max_passes": 3000, "gap_tol": TOL, "objective": objective, "seed": 1} | more
     return train(Settings(problem=problem, solver=solver, options=options, **settings))
 
 
@@ -44,7 +44,7 @@ def test_the_certificate_is_about_the_distance_to_the_origin():
             return 0.5 * LAM * (w - w_0) @ (w - w_0) + fwexp.evaluate(problem, w, objective=objective).hinge
 
         assert result.primal == pytest.approx(primal(result.w), abs=1e-10)
-        assert 0.0 <= result.gap <= 1e-3
+        assert 0.0 <= result.gap <= TOL
         assert np.abs(result.w - w_0).max() > 0.01
         # Weak duality: the dual is below the primal everywhere, and the minimum is where the run ended.
         rng = np.random.default_rng(2)
@@ -53,7 +53,7 @@ def test_the_certificate_is_about_the_distance_to_the_origin():
             if problem is POSITIVE:
                 w[9:] = np.maximum(w[9:], 0.0)
             assert result.dual <= primal(w)
-            assert result.primal - 1e-3 <= primal(w)
+            assert result.primal - TOL <= primal(w)
         if problem is POSITIVE:
             assert result.w[9:].min() >= 0.0
         rows = result.trace[result.trace["iterate"] == "last"]
@@ -65,11 +65,11 @@ def test_the_certificate_is_about_the_distance_to_the_origin():
 
 def test_auto_runs_a_block_method_on_few_long_examples_too():
     rng = np.random.default_rng(3)
-    x, y = rng.normal(size=(120, 3)), rng.integers(0, 3, size=120)
-    few = fwexp.chain_problem([x[:60], x[60:]], [y[:60], y[60:]], 3)
+    x, y = rng.normal(size=(80, 3)), rng.integers(0, 3, size=80)
+    few = fwexp.chain_problem([x[:40], x[40:]], [y[:40], y[40:]], 3)
     for objective in ("hinge", "log"):
-        result = run(few, "auto", {}, objective, origin=np.ones(few.d), iterate="best", gap_tol=0.1)
-        assert 0.0 <= result.gap <= 0.1
+        result = run(few, "auto", {}, objective, origin=np.ones(few.d), iterate="best", gap_tol=0.5)
+        assert 0.0 <= result.gap <= 0.5
 
 
 def test_an_origin_of_zero_changes_nothing():
@@ -83,8 +83,8 @@ def test_a_start_near_the_minimum_is_a_start_of_the_same_run():
     for problem, solver, options, objective in [*CASES, (CHAINS, "lbfgs", {}, "log")]:
         cold = run(problem, solver, options, objective)
         warm = run(problem, solver, options, objective, near=cold.w)
-        assert warm.status == "converged"
-        assert abs(warm.primal - cold.primal) <= 1e-3
+        assert cold.status == warm.status == "converged"
+        assert abs(warm.primal - cold.primal) <= TOL
         first = warm.trace.iloc[0]
         assert first["dual"] <= cold.primal
         if solver != "lbfgs":

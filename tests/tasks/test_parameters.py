@@ -9,7 +9,6 @@ import pytest
 from fwexp.convex import L1Ball, LeastSquares, Minimisation
 from fwexp.tasks import TASKS
 from fwexp.testing import small_chains
-from tests.small_problems import run_in_plain_python
 
 VALUES = {
     "lam": 0.3,
@@ -42,13 +41,6 @@ NEEDED = {"temperature": {"objective": "log"}}
 RANDOM = {"convex": "random_away"}  # for seeds
 TIMES = ("time", "wall_time", "eval_time")
 CASES = [(name, key) for name, cls in TASKS.items() for key in (*cls.reads, *(f.name for f in dataclasses.fields(cls.Options)))]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def plain_python():
-    with pytest.MonkeyPatch.context() as patch:
-        run_in_plain_python(patch)
-        yield
 
 
 @cache

@@ -15,7 +15,6 @@ GAP_TOL = 2.0**-4
 
 @pytest.mark.parametrize("excess", [0.0, 2.0**-30])
 def test_a_run_has_converged_only_if_its_recomputed_gap_is_small_enough(excess, monkeypatch):
-    small_problems.run_in_plain_python(monkeypatch)
     _, problem = small_problems.chain("dense", 0, n=4)
     certificate = Log.certificate
 
@@ -31,8 +30,7 @@ def test_a_run_has_converged_only_if_its_recomputed_gap_is_small_enough(excess, 
     assert (result.gap > GAP_TOL) == (excess > 0.0)
 
 
-def test_no_run_converges_to_less_than_its_rounding_errors(monkeypatch):
-    small_problems.run_in_plain_python(monkeypatch)
+def test_no_run_converges_to_less_than_its_rounding_errors():
     problem = fwexp.multiclass_problem(np.array([[1.0]]), np.array([0]), 2)
     for gap_tol, status in ((1e-17, "stalled"), (1e-9, "converged")):
         result = fwexp.solve(problem, "bcfw", lam=1.0, max_passes=20, gap_tol=gap_tol, iterates=["last"])
@@ -41,7 +39,6 @@ def test_no_run_converges_to_less_than_its_rounding_errors(monkeypatch):
 
 def test_a_negative_gap_beyond_rounding_is_an_error(monkeypatch):
     """A share of 1e-9 of the objective was taken for rounding."""
-    small_problems.run_in_plain_python(monkeypatch)
     _, problem = small_problems.chain("dense", 0, n=2)
     point = BCFW.point
     best = fwexp.solve(problem, "bcfw", lam=1.0, max_passes=300, gap_tol=1e-12, step="corrective", iterates=["last"])

@@ -13,7 +13,7 @@ from fwexp.experiments import FIGURES
 from fwexp.papers.claims import Kind
 from fwexp.papers.claims.verdict_records import close_thresholds, tally
 from fwexp.papers.figure_files import stem_of
-from fwexp.run.sweep import expand
+from fwexp.run.from_arguments import expand
 from tests.pages import PAGES, ROOT, TUTORIALS, blocks, command_lines, figure_target, too_wide
 from tools.publish import claims_by_kind
 

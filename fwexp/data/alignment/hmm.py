@@ -33,10 +33,9 @@ class Model(NamedTuple):
     jumps: np.ndarray  # float64 (2 WIDEST + 3,), relative weights of the jumps -WIDEST - 1 .. WIDEST + 1, shared at the ends
 
 
-def align(lexicon: Lexicon, train: Bitext, *texts: Bitext) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
-    """Fit both directions to ``train``; of each text return the links (e, f) where an f has at most one e, and the reverse."""
-    models = [fit(lexicon, train, reverse) for reverse in (False, True)]
-    return [tuple(best_links(model, text, reverse) for reverse, model in enumerate(models)) for text in texts]
+def align(lexicon: Lexicon, text: Bitext) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Fit both directions to a text; return its links (e, f) where an f has at most one e, and the reverse."""
+    return tuple(best_links(fit(lexicon, text, reverse), text, reverse) for reverse in (False, True))
 
 
 def fit(lexicon: Lexicon, train: Bitext, reverse: bool = False) -> Model:

@@ -172,11 +172,11 @@ def check_all(
 def run_missing(
     claims: Iterable[Claim], results_dir="results", data_dir=None, preset: str = "full", force: bool | str = False, confirming=False
 ) -> None:
-    """Make the missing runs of claims, or those that confirm them; ``force`` is that of `fwexp.run.sweep.execute`."""
-    from fwexp.run import sweep
+    """Make the missing runs of claims, or those that confirm them; ``force`` is that of `fwexp.run.from_arguments.execute`."""
+    from fwexp.run import from_arguments
 
     wanted = {key: config for claim in claims for key, config in needed(claim, preset, confirming=confirming).items()}
-    sweep.execute(list(wanted.values()), results_dir=results_dir, data_dir=data_dir, force=force)
+    from_arguments.execute(list(wanted.values()), results_dir=results_dir, data_dir=data_dir, force=force)
 
 
 def claims_path(folder, paper: str, preset: str = "full") -> Path:
@@ -298,9 +298,9 @@ def _unmatched(need: Need) -> Iterator[str]:
 
 @functools.cache
 def _expanded(name: str, preset: str) -> list[dict]:
-    from fwexp.run import sweep
+    from fwexp.run import from_arguments
 
-    return sweep.expand([f"+experiment={name}"], preset=preset)
+    return from_arguments.expand([f"+experiment={name}"], preset=preset)
 
 
 def _equal(config: Mapping, name: str, value) -> bool:

@@ -30,6 +30,8 @@ MEASURES = {
     "cache_hits": "share of steps answered by the cache",
     "atoms": "stored labelings",
 }
+CERTIFICATE = "Primal {primal} minus dual {dual}: the objective is at most {gap} above its minimum."
+NONE = "No certificate: the method has no dual objective, or stopped before it logged one."
 UNFINISHED = {"interrupted": 1, "failed": 2, "damaged": 3}  # order in which they stand for a key without a finished run
 
 
@@ -46,9 +48,7 @@ def pages(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping], 
 
     Results are the traces of the finished ones with a column ``suboptimality``; each claim has the ``page`` that shows it.
     """
-    of_claims = _using({id: record["runs"] for id, record in claims.items()})
-    of_figures = _using({figure.figure.name: figure.record.get("runs", ()) for figure in figures})
-    shown = {figure.figure.name: figure for figure in figures}
+    used_by = _used_by(claims, figures)
     places, traces = _places(runs), _traces(results)
     options = _options(runs, places)
     found = []
@@ -56,6 +56,7 @@ def pages(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping], 
         columns, key = run.columns(), run.key[:DIGITS]
         trace = traces.get(run.key, {})
         sentence = run.record.get("reason") or _SENTENCES.get(run.status, "")
+        numbers = {name: number(run.record.get(name), 8) for name in ("primal", "dual", "gap")}
         settings = {
             "task": task_of(run.config) if run.config else "",
             "lam": columns.get("lam_spec", ""),
@@ -70,7 +71,8 @@ def pages(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping], 
                 "place": places[run.key],
                 "method": style.line(run.method or columns["solver"]).label,
                 **settings,
-                **{name: number(run.record.get(name), 8) for name in ("primal", "dual", "gap")},
+                **numbers,
+                "certificate": CERTIFICATE.format(**numbers) if numbers["gap"] is not None else NONE,
                 "options": options[run.key],
                 "summary": _known(
                     {
@@ -79,8 +81,7 @@ def pages(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping], 
                         "options that differ": options[run.key],
                     }
                 ),
-                "claims": [claims[id] | {"id": id} for id in of_claims.get(run.key, ())],
-                "figures": [shown[name] for name in of_figures.get(run.key, ())],
+                "used_by": used_by[run.key],
                 "chart": charts.of_run(f"chart-{key}", trace, POSITIONS, MEASURES) if trace else "",
                 "facts": _facts(run),
                 "config": _yaml(run.config),
@@ -120,12 +121,15 @@ def number(value, digits: int = 4):
     return float(f"{value:.{digits}g}") if value is not None and np.isfinite(value) else None
 
 
-def _using(keys: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return, by key, the names of the figures and claims that read a run."""
+def _used_by(claims: Mapping[str, Mapping], figures: Sequence[Drawn]) -> Mapping[str, list[tuple[str, str, str, str]]]:
+    """Return, by key, the claims and figures that read a run: page, place on it, name and what is said there."""
     using = defaultdict(list)
-    for name, of_name in keys.items():
-        for key in of_name:
-            using[key].append(name)
+    for id, claim in claims.items():
+        for key in claim["runs"]:
+            using[key].append((claim["page"], id, id, f"{claim['verdict']}: {claim['statement']}"))
+    for drawn in figures:
+        for key in drawn.record.get("runs", ()):
+            using[key].append((drawn.page, drawn.id, drawn.figure.name, drawn.figure.title))
     return using
 
 

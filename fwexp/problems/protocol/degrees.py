@@ -88,8 +88,7 @@ def _times_square(function):
 
 def _times_weights(function):
     def of_degree_1(problem):
-        values = function(problem.unweighted)
-        return None if values is None else problem.c * values
+        return problem.c * function(problem.unweighted)
 
     return of_degree_1
 

@@ -37,12 +37,6 @@ def example(problem):
 # --- examples -------------------------------------------------------------------------------------------------------
 
 
-@degree(1, default=())
-def largest_losses(problem):
-    """Return max_y L_i(y) of every example, float64 (n,), which are H_i(0); None if only the oracle finds it (plain Python)."""
-    return None
-
-
 @degree(0, default=("part_ptr", "label_ptr"))
 def workspace(problem):
     """Return a fresh ``Workspace``, large enough for every example (plain Python, not for kernels)."""
