@@ -17,7 +17,7 @@ the class of the tuple when it compiles the loop:
 value      functions                                                           class of the first paper
 =========  ==================================================================  ==================================================
 iterate    `block_has_room` by its blocks; `change_weights` by its constraint  `Iterate` with `Parts` and `Unconstrained`
-order      `next_block`, `note_step`, `has_ended`                              `InOrder`, line 3
+order      `next_block`; `note_step`, `has_ended` where an order needs them    `InOrder`, line 3
 corner     `find_corner`                                                       `Oracle`, line 4
 step       `take_step`                                                         `FrankWolfe`, lines 5 to 8
 =========  ==================================================================  ==================================================
@@ -139,14 +139,15 @@ def next_block(order, iterate):
     """Return the example of this step."""
 
 
-@dispatched(fastmath=False)
+@dispatched(fastmath=False, default=())
 def note_step(order, i, gap, hit, iterate):
     """Record the gap that a step found, which is G_i unless ``hit``: then a stored labeling replaced the oracle."""
 
 
-@dispatched(fastmath=False)
+@dispatched(fastmath=False, default=())
 def has_ended(order, iterate):
-    """Return whether the order ends the series of steps here."""
+    """Return whether the order ends the series of steps here, to act in Python."""
+    return False
 
 
 class InOrder(NamedTuple):
@@ -158,16 +159,6 @@ class InOrder(NamedTuple):
 @next_block.register(InOrder)
 def _(order, iterate):
     return order.examples[iterate.counts[DRAWS_USED]]
-
-
-@note_step.register(InOrder)
-def _(order, i, gap, hit, iterate):
-    """Record nothing: the order is fixed."""
-
-
-@has_ended.register(InOrder)
-def _(order, iterate):
-    return False
 
 
 # --- 4: corners -------------------------------------------------------------------------------------------------------
@@ -266,9 +257,10 @@ def _(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterat
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-@dispatched(fastmath=False)
+@dispatched(fastmath=False, default=())
 def block_has_room(dual, problem, i):
     """Return whether a step of example i towards any corner fits; if not, a copy of the dual variables has more room."""
+    return True
 
 
 class Parts(NamedTuple):

@@ -7,16 +7,7 @@ Shah, Kolmogorov and Lampert (CVPR 2015, multi-plane BCFW).
 from typing import NamedTuple
 
 from fwexp.blocks import active_set, weight_steps
-from fwexp.blocks.active_set import ActiveSets
-from fwexp.blocks.block_loop import (
-    STEPS_TAKEN,
-    UNSTORED,
-    block_has_room,
-    change_weights,
-    find_corner,
-    step_size,
-    take_step,
-)
+from fwexp.blocks.block_loop import STEPS_TAKEN, UNSTORED, change_weights, find_corner, step_size, take_step
 from fwexp.blocks.projections import longest_step, repeat_step
 from fwexp.jit.compilation import register_jitable
 from fwexp.problems.protocol import dot, maximise_block, norm_sq, scores
@@ -43,11 +34,6 @@ class LabelingStep(NamedTuple):
     corrections: int = CORRECTIONS
     extends_search: bool = False
     direct: bool = False  # whether the change goes from labelings to weights, without ``work.direction``
-
-
-@block_has_room.register(ActiveSets)
-def _(dual, problem, i):
-    return True
 
 
 @take_step.register(LabelingFrankWolfe)
@@ -115,11 +101,6 @@ def _fw_or_away_step(i, slot, away, gap, lam_n, sets):
     weight_steps.scale_step(i, slot, gap, curvature, 1.0, sets)
 
 
-@longest_step.register(LabelingFrankWolfe)
-def _(step, i, gamma, iterate):
-    return 1.0 / gamma
-
-
 @repeat_step.register(LabelingFrankWolfe)
 def _(step, problem, i, gamma, times, iterate, work):
     weight_steps.move_again(i, times * gamma, iterate.dual)
@@ -164,13 +145,3 @@ def _(step, problem, i, slot, lam_n, iterate, work):
         iterate.constraint, step, problem, i, gamma, best - iterate.losses[i], 0.0, lam_n, iterate, work
     )
     return gap, gamma / lam_n, loss_change
-
-
-@longest_step.register(ExactStep)
-def _(step, i, gamma, iterate):
-    return 1.0  # The step ends at the maximum of the dual.
-
-
-@repeat_step.register(ExactStep)
-def _(step, problem, i, gamma, times, iterate, work):
-    pass  # Never called, but compiled for graphs without edges, whose constraints have no effect.

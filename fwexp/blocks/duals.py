@@ -32,16 +32,7 @@ import numpy as np
 
 from fwexp.blocks import active_set
 from fwexp.blocks.active_set import ActiveSets
-from fwexp.blocks.block_loop import (
-    UNSTORED,
-    Parts,
-    block_has_room,
-    change_weights,
-    clipped_step,
-    find_corner,
-    take_step,
-)
-from fwexp.blocks.projections import longest_step, repeat_step
+from fwexp.blocks.block_loop import Parts, change_weights, clipped_step, take_step
 from fwexp.jit.compilation import dispatched, inlined, njit, specialise
 from fwexp.problems.loss_terms import Softmax, expectations, tau_of
 from fwexp.problems.protocol import (
@@ -57,7 +48,6 @@ from fwexp.problems.protocol import (
     norm_sq,
     psi_score,
     scatter,
-    scores,
     set_dense,
     set_direction,
     true_labeling,
@@ -93,11 +83,6 @@ def means_to_weights(problem, means: np.ndarray, c: float) -> np.ndarray:
     return w
 
 
-@block_has_room.register(Distributions)
-def _(dual, problem, i):
-    return True
-
-
 @inlined
 def set_change(dual, problem, i, work):
     """Set ``work.mean`` from m to d = m - mu_i, without entries too small to matter, and ``work.direction`` to the same vector."""
@@ -108,20 +93,8 @@ def set_change(dual, problem, i, work):
     set_dense(problem, i, work.mean, work.direction)
 
 
-class Scores(NamedTuple):
-    """No corner: part scores only."""
-
-    exact: bool = True
-
-
-@find_corner.register(Scores)
-def _(corner, problem, i, iterate, work):
-    scores(problem, i, iterate.w, work.theta)
-    return UNSTORED, False
-
-
 class MarginalStep(NamedTuple):
-    """The step towards the distribution at w."""
+    """The step towards the distribution at w; the bound on the entropy does not allow longer steps."""
 
     extends_search: bool = False
 
@@ -143,16 +116,6 @@ def _(step, problem, i, slot, lam_n, iterate, work):
         iterate.constraint, step, problem, i, gamma, loss_change, curvature * lam_n, lam_n, iterate, work
     )
     return gap, gamma / lam_n, loss_change
-
-
-@longest_step.register(MarginalStep)
-def _(step, i, gamma, iterate):
-    return 1.0 / gamma
-
-
-@repeat_step.register(MarginalStep)
-def _(step, problem, i, gamma, times, iterate, work):
-    pass  # Never called, because the bound on the entropy does not allow longer steps, but compiled.
 
 
 # --- in plain Python ------------------------------------------------------------------------------------------------

@@ -157,19 +157,15 @@ NEWTON_STEPS = 60
 ROUNDING = 1e-14  # A derivative this small, relative to the one at the start, counts as 0.
 
 
-@dispatched(fastmath=False)
+@dispatched(fastmath=False, default=())
 def longest_step(step, i, gamma, iterate):
     """Return the largest multiple of the latest step, whose share was gamma, that leaves all weights of labelings nonnegative."""
-
-
-@dispatched(fastmath=False)
-def repeat_step(step, problem, i, gamma, times, iterate, work):
-    """Change the block by ``times`` the latest step, a number >= -1."""
-
-
-@longest_step.register(FrankWolfe)
-def _(step, i, gamma, iterate):
     return 1.0 / gamma
+
+
+@dispatched(fastmath=False, default=())
+def repeat_step(step, problem, i, gamma, times, iterate, work):
+    """Change the block by ``times`` the latest step, a number >= -1; for steps with ``extends_search`` only."""
 
 
 @repeat_step.register(FrankWolfe)

@@ -30,16 +30,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.options import check_choice, check_flag, check_integer
 from fwexp.problems.arrays import check_num_labels, pointer
 from fwexp.problems.features import as_features, stack
-from fwexp.problems.graphs import (
-    LOSSES,
-    Graphs,
-    check_edges,
-    check_labels,
-    check_sizes,
-    graph_fields,
-    matrices,
-    node_features,
-)
+from fwexp.problems.graphs import LOSSES, Graphs, check_edges, check_labels, check_sizes, graph_fields, matrices, node_features
 from fwexp.problems.multilabel_graph import multilabel_from_arrays
 from fwexp.types import Loss, SetOfExamples
 

@@ -16,7 +16,8 @@ padded.
 from dataclasses import dataclass
 
 from fwexp.blocks.acceleration import AccelerateOptions, check_effects
-from fwexp.blocks.duals import MarginalStep, Scores, new_distributions
+from fwexp.blocks.block_steps import NoCorner
+from fwexp.blocks.duals import MarginalStep, new_distributions
 from fwexp.options import check_number, check_switch, choice, option
 from fwexp.problems.loss_terms import soft_workspace
 from fwexp.solvers.base import Solver
@@ -82,7 +83,7 @@ class BlockEntropic(BCFW):
         self.check_same_objective(other)
 
     def corner(self):
-        return Scores()
+        return NoCorner()
 
     def step_rule(self):
         return MarginalStep()

@@ -96,7 +96,7 @@ class Mine(BCFW):
 from dataclasses import dataclass
 from typing import NamedTuple
 import numpy as np
-from fwexp.blocks.block_loop import has_ended, next_block, note_step
+from fwexp.blocks.block_loop import next_block
 from fwexp.blocks.block_loop import STEPS_TAKEN
 from fwexp.blocks.orders import Order
 from fwexp.blocks.sampling import order_draws
@@ -115,14 +115,6 @@ def _(order, iterate):
         i = (i + 1) % len(iterate.gaps)
     order.latest[0] = i
     return i
-
-@note_step.register(Lazy)
-def _(order, i, gap, hit, iterate):
-    "Record nothing."
-
-@has_ended.register(Lazy)
-def _(order, iterate):
-    return False
 
 @dataclass
 class LazyOrder(Order):
