@@ -80,7 +80,7 @@ class BlockMethod(Method):
 
     def advance(self, budget):
         state = self.state
-        while state.calls + self.calls_per_step <= budget.calls and state.step + 1 <= budget.steps:
+        while state.oracle_calls + self.calls_per_step <= budget.calls and state.step + 1 <= budget.steps:
             i = self._next()
             self._view = None
             self._change(i, self.set.blocks[i])
@@ -134,7 +134,7 @@ class Block(BlockMethod):
     def _next(self):
         state, n = self.state, self.size
         if self.options.rule == "greedy":
-            state.calls += n
+            state.oracle_calls += n
             return int(np.argmax(self._gaps()))
         if self.options.rule != "gap":
             return super()._next()
@@ -144,7 +144,7 @@ class Block(BlockMethod):
             return int(unknown[0])
         if self.options.refresh and state.since >= self.options.refresh * n:
             gaps[:] = self._gaps()
-            state.calls += n
+            state.oracle_calls += n
             state.since = 0
         ends = np.cumsum(gaps)
         if not ends[-1] > 0.0:
@@ -180,7 +180,7 @@ class Block(BlockMethod):
         self._move(d, dz, block, gamma)
         if self.pairwise and gamma > 0.0:
             state.drops += active.move(active.row(atom), k, gamma)
-        state.calls += 1
+        state.oracle_calls += 1
         state.inspected += self.set.factors[i].inspected or 0
         if state.gaps is not None:
             state.gaps[i] = max(gap, 0.0)
@@ -210,7 +210,7 @@ class BlockDescent(BlockMethod):
             s = self.set.factors[i].atom(g).dense(len(g))
         d = s - state.x[block]
         self._move(d, self.f.image_at(d, block), block)
-        state.calls += 1
+        state.oracle_calls += 1
 
     def extras(self):
         """Return nothing: projections look at no atoms."""

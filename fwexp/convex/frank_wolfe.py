@@ -21,8 +21,8 @@ class LinearMinimisation(Method):
     def advance(self, budget):
         """Take steps, up to the first gap that may be small enough."""
         state, reason = self.state, Reason.BUDGET
-        while reason is Reason.BUDGET and state.calls + self.size <= budget.calls:
-            if state.calls:  # The start itself needs a linear minimisation before the first step.
+        while reason is Reason.BUDGET and state.oracle_calls + self.size <= budget.calls:
+            if state.oracle_calls:  # The start itself needs a linear minimisation before the first step.
                 if state.step + 1 > budget.steps:
                     break
                 if self._is_within_step:
@@ -39,7 +39,7 @@ class LinearMinimisation(Method):
                     break
                 self._count_step()
             self._view = self.look()
-            state.calls += self.size
+            state.oracle_calls += self.size
             state.inspected += self.set.inspected or 0
             if self._is_enough():
                 reason = Reason.ROW
@@ -234,10 +234,10 @@ class Lazy(Active):
         state, reason = self.state, Reason.BUDGET
         while state.step + 1 <= budget.steps:
             if not self._step_inside():
-                if state.calls + self.size > budget.calls:
+                if state.oracle_calls + self.size > budget.calls:
                     break
                 self._view = self.look()
-                state.calls += self.size
+                state.oracle_calls += self.size
                 state.inspected += self.set.inspected or 0
                 if self._is_enough():
                     reason = Reason.ROW
@@ -279,10 +279,10 @@ class Uncertified(LinearMinimisation):
 
     def advance(self, budget):
         state = self.state
-        while state.calls + self.size <= budget.calls and state.step + 1 <= budget.steps:
+        while state.oracle_calls + self.size <= budget.calls and state.step + 1 <= budget.steps:
             self._view = None
             self._take_step(self._estimate())
-            state.calls += self.size
+            state.oracle_calls += self.size
             self._count_step()
         return Stop(calls_needed=self.size)  # never stalled, because the next estimate may be another one
 

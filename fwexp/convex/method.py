@@ -72,7 +72,7 @@ class State:
     active: ActiveSet | None = None
     rng: np.random.Generator | None = None
     step: int = 0
-    calls: int = 0
+    oracle_calls: int = 0  # of linear minimisation; a product of n sets makes n
     inspected: int = 0  # atoms
     drops: int = 0  # steps that end at a face
     M: float = 0.0  # the estimate of a Lipschitz constant
@@ -149,15 +149,6 @@ class Method(Iteration):
     @property
     def terms(self) -> Terms:
         return Terms(self.size)
-
-    @property
-    def step(self) -> int:
-        return self.state.step
-
-    @property
-    def oracle_calls(self) -> int:
-        """Calls of linear minimisation so far; a product of n sets makes n."""
-        return self.state.calls
 
     def restore(self, state) -> None:
         self.state, self._view = state, None

@@ -34,7 +34,7 @@ class State:
     """All that a method changes; a record. Every method has a subclass of it."""
 
     step: int = 0
-    calls: int = 0
+    oracle_calls: int = 0  # linear minimisations or projections over X times Y
 
 
 class SaddleMethod(Iteration):
@@ -55,26 +55,17 @@ class SaddleMethod(Iteration):
         self._proof: tuple[float, Pair] | None = None  # the highest lower bound, and its pair
         self.state = self.start()
 
-    @property
-    def step(self) -> int:
-        return self.state.step
-
-    @property
-    def oracle_calls(self) -> int:
-        """Linear minimisations or projections over X times Y so far."""
-        return self.state.calls
-
     def advance(self, budget):
         """Take steps, up to the first gap that may be small enough; after such a gap, take further steps."""
         state = self.state
         gap_tol, self._at_row = -np.inf if self._at_row else self.gap_tol, False
-        while state.calls + self.calls_per_step <= budget.calls and state.step + 1 <= budget.steps:
+        while state.oracle_calls + self.calls_per_step <= budget.calls and state.step + 1 <= budget.steps:
             self._at_row = self._take_step(gap_tol) <= gap_tol
             if self._at_row:
                 return Stop(Reason.ROW, self.calls_per_step)
             gap_tol = self.gap_tol
             state.step += 1
-            state.calls += self.calls_per_step
+            state.oracle_calls += self.calls_per_step
         return Stop(calls_needed=self.calls_per_step)
 
     @abstractmethod

@@ -126,7 +126,7 @@ class Stop(NamedTuple):
 class Iteration(ABC):
     """Base class of everything that advances in steps, each of which may call an oracle.
 
-    A subclass has ``terms``, ``step``, ``oracle_calls``, ``advance`` and ``point``; the other attributes have defaults. It reads
+    A subclass has ``terms``, ``advance`` and ``point``; the other attributes have defaults. It reads
     no clock and decides about no end of a run, except that it may have nothing left to do.
 
     Examples
@@ -169,14 +169,14 @@ class Iteration(ABC):
     made_anew: tuple[str, ...] = ()
 
     @property
-    @abstractmethod
     def step(self) -> int:
-        """Steps so far."""
+        """Steps so far, by default those of the ``state``."""
+        return self.state.step
 
     @property
-    @abstractmethod
     def oracle_calls(self) -> int:
-        """Oracle calls so far."""
+        """Oracle calls so far, by default those of the ``state``."""
+        return self.state.oracle_calls
 
     @abstractmethod
     def advance(self, budget: Budget) -> Stop:

@@ -166,16 +166,6 @@ class Solver(Iteration):
     def start(self, seed: int, iterates: tuple[str, ...], order: IntArray | None, warm_start: Any) -> None:
         """Set ``state`` to the state at step 0; ``order`` is None or int64 indices from 0, one per step."""
 
-    @property
-    def step(self) -> int:
-        """Steps so far."""
-        return self.state.step
-
-    @property
-    def oracle_calls(self) -> int:
-        """Oracle calls so far."""
-        return self.state.oracle_calls
-
     def check_warm_start(self, other: "Solver") -> None:
         """Raise a `WarmStartError` if this solver cannot start from the dual variables of the solver ``other``."""
         if type(other) is not type(self):
