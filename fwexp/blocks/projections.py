@@ -101,13 +101,9 @@ def exact_step(slope: float, curvature: float, u: np.ndarray, change: np.ndarray
     return float(turns[low] + (turns[high] - turns[low]) * before / (before - after))
 
 
-@dispatched(fastmath=False)
+@dispatched(fastmath=False, default=())
 def add_psi_change(projection, problem, i, y, c, w):
     """Add c psi_i(y) to v, and let w follow."""
-
-
-@add_psi_change.register(Unconstrained)
-def _(projection, problem, i, y, c, w):
     scatter_psi(problem, i, y, c, w)
 
 
@@ -118,19 +114,9 @@ def _(projection, problem, i, y, c, w):
     clip_again(projection, w)
 
 
-@dispatched(fastmath=False)
+@register_jitable
 def add_change(projection, problem, i, direction, c, w):
     """Add c F_i' direction to v, and let w follow."""
-
-
-@add_change.register(Unconstrained)
-def _(projection, problem, i, direction, c, w):
-    if c != 0.0:
-        scatter(problem, i, direction, c, w)
-
-
-@add_change.register(Nonnegative)
-def _(projection, problem, i, direction, c, w):
     unclip(projection, w)
     scatter(problem, i, direction, c, w)
     clip_again(projection, w)

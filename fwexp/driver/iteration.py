@@ -126,8 +126,8 @@ class Stop(NamedTuple):
 class Iteration(ABC):
     """Base class of everything that advances in steps, each of which may call an oracle.
 
-    A subclass has ``terms``, ``advance`` and ``point``; the other attributes have defaults. It reads
-    no clock and decides about no end of a run, except that it may have nothing left to do.
+    A subclass has ``terms``, ``advance`` and ``point``; the other attributes have defaults. It reads no clock and
+    decides about no end of a run, except that it may have nothing left to do.
 
     Examples
     --------
