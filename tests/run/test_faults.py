@@ -26,6 +26,7 @@ from fwexp.run import execution, from_arguments, runner, sweep, sweep_folder
 from fwexp.run.config import canonical
 from fwexp.run.executors import BASIC
 from fwexp.store import commit, paths, results, run_store
+from tests.small_problems import run_in_plain_python
 
 
 def hidden(folder):
@@ -104,6 +105,7 @@ def test_many_writers_of_one_run_leave_one_of_their_versions(tmp_path, config, m
 @pytest.fixture
 def numbers(monkeypatch, tmp_path):
     """Return the configuration of a data set ``numbers`` of one file, and a function that writes the file."""
+    run_in_plain_python(monkeypatch)
 
     def read(options, data_dir):
         X = np.loadtxt(data_dir / "numbers.txt", ndmin=2)
