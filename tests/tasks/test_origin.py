@@ -30,7 +30,7 @@ CASES = [
 
 
 def run(problem, solver, options, objective, **more):
-    settings = {"lam": LAM, "max_passes": 3000, "gap_tol": TOL, "objective": objective, "seed": 1} | more
+    settings = {"lam": LAM, "max_passes": 400, "gap_tol": TOL, "objective": objective, "seed": 1} | more
     return train(Settings(problem=problem, solver=solver, options=options, **settings))
 
 
