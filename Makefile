@@ -16,7 +16,7 @@
 ## make redraw              draw the published figures again from results/runs.tar.xz
 ## make docs                build the documentation: docs/_build/html/index.html
 ## make bench               measure speed: start, passes, gaps, oracles in Python; ARGS=--record keeps it in results/bench
-## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table and a picture in results/bench
+## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table in results/bench
 ## make bench-rule          auto beside fixed settings of bcfw, on data sets that its rule is fitted on and others: results/bench
 ## make bench-few           block methods and batch methods on few long sequences, which the rule of auto chooses between
 ## make bench-crf           the log-loss next to CRFsuite and scikit-learn, with equal features and objectives: a table

@@ -3,14 +3,11 @@
 One size at a time goes over up to three decades; the others stay. Measured are the time of a pass of ``auto`` and the bytes of
 problem and state; fitted is the exponent, on the upper half of the range, where what does not grow no longer counts. Next to it
 stands that of the term that grows fastest. The table, ``results/bench/growth.csv``, is kept, with the rows of families that are not
-measured now; the picture ``growth.png`` is drawn from it.
+measured now.
 """
 
 import argparse
-import io
 import sys
-from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -22,9 +19,8 @@ from benchmarks.yardstick import advance, best, new_solver
 from fwexp.errors import exit_code
 from fwexp.files import owned
 from fwexp.memory import nbytes
-from fwexp.plots import style
 
-TABLE, PICTURE = (FILE.with_name(f"growth{suffix}") for suffix in (".csv", ".png"))
+TABLE = FILE.with_name("growth.csv")
 SMALL = {"n": 20, "T": 5, "K": 4, "p": 12}
 FACTORS = (1, 3, 10, 30, 100, 300, 1000)
 LONGEST = 1.5  # seconds of a pass, or of making a problem, after which a size does not grow further
@@ -81,43 +77,20 @@ def exponents(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["family", "size", "range", "time", "time expected", "memory", "memory expected"])
 
 
-def draw(table: pd.DataFrame, path: Path | BinaryIO) -> None:
-    """Draw time and memory of a pass over each size, relative to the smallest."""
-    import matplotlib.pyplot as plt
-
-    names = list(dict.fromkeys(table["size"]))
-    extent = (3.2 * len(names), 5.6)
-    figure, axes = plt.subplots(2, len(names), figsize=extent, sharex="col", sharey="row", squeeze=False, layout="constrained")
-    for column, size in enumerate(names):
-        for (what, label), ax in zip((("seconds", "time of a pass"), ("bytes", "problem and state")), axes[:, column], strict=True):
-            for number, family in enumerate(dict.fromkeys(table["family"])):
-                rows = table[(table["size"] == size) & (table["family"] == family)]
-                ax.loglog(rows["value"], rows[what] / rows[what].min(), marker="o", markersize=3, color=f"C{number}", label=family)
-            ax.grid(alpha=0.3)
-            ax.set_ylabel(f"{label}, relative" if column == 0 else "")
-        axes[1, column].set_xlabel(size)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-    figure.savefig(path, dpi=80)
-    plt.close(figure)
-
-
 def main() -> int:
-    """Measure, print, and write table and picture."""
+    """Measure, print, and write the table."""
     parser = argparse.ArgumentParser(description="Measure growth.")
     parser.add_argument("families", nargs="*", metavar="family", help=f"of {', '.join(FAMILIES)}; by default all")
     given = parser.parse_args().families or list(FAMILIES)
     if unknown := set(given) - set(FAMILIES):
         parser.error(f"family must be one of {', '.join(FAMILIES)}, got {', '.join(sorted(unknown))}")
-    owned.check([TABLE, PICTURE], history.KIND)
+    owned.check([TABLE], history.KIND)
     table = pd.read_csv(TABLE) if TABLE.exists() else pd.DataFrame()
     for family in given:
         rows = pd.DataFrame(grown(family))
         table = history.replaced(table, rows, "family")
         print(exponents(rows).round(2).to_string(index=False, header=family == given[0]), flush=True)
-    picture = io.BytesIO()
-    with style.context():
-        draw(table, picture)
-    history.write({TABLE: table, PICTURE: picture.getvalue()})
+    history.write({TABLE: table})
     return 0
 
 

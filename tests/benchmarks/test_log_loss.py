@@ -21,7 +21,7 @@ def test_crfsuite_has_the_same_objective(monkeypatch):
         y = [rng.integers(3, size=length) for length in (4, 6, 1, 8, 5)]
         X = [np.column_stack([labels == k for k in range(3)]) + rng.normal(size=(len(labels), 3)) for labels in y]
         problems.append(fwexp.chain_problem(X, y, 3))
-    rows = list(log_loss.sequences("some", *problems, 0.5, [(200, log_loss.SAME)]))
+    rows = list(log_loss.sequences("some", *problems, 0.5, 200))
     assert [row[1].partition(" ")[0] for row in rows] == ["fwexp", "CRFsuite,"]
     assert "-" not in (*rows[0][2:4], *rows[1][2:4])
     assert -1e-4 < float(rows[1][4].partition(" above")[0]) < 1e-3
