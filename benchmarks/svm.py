@@ -18,7 +18,6 @@ from pathlib import Path
 import fwexp
 from benchmarks import history
 from benchmarks.callbacks import overhead
-from benchmarks.convex import beside_copt
 from benchmarks.roofline import beside_rooflines, oracle_seconds
 from benchmarks.yardstick import Measured, best, in_turns, new_solver, pin, show, summary, unit_of
 from fwexp.driver.iteration import Budget
@@ -185,7 +184,7 @@ def to_test_error() -> list[Measured]:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measure speed.")
-    sections = ("start", "passes", "roofline", "gaps", "test_error", "callbacks", "estimators", "convex")
+    sections = ("start", "passes", "roofline", "gaps", "test_error", "callbacks", "estimators")
     parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(sections)}; by default all")
     parser.add_argument("--record", action="store_true", help=f"append what was measured to {history.FILE}")
     given = parser.parse_args()
@@ -218,8 +217,6 @@ def main() -> int:
         from benchmarks.estimators import beside_solve  # scikit-learn is an extra
 
         measured += beside_solve()
-    if "convex" in chosen:
-        beside_copt()
     slower = history.compare(measured)
     print(f"\nslower than the last record on {history.cpu()}:", *slower or ["nothing"], sep="\n  ")
     if given.record:
