@@ -82,7 +82,8 @@ def differences(before: pd.DataFrame, after: pd.DataFrame) -> str:
 def main(given: Arguments) -> int:
     """Draw the figures again, and return the exit code."""
     published = folders.check_folder("published", given.keys.get("published", "results/published"))
-    names = given.words or [name for name, figure in FIGURES.items() if not figure.is_table]
+    drawn = (name for name, figure in FIGURES.items() if not figure.is_table)
+    names = given.words or [name for name in drawn if folders.is_file(published / "figures" / f"{name}.csv")]
     for name in names:
         if name != CLAIMS and (name not in FIGURES or FIGURES.find(name).is_table):
             raise OptionError(f"NAME must be a published figure or {CLAIMS}, got {name!r}")
