@@ -22,8 +22,7 @@ corner     `find_corner`                                                       `
 step       `take_step`                                                         `FrankWolfe`, lines 5 to 8
 =========  ==================================================================  ==================================================
 
-`first_paper` composes the method of 2013 from these classes. Later methods add classes in other files, which this file does not
-import:
+Later methods add classes in other files, which this file does not import:
 
 * orders that use block gaps (`orders`) or skip examples (`shrinking`);
 * corners from stored labelings or from a degraded oracle (`corners`);
@@ -35,19 +34,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwexp.blocks.averaging import Averages, new_averages, update_averages
-from fwexp.jit.compilation import dispatched, njit, register_jitable, specialise
-from fwexp.problems.protocol import (
-    add_to_block,
-    approach,
-    ask_oracle,
-    copy_blocks,
-    has_room,
-    new_blocks,
-    new_weights,
-    scatter,
-    workspace,
-)
+from fwexp.blocks.averaging import update_averages
+from fwexp.jit.compilation import dispatched, njit, register_jitable
+from fwexp.problems.protocol import add_to_block, approach, ask_oracle, has_room, new_weights, scatter
 
 UNSTORED, NO_ROOM = -1, -2  # Instead of a slot: the labeling is in the workspace only; the active set is full.
 DONE, SET_FULL, BLOCKS_FULL, ORDER_ENDED = 0, 1, 2, 3  # Reasons why a series of steps ended.
@@ -110,17 +99,6 @@ def run_steps(problem, iterate, order, corner, step, averages, work, lam, max_ca
         if has_ended(order, iterate):
             return ORDER_ENDED
     return DONE
-
-
-def first_paper(problem, lam: float, examples: np.ndarray, line_search: bool = True, iterates=()) -> tuple[Iterate, Averages]:
-    """Run Algorithm 4 from w = 0, with one oracle call for each of ``examples``; return the last iterate and the averages."""
-    iterate, averages = new_iterate(problem, Parts(new_blocks(problem)), Unconstrained()), new_averages(problem, iterates)
-    corner, step, last, ended = Oracle(), FrankWolfe(line_search), len(examples), BLOCKS_FULL
-    while ended == BLOCKS_FULL:
-        iterate = iterate._replace(dual=Parts(copy_blocks(problem, iterate.dual.blocks)))  # with room for a step of every example
-        values = iterate, InOrder(examples[iterate.counts[STEPS_TAKEN] :]), corner, step, averages
-        ended = specialise(run_steps, problem, *values)(problem, *values, workspace(problem), lam, last, last, last)
-    return iterate, averages
 
 
 def new_iterate(problem, dual, constraint, losses: np.ndarray | None = None) -> Iterate:

@@ -11,15 +11,37 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.blocks.averaging import averaged
-from fwexp.blocks.block_loop import first_paper
+from fwexp.blocks.averaging import averaged, new_averages
+from fwexp.blocks.block_loop import (
+    BLOCKS_FULL,
+    STEPS_TAKEN,
+    FrankWolfe,
+    InOrder,
+    Oracle,
+    Parts,
+    Unconstrained,
+    new_iterate,
+    run_steps,
+)
 from fwexp.driver.iteration import Budget
 from fwexp.files import code_digest
-from fwexp.problems.protocol import to_public
+from fwexp.jit.compilation import specialise
+from fwexp.problems.protocol import copy_blocks, new_blocks, to_public, workspace
 from tests.small_problems import chain, run_in_plain_python
 
 PACKAGE = Path(fwexp.__file__).parent
 LAM = 0.05
+
+
+def first_paper(problem, lam, examples, line_search=True, iterates=()):
+    """Run Algorithm 4 from w = 0, with one oracle call for each of ``examples``; return the last iterate and the averages."""
+    iterate, averages = new_iterate(problem, Parts(new_blocks(problem)), Unconstrained()), new_averages(problem, iterates)
+    corner, step, last, ended = Oracle(), FrankWolfe(line_search), len(examples), BLOCKS_FULL
+    while ended == BLOCKS_FULL:
+        iterate = iterate._replace(dual=Parts(copy_blocks(problem, iterate.dual.blocks)))  # with room for a step of every example
+        values = iterate, InOrder(examples[iterate.counts[STEPS_TAKEN] :]), corner, step, averages
+        ended = specialise(run_steps, problem, *values)(problem, *values, workspace(problem), lam, last, last, last)
+    return iterate, averages
 
 
 @pytest.mark.parametrize("line_search", [True, False])
