@@ -9,7 +9,7 @@ from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV
 from tests.estimators.cases import data_of, new
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-X, Y = data_of(ChainSVM)
+X, Y = data_of(ChainSVM, 12)
 OCCURRING = {
     (name, label)
     for x, labels in zip(X, Y)
@@ -20,7 +20,7 @@ OCCURRING = {
 
 @pytest.mark.parametrize("cls", [ChainSVM, ChainCRF, ChainSVMCV])
 def test_only_weights_of_pairs_that_occur_are_trained_and_certified(cls, tmp_path):
-    model = new(cls, possible_states=False, max_passes=20).fit(X, Y)
+    model = new(cls, possible_states=False, max_passes=5).fit(X, Y)
     assert set(model.state_features_) <= OCCURRING
     assert not set(new(cls).fit(X, Y).state_features_) <= OCCURRING
     every = model.to_problem(X, Y)
