@@ -22,7 +22,7 @@ CLASSES = MulticlassSVM, MulticlassLogistic
 QUICK = {"tol": 1e-9, "max_passes": 3}
 
 
-def data_of(cls, n: int = 24, names: int = 12):
+def data_of(cls, n: int = 16, names: int = 12):
     """Return inputs and labelings for an estimator; features by name have so many names."""
     rng = np.random.default_rng(0)
 
