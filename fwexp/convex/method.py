@@ -28,6 +28,7 @@ from fwexp.options import CONVEX, check_number, choice, option
 REFRESH = 500  # steps after which running sums are computed anew
 ROUNDING = 1e-9  # of <g, x - s>, relative to its terms
 SCALE = 32.0 / LOGGED  # rounding errors by which logged objectives may be wrong, as the log counts them
+SMALLEST = float(np.finfo(np.float32).tiny)  # length of a gradient below which an lmo in single precision sees zeros
 NEAR = 1e-12  # of a value: where a decrease is this near to the promised one the slope decides
 PROGRESS, IDLE = 0.9, 30  # share of the smallest gap that counts as smaller, and steps without that before a run may have stalled
 TESTED_ATOMS = 4  # atoms of the active set at which a function is tested
@@ -175,7 +176,8 @@ class Method(Iteration):
         value, g = self.f.value(x, z), self.f.gradient(x, z)
         atom = self.set.atom(g)
         gx, gs = float(g @ x), atom.dot(g)
-        if gx < gs and gs - gx > ROUNDING * max(abs(gx), abs(gs)) and gs - gx > self.set.lmo_error(g) * norm(x):
+        rounding = max(ROUNDING * max(abs(gx), abs(gs)), self.set.lmo_error(g) * norm(x))
+        if gx < gs and gs - gx > rounding and norm(g) > SMALLEST:
             found = f"got an answer with {gs:.6g}, although x has {gx:.6g}"
             raise CertificateError(f"lmo(g) must minimise <g, s>, {found}: it does not minimise, or x is outside the set")
         return View(value, g, gx, atom, gs, self._rounding(g, atom))

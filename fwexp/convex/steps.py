@@ -113,12 +113,14 @@ def adaptive(
         while (after := line.value(eps)) == math.inf:
             if (eps := eps / TAU) == 0.0:
                 return 0.0, 0.0, False
-        M = 2.0 * (after - value + eps * slope) / (eps * eps * norm_sq)
+        if (moved := eps * eps * norm_sq) == 0.0:  # which is so small that its square is 0
+            return 0.0, 0.0, False
+        M = 2.0 * (after - value + eps * slope) / moved
         M = max(M, 1e-3 * slope / (most * norm_sq))
     M *= ETA
     rounding = ROUNDINGS * epsilon * abs(value)
     for _ in range(TRIALS):
-        gamma = min(slope / (M * norm_sq), most)
+        gamma = min(slope / curvature, most) if (curvature := M * norm_sq) > 0.0 else most
         promised = value - gamma * slope + 0.5 * gamma * gamma * M * norm_sq
         after = line.value(gamma)
         if after == math.inf:

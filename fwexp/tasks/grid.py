@@ -88,7 +88,10 @@ def grid_search(
 def _check_lams(lams) -> list[float]:
     """Return the values of a grid."""
     text_or_number = isinstance(lams, str | bytes | Mapping) or not isinstance(lams, Iterable) or getattr(lams, "ndim", 1) == 0
-    values = [] if text_or_number else list(lams)
+    try:
+        values = [] if text_or_number else list(lams)
+    except TypeError:  # sparse arrays of some formats say that they can be iterated over
+        values = []
     if not values:
         raise ParameterError(f"lams must be a list of positive finite numbers, at least one, got {shown(lams)}")
     return [check_positive_scale(f"lams[{k}]", lam) for k, lam in enumerate(values)]

@@ -150,7 +150,7 @@ class Settings(RunSettings):
         return SVMObjective(solver, self.test, self.validation, self.metrics, self.train_error, check, self.objective_scale)
 
 
-INTERNAL = {"problem", "options", "objective_scale", "near", "origin", "relative_gap"}
+INTERNAL = {"problem", "options", "objective_scale", "near", "origin", "relative_gap", "keep_state"}
 ARGUMENTS = frozenset(field.name for field in fields(Settings) if field.init) - INTERNAL
 
 

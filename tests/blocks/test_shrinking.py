@@ -102,7 +102,9 @@ def test_the_optimum_is_reached_and_certified(seed, power, accelerate):
     assert shares.min() >= -1e-9
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-9)
     W = X.T @ a / (lam * problem.n)
-    assert result.dual == pytest.approx(1.0 - shares[np.arange(len(y)), y].mean() - 0.5 * lam * (W**2).sum(), abs=1e-9)
+    duals = result.trace.query("iterate == 'last'")["dual"]  # that of the result is the highest one, which acceleration may pass
+    dual = duals.iloc[-1]
+    assert dual == pytest.approx(1.0 - shares[np.arange(len(y)), y].mean() - 0.5 * lam * (W**2).sum(), abs=1e-9)
 
 
 @pytest.mark.compiled

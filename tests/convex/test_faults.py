@@ -236,6 +236,16 @@ def test_no_right_function_or_oracle_is_rejected(kind, data):
     assert asked is not convex_set or convex_set.contains(result.x)
 
 
+@pytest.mark.parametrize(
+    ("name", "seed", "dim", "single"), [("a badly conditioned one", 616263, 3, False), ("values around 1e12", 2, 1, True)]
+)
+def test_what_is_left_may_be_too_small_for_squares_and_for_single_precision(name, seed, dim, single):
+    rng = np.random.default_rng(seed)
+    ball = OWN_SETS["tiny l2"](rng, dim)
+    asked = Oracle(in_single(ball, True), dim) if single else ball
+    assert minimize(RIGHT[name](rng, dim), asked, method="corrective", gap_tol=0.0, max_iter=40).status in ENDS
+
+
 @pytest.mark.parametrize("method", WHOLE[:6])
 def test_a_run_ends_with_its_gap_where_all_that_is_left_is_rounding(method):
     A = np.random.default_rng(1).standard_normal((1, 3))
