@@ -105,7 +105,7 @@ class Predictor:
         Returns
         -------
         sequence of labelings
-            As of the estimator.
+            As of the estimator: of sequences lists of labels, of examples an array (n,) of classes, or (n, L) of 0 and 1.
         """
         raise NotImplementedError
 
@@ -210,18 +210,6 @@ class ClassPredictor(_ExamplePredictor):
         return rows[:, 1:] - rows[:, :1] if rows.shape[1] == 2 else rows  # as scikit-learn scores two classes
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of highest score of every example.
-
-        Parameters
-        ----------
-        X : sequence of inputs
-            As for ``fit`` of the estimator.
-
-        Returns
-        -------
-        ndarray (n,)
-            A class per input.
-        """
         scores = self._scores(X)
         return self.classes_[(scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)]
 
@@ -271,18 +259,6 @@ class LabelSetPredictor(_ExamplePredictor):
         return w[: L * p].reshape(L, p).T
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the best set of labels of every example.
-
-        Parameters
-        ----------
-        X : sequence of inputs
-            As for ``fit`` of the estimator.
-
-        Returns
-        -------
-        ndarray (n, L)
-            Rows of 0 and 1.
-        """
         scores = self._scores(X)
         if not len(self._sets):
             return (scores > 0.0).astype(np.int64)

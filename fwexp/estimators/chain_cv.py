@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from inspect import signature
 from itertools import compress
@@ -91,19 +91,10 @@ class ChainSearch(ChainModel):
 
     _Encoding = SearchEncoding
 
-    if TYPE_CHECKING:  # `fit` sets these, which are no fields
-
-        @property
-        def lam_(self) -> float:
-            """The chosen lam, with the highest mean score."""
-
-        @property
-        def best_score_(self) -> float:
-            """The highest mean score."""
-
-        @property
-        def cv_results_(self) -> dict[str, FloatArray]:
-            """Scores and gaps of every lam, by the names of their columns."""
+    if TYPE_CHECKING:  # `fit` sets these, which are no parameters
+        lam_: float = field(init=False)
+        best_score_: float = field(init=False)
+        cv_results_: dict[str, FloatArray] = field(init=False)
 
     @on_interrupt("raise")
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, groups: Any = None, dev: Development = None) -> Self:

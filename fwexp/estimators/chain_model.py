@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,21 +58,11 @@ class ChainModel(PartsScore, CertifiedSVM):
     possible_states: bool = True
     nonnegative: Weights | None = None
 
-    if TYPE_CHECKING:  # `fit` sets these, which are no fields
-
-        @property
-        def classes_(self) -> AnyArray:
-            """The labels, (K,)."""
-
-        @property
-        def class_weight_(self) -> FloatArray | None:
-            """Factors of the loss, in the order of ``classes_``."""
-
-        @property
-        def vectorizer_(self) -> Vectorizer: ...
-
-        @property
-        def edge_vectorizer_(self) -> Vectorizer | None: ...
+    if TYPE_CHECKING:  # `fit` sets these, which are no parameters
+        classes_: AnyArray = field(init=False)
+        class_weight_: FloatArray | None = field(init=False)
+        vectorizer_: Vectorizer = field(init=False)
+        edge_vectorizer_: Vectorizer | None = field(init=False)
 
     averages = True
     _Encoding = ChainEncoding

@@ -1,6 +1,6 @@
 """Labels of the nodes of graphs, such as the pixels of images: trained to a certified gap where there are two of them."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -255,19 +255,10 @@ class GraphSVM(PartsScore, CertifiedSVM):
     averages = True
     _Encoding = GraphEncoding
 
-    if TYPE_CHECKING:  # `fit` sets these, which are no fields
-
-        @property
-        def classes_(self) -> AnyArray:
-            """The labels, (K,)."""
-
-        @property
-        def class_weight_(self) -> FloatArray | None:
-            """Factors of the loss, in the order of ``classes_``."""
-
-        @property
-        def n_features_in_(self) -> int:
-            """The number of features of a node."""
+    if TYPE_CHECKING:  # `fit` sets these, which are no parameters
+        classes_: AnyArray = field(init=False)
+        class_weight_: FloatArray | None = field(init=False)
+        n_features_in_: int = field(init=False)
 
     def predict(self, X: Any) -> list[AnyArray]:
         """Return the labels of all nodes of every graph.

@@ -1,6 +1,6 @@
 """Several labels at once: those that go together pull each other, and the best set of them is a minimum cut."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -202,15 +202,9 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
     _Encoding = LabelSetEncoding
     averages = True
 
-    if TYPE_CHECKING:  # `fit` sets these, which are no fields
-
-        @property
-        def edges_(self) -> IntArray:
-            """The pairs of labels that may influence each other, (E, 2)."""
-
-        @property
-        def class_weight_(self) -> FloatArray | None:
-            """Costs of errors at absent labels and at present labels, (2, L)."""
+    if TYPE_CHECKING:  # `fit` sets these, which are no parameters
+        edges_: IntArray = field(init=False)
+        class_weight_: FloatArray | None = field(init=False)
 
     def predict(self, X: Any) -> IntArray:
         """Return the best set of labels of every example.

@@ -1,6 +1,6 @@
 """Rows of features of single examples, by scikit-learn's checks or by the vocabulary of `Vectorizer`; and the constant feature."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -121,19 +121,10 @@ class ExampleModel(CertifiedSVM):
     class_weight: Any = None
     warm_start: bool = False
 
-    if TYPE_CHECKING:  # `fit` sets these, which are no fields
-
-        @property
-        def classes_(self) -> AnyArray:
-            """The classes or labels, (K,)."""
-
-        @property
-        def n_features_in_(self) -> int:
-            """The number of features."""
-
-        @property
-        def feature_names_in_(self) -> AnyArray:
-            """Names of the features, (p,), if X has names."""
+    if TYPE_CHECKING:  # `fit` sets these, which are no parameters
+        classes_: AnyArray = field(init=False)
+        n_features_in_: int = field(init=False)
+        feature_names_in_: AnyArray = field(init=False)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

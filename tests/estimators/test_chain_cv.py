@@ -11,6 +11,9 @@ from sklearn.model_selection import KFold, LeaveOneGroupOut
 from fwexp.data import Template
 from fwexp.errors import ParameterError
 from fwexp.estimators import ChainCRF, ChainCRFCV, ChainSVM, ChainSVMCV
+from fwexp.estimators.chain_cv import START_GAP
+from fwexp.problems.loss_terms import make_objective
+from fwexp.tasks.path import largest_lam
 
 LAMS = [0.1, 10.0, 1.0]
 
@@ -173,6 +176,27 @@ def test_values_of_lam_are_spread(data):
     assert lams[0] > lams[1]
     weighted = ChainSVMCV(lams=[0.5], cv=KFold(2)).fit(*data, sample_weight=np.arange(12))
     assert weighted.lam_ == 0.5
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_values_of_lam_begin_where_weights_of_the_objective_matter(data):
+    """Of the log-likelihood, this is another lam than of the hinge."""
+    X, y = data
+    folds = [([*range(6)], [*range(6, 12)]), ([*range(6, 12)], [*range(6)])]
+    for cls, estimator in ((ChainSVMCV, ChainSVM), (ChainCRFCV, ChainCRF)):
+        starts = []
+        for part, _ in folds:
+            problem = estimator().to_problem([X[i] for i in part], [y[i] for i in part])
+            scale, term = len(problem.labels) / problem.n, make_objective(estimator()._objective, 1.0)
+            starts.append(largest_lam(problem, START_GAP * scale, 0, 1e-5 * scale, term) / scale)
+        found = cls(lams=3, cv=folds, max_passes=1, tol=1.0).fit(X, y).cv_results_["param_lam"]
+        assert found[0] == pytest.approx(max(starts))
+
+
+def test_probabilities_have_no_costs_of_positions(data):
+    for wrong in ({"costs": {(0, 1): 2.0}}, {"class_weight": "balanced"}):
+        with pytest.raises(ParameterError, match='must be None with objective="log"'):
+            ChainCRFCV(lams=[1.0], cv=2, **wrong).fit(*data)
 
 
 def test_features_of_a_sequence_are_asked_for_once(data):

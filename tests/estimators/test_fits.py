@@ -18,6 +18,8 @@ from fwexp.estimators import (
     StructuredSVM,
 )
 from fwexp.estimators.certified_fit import _same
+from fwexp.problems.protocol import to_public
+from fwexp.tasks import train as training
 from tests.estimators.cases import CHAINS, CLASSES, EVERY, SEARCHES, data_of, new
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -116,9 +118,10 @@ def test_the_training_problem_is_there_before_fit(cls):
         np.testing.assert_array_equal(result.w, model.result_.w)
 
 
-@pytest.mark.parametrize("cls", EVERY)
-def test_scikit_learn_joins_predictions_of_folds(cls):
+@pytest.mark.parametrize(("cls", "words_only"), [*((cls, False) for cls in EVERY), (ChainSVM, True)])
+def test_scikit_learn_joins_predictions_of_folds(cls, words_only):
     X, y = data_of(cls, 12)
+    X = [[position["word"] for position in x] for x in X] if words_only else X  # whose features are all 1
     found, folds = cross_val_predict(new(cls), X, y, cv=KFold(3)), KFold(3).split(X)
     assert len(found) == 12
     for train, test in folds:
@@ -185,3 +188,22 @@ def test_default_lam_is_a_number_divided_by_the_parts_that_count(cls):
             assert new(cls, loss="share").fit(X, y).result_.lam == pytest.approx(c / 9, rel=1e-12)
     with pytest.raises(ParameterError, match=r'^lam must be a positive finite number or "c/n", such as "1/n", got '):
         new(cls, lam="1/m").fit(X, y)
+
+
+def test_variables_of_the_solver_are_freed_before_weights_are_copied(monkeypatch):
+    """Warm starts need them."""
+    has_state, as_result = [], training.as_result
+
+    def watched(solver, *given):
+        def copied(problem, w):
+            has_state.append("state" in vars(solver))
+            return to_public(problem, w)
+
+        monkeypatch.setattr(training, "to_public", copied)
+        return as_result(solver, *given)
+
+    monkeypatch.setattr(training, "as_result", watched)
+    for warm_start in (False, True):
+        model = new(ChainSVM, warm_start=warm_start).fit(*data_of(ChainSVM))
+        assert (model.result_.state is not None) == warm_start
+    assert has_state == [False, True]

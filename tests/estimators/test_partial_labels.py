@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 
 import fwexp
 from fwexp.errors import ParameterError
-from fwexp.estimators import ChainCRF, ChainCRFCV, ChainSVM, ChainSVMCV
+from fwexp.estimators import ChainCRF, ChainCRFCV, ChainSVM, ChainSVMCV, label_sets
 from fwexp.estimators.label_sets import Bounds
 from fwexp.problems.evaluation import evaluator
 from fwexp.problems.loss_terms import make_objective
@@ -237,6 +237,23 @@ def test_sets_are_scored_while_training_and_stop_it(cls):
     with pytest.warns(ConvergenceWarning, match="raise time_limit, lam or tol"):
         assert cls(tol=1e-9, time_limit=1e-9).fit(X, y).status_ == "time_limit"
     assert cls(tol=1e-9, callback=lambda row: row["passes"] > 2).fit(X, y).status_ == "interrupted"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_time_limit_is_for_all_steps_together(monkeypatch):
+    X, _, y = hidden(np.random.default_rng(8), 20)
+    rests, step = [], label_sets._step
+
+    def watched(estimator, rest, *given, **more):
+        rests.append(rest["time_limit"])
+        return step(estimator, rest, *given, **more)
+
+    monkeypatch.setattr(label_sets, "_step", watched)
+    model = ChainSVM(lam=0.05, tol=1e-4, max_passes=40, time_limit=1000.0).fit(X, y)
+    assert len(rests) > 2
+    assert rests == sorted(rests, reverse=True)
+    assert rests[0] == 1000.0
+    assert 1000.0 - model.trace_["time"].iloc[-1] <= rests[-1] < 1000.0
 
 
 def test_problems_of_sets_are_test_sets():

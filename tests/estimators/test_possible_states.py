@@ -49,6 +49,17 @@ def test_early_stopping_and_transitions_with_features_take_fewer_weights():
     assert len(model.feature_transitions_)
 
 
+def test_test_sets_are_scored_with_the_pairs_of_training():
+    """Labels of a test set say nothing about the weights: not those of `to_problem`, nor of a development set."""
+    turned = [["abc"["abc".index(label) - 1] for label in labels] for labels in Y]
+    model = new(ChainSVM, possible_states=False).fit(X, Y, dev=(X, turned))
+    wrong = 1.0 - model.score(X, turned)
+    assert 0.0 < wrong < 1.0
+    assert fwexp.evaluate(model.to_problem(X, turned), model.result_.w).error == pytest.approx(wrong)
+    rows = model.trace_[model.trace_["iterate"] == model.result_.iterate]
+    assert rows["validation_error"].iloc[-1] == pytest.approx(wrong)
+
+
 def test_other_values_are_refused():
     with pytest.raises(ParameterError, match=r"^possible_states must be true or false, got 'some'$"):
         new(ChainSVM, possible_states="some").fit(X, Y)

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from fwexp.estimators import ChainCRF, ChainSVM, ChainSVMCV, GraphSVM, MatchingSVM, MulticlassSVM, MultiLabelSVM, StructuredSVM
+from fwexp.estimators import (
+    ChainCRF,
+    ChainSVM,
+    ChainSVMCV,
+    GraphSVM,
+    MatchingSVM,
+    MulticlassSVM,
+    MultiLabelSVM,
+    StructuredSVM,
+    decoding,
+)
 from fwexp.estimators.estimator import NOT_KEPT
 from tests.estimators.cases import EVERY, answers, data_of, held, learned, new
 from tests.estimators.models import Signs
@@ -117,3 +127,14 @@ def test_parameters_are_about_the_next_training(cls, of_training, later, tmp_pat
         before = known(model)
         model.get_params()["constraints"].append(("c", "a"))  # Lists may change in place.
         assert known(model) == before
+
+
+@pytest.mark.parametrize("block", [1, 3, 7, 100])
+def test_weights_are_padded_in_blocks_of_rows(monkeypatch, block):
+    monkeypatch.setattr(decoding, "AT_ONCE", block)
+    rng = np.random.default_rng(0)
+    rows, used = rng.normal(size=(7 + 2 + 3, 3)), np.array([True, False, True, True, False, False, True, *[True] * 5])
+    found = decoding.padded_weights(rows, used=used).reshape(-1, 4)
+    np.testing.assert_array_equal(found[:, :3], np.vstack([np.zeros((1, 3)), rows[used]]))
+    assert not found[:, 3].any()
+    np.testing.assert_array_equal(decoding.padded_weights(rows).reshape(-1, 4)[:, :3], rows)
