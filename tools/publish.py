@@ -162,7 +162,7 @@ def small_figure(drawing: Drawn, stem: Path) -> dict[Path, bytes]:
     """Return the small files of a figure."""
     contents = {suffix: drawing.read(suffix) for suffix in drawing.suffixes if suffix.endswith((".png", ".md"))}
     contents = {suffix: content if suffix == ".md" else small_picture(content) for suffix, content in contents.items()}
-    numbers = thinned(pd.read_csv(io.BytesIO(drawing.read(".csv")), float_precision="round_trip"))
+    numbers = thinned(pd.read_csv(io.BytesIO(drawing.read(".csv"))))
     contents[".csv"] = numbers.to_csv(index=False, float_format="%.4g", lineterminator="\n").encode()
     record = {name: drawing.record.get(name, "") for name in KEPT}
     runs = {key[:DIGITS]: {name: run.get(name) for name in ("created", "commit")} for key, run in drawing.record["runs"].items()}

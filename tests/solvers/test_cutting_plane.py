@@ -6,7 +6,6 @@ import pytest
 import fwexp
 from fwexp.driver.iteration import Budget
 from fwexp.experiments.theory import small
-from fwexp.jit.vectors import EIGHT
 from fwexp.problems.protocol import radii_sq
 from fwexp.solvers import SOLVERS, check_options, hull, n_slack
 from tests import reference as ref
@@ -53,7 +52,7 @@ def sets_bytes(problem, sets):
     """Return what the active sets take up, and what their docstring states."""
     lengths, room = np.diff(problem.label_ptr), np.diff(sets.first)
     taken = sum(array.nbytes for array in (sets.weight, sets.loss, sets.storage, sets.gram))
-    return taken, (room * (16 + 4 * lengths + 8 * room)).sum() + 2 * 8 * EIGHT
+    return taken, (room * (16 + 4 * lengths + 8 * room)).sum()
 
 
 @pytest.mark.parametrize("solver", ["one_slack", "fcfw"])

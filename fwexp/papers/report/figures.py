@@ -75,8 +75,7 @@ class Drawn:
         """Its curves as HTML, where the page draws them."""
         if not self.has_curves:
             return None
-        table = pd.read_csv(io.BytesIO(self.read(".csv")), float_precision="round_trip")
-        return charts.of_figure(f"chart-{self.id}", table, self.record.get("axes") or {})
+        return charts.of_figure(f"chart-{self.id}", pd.read_csv(io.BytesIO(self.read(".csv"))), self.record.get("axes") or {})
 
     def read(self, suffix: str) -> bytes:
         """Return the content of one of the files; `DataError` if another process is changing it or drawing the figure again."""
