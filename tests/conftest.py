@@ -47,12 +47,13 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Skip the tests marked ``data`` where there is no real data."""
-    if not os.environ.get("FWEXP_DATA"):
-        skip = pytest.mark.skip(reason="needs real data: FWEXP_DATA is not set")
+    """Skip the tests marked ``data`` where there is no real data, and those marked ``unix`` on Windows."""
+    missing = {} if os.environ.get("FWEXP_DATA") else {"data": "needs real data: FWEXP_DATA is not set"}
+    missing |= {"unix": "needs what Windows lacks"} if os.name == "nt" else {}
+    for name, reason in missing.items():
         for item in items:
-            if item.get_closest_marker("data"):
-                item.add_marker(skip)
+            if item.get_closest_marker(name):
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_collection_finish():

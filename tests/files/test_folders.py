@@ -39,12 +39,14 @@ def test_what_exists_is_known(tmp_path):
         assert not folders.exists(absent)
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("look", [folders.exists, folders.is_folder, folders.is_file])
 def test_a_locked_folder_is_not_missing(locked, look):
     with pytest.raises(PermissionError):
         look(locked / "file")
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize(
     "arguments",
     [["ls", "results_dir="], ["data", "list", "data_dir="], ["run", "--cfg", "job", "results_dir="]],

@@ -34,6 +34,7 @@ def contents(folder):
     return {path.name: path.read_text() for path in folder.rglob("*") if path.is_file() and path.name != MARK}
 
 
+@pytest.mark.unix
 def test_a_kill_at_any_instant_leaves_the_old_folder_or_the_new_one(tmp_path):
     missing, (old, new) = 0, ({"file": text, "same": text} for text in ("old", "new"))
     for event in itertools.count(1):
@@ -52,6 +53,7 @@ def test_a_kill_at_any_instant_leaves_the_old_folder_or_the_new_one(tmp_path):
     assert missing == 1
 
 
+@pytest.mark.unix
 def test_files_of_a_writer_that_was_killed_at_any_instant_are_replaced_by_the_next(tmp_path):
     for event in itertools.count(1):
         folder = tmp_path / str(event)

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +16,8 @@ from benchmarks.svm import NEWCOMER
 from fwexp.files import atomic, locks
 from fwexp.jit import disk_cache, texts
 from fwexp.jit.compilation import array_kernel, njit
+
+pytestmark = pytest.mark.unix  # about owners and modes of files, pipes and limits
 
 OTHER_USER = 12345  # no user of this machine
 
@@ -258,6 +259,8 @@ def test_no_code_is_taken_for_that_of_another_text(cache):
 @pytest.mark.parametrize("room", [0, 100, 5000])
 def test_a_full_disk_means_uncached(cache, room):
     """A limit on the size of files fails as a full disk does, in the middle of a file."""
+    import resource
+
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
     try:

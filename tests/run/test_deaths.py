@@ -38,6 +38,7 @@ def dies(config, results_dir, save=False):
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.unix
 def test_a_run_whose_process_died_three_times_is_a_failure_until_it_is_repeated(tmp_path, config):
     for _ in range(runner.DEATHS):
         dies(config, tmp_path)
@@ -49,6 +50,7 @@ def test_a_run_whose_process_died_three_times_is_a_failure_until_it_is_repeated(
     assert not list(tmp_path.rglob(".*"))
 
 
+@pytest.mark.unix
 def test_a_run_that_gets_on_from_death_to_death_is_no_failure(tmp_path, config):
     for _ in range(runner.DEATHS + 1):
         dies(config, tmp_path, save=True)
@@ -56,6 +58,7 @@ def test_a_run_that_gets_on_from_death_to_death_is_no_failure(tmp_path, config):
     assert not list(tmp_path.rglob(f"*{paths.BEGUN}"))
 
 
+@pytest.mark.unix
 def test_a_run_whose_process_died_goes_last(tmp_path, capsys):
     words = [*RUN, "max_passes=0.1", "seed=0,1,2"]
     (config, *_) = from_arguments.expand(words)

@@ -136,6 +136,7 @@ def ending_at(call, end, action):
 ENDED, KILLED, TAKEN_OVER = 10, 11, 12
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("before", [None, "max_passes", "interrupted"])
 def test_whenever_a_writer_is_killed_the_old_or_the_new_run_is_whole(tmp_path, config, make_result, before):
     make_result(level=1), provenance()
@@ -160,6 +161,7 @@ def test_whenever_a_writer_is_killed_the_old_or_the_new_run_is_whole(tmp_path, c
             return
 
 
+@pytest.mark.unix
 @pytest.mark.parametrize("status", ["max_passes", "interrupted"])
 def test_whenever_a_writer_is_paused_and_its_run_is_taken_over_the_run_is_whole(tmp_path, config, make_result, monkeypatch, status):
     provenance()
