@@ -57,7 +57,7 @@ def test_the_table_is_what_is_drawn(made):
     assert [run.key for run in runs] == sorted(_smoke_keys())
     pd.testing.assert_frame_equal(results, store.load_results(folder, key=_smoke_keys()))
     frame = FIGURES[NAME].data(results)
-    read = pd.read_csv(paths[2], engine="python")  # which reads all digits, whatever pandas
+    read = pd.read_csv(paths[2], engine="python")  # reads all digits with any pandas
     assert list(read.columns) == [*frame.columns, "preset", "commit"]
     assert set(read["variant"]) == {"bcfw", "bcfw-wavg", "ssg", "ssg-wavg", "fw"}
     assert (set(read["panel"]), read["x"].max()) == (set("abcdef"), 2)
