@@ -4,6 +4,7 @@ The result may be a view of the argument; a problem that keeps it copies it.
 """
 
 from collections.abc import Callable
+from itertools import chain
 
 import numpy as np
 
@@ -41,32 +42,60 @@ def as_matrix(name: str, value, what: str):
 def as_sparse(name: str, value):
     """Return a sparse matrix in csr, csc or coo, without a copy if it is one of these and has no fault; a vector is one row.
 
-    Routines in C, scipy's and ours, read and write wherever indices point, and scipy's constructors of csr and csc check few of
-    them. Its ``check_format`` lets an ``indptr`` pass that falls to an end of 0 or whose differences overflow, and takes as long as
-    building a problem of many small matrices.
+    Routines in C, scipy's and ours, read and write wherever indices point. Its constructors check few of them, and no indices
+    that are put into a matrix later. ``check_format`` is for csr, csc and bsr alone, lets an ``indptr`` pass that falls to
+    an end of 0 or whose differences overflow, and takes as long as building a problem of many small matrices.
     """
     try:
-        value = value.tocsr() if value.format == "bsr" else value
-        value = value.reshape((1, -1)) if value.ndim == 1 else value
-        return _compressed(value) if value.format in ("csr", "csc") else value.tocoo()
+        return _compressed(value) if value.format in ("csr", "csc", "bsr") else _coordinates(value)
     except Exception as error:  # ours, and any error of numpy about a value that is no array
         raise ParameterError(f"{name} must be a well-formed sparse matrix, got {type(value).__name__} with {error}") from None
 
 
 def _compressed(value):
-    """Return a sound matrix in csr or csc."""
-    numbers, indices, indptr = value.data, value.indices, value.indptr
-    major, minor = value.shape if value.format == "csr" else value.shape[::-1]
-    if numbers.ndim != 1 or indices.shape != numbers.shape or indptr.shape != (major + 1,):
+    """Return a sound matrix in csr or csc, or one in bsr as csr."""
+    numbers, indices, indptr, blocks = value.data, value.indices, value.indptr, value.format == "bsr"
+    rows, columns = shape = value.shape if value.ndim == 2 else (1, *value.shape)
+    height, width = numbers.shape[1:] if blocks else (1, 1)
+    major, minor = (columns, rows) if value.format == "csc" else (rows // height, columns // width)
+    fits = numbers.ndim == (3 if blocks else 1) and rows % height == columns % width == 0
+    if not fits or indices.shape != numbers.shape[:1] or indptr.shape != (major + 1,):
         raise ValueError(f"data, indices and indptr of shapes {numbers.shape}, {indices.shape} and {indptr.shape}")
     end = indptr[-1]
     if indptr.dtype.kind not in "iu" or indptr[0] != 0 or end > len(indices) or (indptr[1:] < indptr[:-1]).any():
         raise ValueError(f"indptr that does not rise from 0 to at most {len(indices)}")
     used = indices if end == len(indices) else indices[:end]
     _check_range(used, minor)
-    if used is not indices or indptr.dtype != indices.dtype or indptr.dtype not in INDEX_TYPES:
-        return getattr(sp, f"{value.format}_array")((numbers[:end], used, indptr), shape=value.shape)
-    return value
+    if used is not indices or indptr.dtype != indices.dtype or indptr.dtype not in INDEX_TYPES or shape is not value.shape:
+        value = getattr(sp, f"{value.format}_array")((numbers[:end], used, indptr), shape=shape)
+    return value.tocsr() if blocks else value
+
+
+def _coordinates(value):
+    """Return a sound matrix in coo, of one in coo, dia, dok or lil."""
+    if value.format == "lil":
+        lengths = [len(row) for row in value.rows]
+        if lengths != [len(row) for row in value.data]:
+            raise ValueError("rows and data of different lengths")
+        numbers, places = list(chain(*value.data)), (np.repeat(np.arange(len(lengths)), lengths), list(chain(*value.rows)))
+    elif value.format == "dok":
+        numbers, places = list(value.values()), np.array(list(value.keys())).reshape(-1, value.ndim).T
+    elif value.format == "dia":
+        if value.data.ndim != 2 or value.offsets.shape != value.data.shape[:1]:
+            raise ValueError(f"data and offsets of shapes {value.data.shape} and {value.offsets.shape}")
+        columns = np.broadcast_to(np.arange(value.data.shape[1]), value.data.shape)
+        rows = columns - value.offsets[:, None]
+        within = (rows >= 0) & (rows < value.shape[0]) & (columns < value.shape[1]) & (value.data != 0)
+        numbers, places = value.data[within], (rows[within], columns[within])
+    else:
+        numbers, places = value.data, value.coords
+    places = [np.asarray(indices) for indices in places]
+    for indices, size in zip(places, value.shape, strict=True):
+        _check_range(indices, size)
+    numbers = np.asarray(numbers, dtype=value.dtype)
+    if value.ndim == 1:
+        places.insert(0, np.zeros_like(places[0]))
+    return sp.coo_array((numbers, tuple(places)), shape=(1, *value.shape)[-2:])  # which looks at lengths
 
 
 def _check_range(indices: np.ndarray, end: int) -> None:

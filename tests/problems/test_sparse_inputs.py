@@ -18,9 +18,13 @@ EDGES = [(0, 1), (1, 2), (2, 3), (3, 0)]
 Y = [0, 1, 1, 0]
 
 
+def bsr(draw):
+    return sp.bsr_array(GOOD, blocksize=draw(st.sampled_from([(1, 1), (2, 2)])))
+
+
 def compressed(draw):
-    """Return a matrix in csr or csc with one thing wrong."""
-    x = draw(st.sampled_from([lambda: sp.csr_array(GOOD), lambda: sp.csc_matrix(GOOD)]))()
+    """Return a matrix in csr, csc or bsr with one thing wrong."""
+    x = draw(st.sampled_from([lambda: sp.csr_array(GOOD), lambda: sp.csc_matrix(GOOD), lambda: bsr(draw)]))()
     last, dtype = len(x.indptr) - 1, draw(st.sampled_from([np.int32, np.int64]))
     indptr = x.indptr.astype(dtype)
     match draw(
@@ -56,9 +60,35 @@ def compressed(draw):
     return x
 
 
+def coordinates(draw):
+    """Return a matrix in coo, dok, lil or dia with one thing wrong."""
+    bad, axis = draw(OUTSIDE), draw(st.sampled_from([0, 1]))
+    match draw(st.sampled_from(["coo", "coo lengths", "dok", "lil", "lil lengths", "dia"])):
+        case "coo":
+            x = sp.coo_matrix(GOOD)
+            x.coords = tuple(indices.astype(np.int64) for indices in x.coords)
+            x.coords[axis][draw(st.integers(0, x.nnz - 1))] = bad
+        case "coo lengths":
+            x = sp.coo_array(GOOD)
+            x.coords = (x.coords[0][:-1], x.coords[1])
+        case "dok":
+            x = sp.dok_array(GOOD)
+            x.setdefault((bad, 0) if axis == 0 else (0, bad), 1.0)
+        case "lil":
+            x = sp.lil_array(GOOD)
+            x.rows[1] = [bad, 2]
+        case "lil lengths":
+            x = sp.lil_matrix(GOOD)
+            x.rows[axis] = draw(st.sampled_from([[0], [0, 1, 2], [0, 1, 2] * 1000]))
+        case "dia":
+            x = sp.dia_array(GOOD)
+            x.offsets = draw(st.sampled_from([np.arange(1), np.arange(30), np.array([0.5, 1.5])]))
+    return x
+
+
 @st.composite
 def malformed(draw):
-    return compressed(draw)
+    return draw(st.sampled_from([compressed, coordinates]))(draw)
 
 
 def segmentation(X, Z, labels=2):
