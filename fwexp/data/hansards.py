@@ -13,7 +13,8 @@ Of the test pairs the first 100 are set aside; the other 347 are the test set (I
 possible, and its error is the alignment error rate.
 
 The features are indicators, see ``fwexp.data.alignment.edge_features``; weight j belongs to the j-th name of `feature_names`.
-The aligner is the HMM of ``fwexp.data.alignment.hmm``, or eflomal where that is installed and asked for.
+The aligner is the HMM of ``fwexp.data.alignment.hmm``, or eflomal where that is installed and asked for; eflomal
+reads the test sentences, too (without links).
 """
 
 import re
@@ -157,7 +158,7 @@ def prepare(options: Options, pairs, gold: Gold) -> dict[str, np.ndarray]:
     if options.aligner == "eflomal":
         from fwexp.data.alignment import eflomal
 
-        found = eflomal.align(text)
+        found = [side[: len(text)] for side in eflomal.align(text + tests)]
     else:
         found = hmm.align(lexicon, numbered)
 

@@ -20,7 +20,7 @@ from fwexp.problems.subsets import take_rows
 from fwexp.problems.transitions import Shared, Transitions
 
 FREE = np.empty((0, 0), dtype=np.bool_)  # All positions may have all labels.
-AT_ONCE = 4096  # rows of weights, which are copied once
+AT_ONCE = 4096  # rows of weights that are copied at once
 EXCLUDED = 0.5 * FORBIDDEN  # Labelings of lower scores are not allowed.
 
 

@@ -179,7 +179,7 @@ by place, and those of vectors with the place where they begin. It is a plain tu
 
 
 Rows: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]
-"""Where rows begin and end, their columns, values (None if all are 1), and where sequences begin and end."""
+"""Rows as arrays: their bounds, columns and values (None if all are 1), and the bounds of sequences."""
 
 
 def named_rows(X: Iterable, tables: Learning | Known) -> NamedRows:

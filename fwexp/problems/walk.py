@@ -20,7 +20,7 @@ from fwexp.jit.compilation import dispatched, named, register_jitable
 from fwexp.problems import protocol
 from fwexp.problems.rows import entry_column, entry_span, entry_value, row_product, row_scatter, row_scatter_label, row_scores
 
-LARGE_SUM = 1 << 23  # numbers
+LARGE_SUM = 1 << 23  # numbers, 64 MB, from which a sum takes the form with less memory
 
 # --- functions that a family registers ----------------------------------------------------------------------------------
 
