@@ -52,7 +52,7 @@ def test_this_installation_is_sound(tmp_path, monkeypatch, capsys):
 
 
 def test_a_package_that_is_too_old_or_gone(examine, monkeypatch):
-    versions = {"numba": "0.59.1", "pyyaml": None, "scipy": "1.13rc1", "pandas": "4.0.0.dev3"}
+    versions = {"numba": "0.59.1", "pyyaml": None, "scipy": "1.16rc1", "pandas": "4.0.0.dev3"}
     version = doctor._version
     monkeypatch.setattr(doctor, "_version", lambda name: versions.get(name, version(name)))
     assert examine()[1]["packages"][1:] == [
