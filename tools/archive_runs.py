@@ -2,14 +2,14 @@
 
 import io
 import tarfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fwexp import store
 from fwexp.errors import ParameterError
 from fwexp.files import atomic, folders
 from fwexp.files.checksums import sha256
-from fwexp.papers.claims import all_claims
+from fwexp.papers.claims import Claim, all_claims
 from fwexp.papers.claims.verdict_records import needed
 from fwexp.papers.declarations import FIGURES, papers_by_id
 from fwexp.papers.figure_pipeline import configs_of
@@ -31,19 +31,31 @@ def archive_runs(results_dir: Path, target: Path, chosen: Sequence[str] = ()) ->
     figures = {one.figure.name: set(one.record["runs"]) for one in drawn(results_dir) if one.preset == "full"}
     drawings = set().union(*(keys for name, keys in figures.items() if part_of(name) in wanted))
     claims = [claim for claim in all_claims().values() if papers_by_id()[claim.paper].name in wanted]
-    keys = drawings.union(*map(needed, claims))
+    keys = drawings | _of_claims(claims)
     runs = [run for run in store.find_runs(results_dir) if run.key in keys]
     if lacking := sorted(drawings - {run.key for run in runs}):
         shown = ", ".join(key[:DIGITS] for key in lacking[:3])
         raise ParameterError(f"results_dir must hold all runs of its figures, got none or a damaged one of {shown}")
+    return write(runs, target, _with_weights())
+
+
+def extend(path: Path, results_dir: Path) -> list[str]:
+    """Add the runs of a store that figures or claims need to an archive, and leave those that it has; return all keys."""
+    FIGURES.load_all()
+    there = {run.key: {RECORD: records.content_of(run.record), **files} for run, files in archive.with_files(path)}
+    drawings = {store.key_of(config) for figure in FIGURES.values() for config in configs_of(figure, "full")}
+    wanted = (drawings | _of_claims(all_claims().values())) - there.keys()
+    return _pack(there | _files_of([run for run in store.find_runs(results_dir) if run.key in wanted], _with_weights()), path)
+
+
+def _of_claims(claims: Iterable[Claim]) -> set[str]:
+    """Return the keys of the runs that decide claims, or that confirm them."""
+    return {key for claim in claims for confirming in (False, True) for key in needed(claim, confirming=confirming)}
+
+
+def _with_weights() -> set[str]:
     opened = [figure for figure in FIGURES.values() if figure.shows and figure.has_runs]
-    with_weights = {store.key_of(config) for figure in opened for config in configs_of(figure, "full")}
-    try:
-        return write(runs, target, with_weights)
-    except Damaged as error:
-        raise ParameterError(
-            f"runs must be as they were stored to be archived, got {error}; fwexp ls names damaged ones"
-        ) from error
+    return {store.key_of(config) for figure in opened for config in configs_of(figure, "full")}
 
 
 def check_target(target: Path, folder: Path) -> None:
@@ -55,11 +67,11 @@ def check_target(target: Path, folder: Path) -> None:
 
 def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] = ()) -> list[str]:
     """Write an archive of runs, with the weights of some keys, and replace a file of that name; return the keys of the runs."""
-    contents = {}
-    for run in sorted(runs, key=lambda run: run.key):
-        run, files = of_latest(run, lambda run: _files(run, run.key in with_weights))
-        files = {RECORD: records.content_of(run.record), **files}
-        contents |= {f"runs/{run.key}/{name}": content for name, content in files.items()}
+    return _pack(_files_of(runs, with_weights), path)
+
+
+def _pack(files: Mapping[str, Mapping[str, bytes]], path: Path) -> list[str]:
+    contents = {f"runs/{key}/{name}": content for key in sorted(files) for name, content in files[key].items()}
     sums = "".join(f"{sha256(content)}  {name}\n" for name, content in contents.items())
     packed, entries = io.BytesIO(), {archive.SUMS: sums.encode(), **contents}
     with tarfile.open(fileobj=packed, mode="w:xz") as file:
@@ -68,7 +80,21 @@ def write(runs: Iterable[StoredRun], path: Path, with_weights: Collection[str] =
             entry.size = len(content)
             file.addfile(entry, io.BytesIO(content))
     atomic.write({path.resolve(): packed.getvalue()})
-    return [name.split("/")[1] for name in contents if name.endswith(TRACE)]
+    return sorted(files)
+
+
+def _files_of(runs: Iterable[StoredRun], with_weights: Collection[str]) -> dict[str, dict[str, bytes]]:
+    """Return the contents of the files of runs by key; `ParameterError` if one is damaged."""
+    found = {}
+    try:
+        for run in runs:
+            run, files = of_latest(run, lambda run: _files(run, run.key in with_weights))
+            found[run.key] = {RECORD: records.content_of(run.record), **files}
+    except Damaged as error:
+        raise ParameterError(
+            f"runs must be as they were stored to be archived, got {error}; fwexp ls names damaged ones"
+        ) from error
+    return found
 
 
 def _files(run: StoredRun, with_weights: bool) -> dict[str, bytes]:

@@ -28,17 +28,19 @@ from fwexp.papers.report.figures import Drawn
 from fwexp.store import archive
 from fwexp.store.provenance import provenance
 from tools import departures
+from tools.archive_runs import extend
 from tools.publish import KIND, gallery, small_figure, small_verdicts
 from tools.published_faults import DIFFERENCES, VERDICTS_AGAIN, read_json
 
 USAGE = """\
-usage: python -m tools.redraw [NAME ...] [--archive FILE] [results_dir=DIR] [data_dir=DIR] [published=DIR]
+usage: python -m tools.redraw [NAME ...] [--archive FILE] [--add] [results_dir=DIR] [data_dir=DIR] [published=DIR]
 
 Draw published figures (default: all) again from archived runs, and write their small copies to the published folder (default:
 results/published). Runs nothing.
 
   NAME             a figure, or claims: decide all claims again
   --archive FILE   the archive (default: results/runs.tar.xz)
+  --add            add the runs of results_dir that figures or claims need, or that confirm claims, to the archive first
   results_dir=DIR  a store to unpack the archive into and to keep (default: a temporary one)
 """
 
@@ -77,7 +79,13 @@ def differences(before: pd.DataFrame, after: pd.DataFrame) -> str:
 
 
 @command(
-    "make redraw", USAGE, words=math.inf, offers=lambda: list(FIGURES), flags={"--archive": ()}, keys=("published", "data_dir")
+    "make redraw",
+    USAGE,
+    words=math.inf,
+    offers=lambda: list(FIGURES),
+    switches=("--add",),
+    flags={"--archive": ()},
+    keys=("published", "data_dir"),
 )
 def main(given: Arguments) -> int:
     """Draw the figures again, and return the exit code."""
@@ -87,11 +95,15 @@ def main(given: Arguments) -> int:
     for name in names:
         if name != CLAIMS and (name not in FIGURES or FIGURES.find(name).is_table):
             raise OptionError(f"NAME must be a published figure or {CLAIMS}, got {name!r}")
+    if "--add" in given.flags and "results_dir" not in given.keys:
+        raise OptionError("--add needs results_dir=DIR, the store that has the runs to add")
     kept = {}
     with tempfile.TemporaryDirectory() as temporary, owned.replacing_folder(published, KIND) as folder:
         shutil.copytree(published, folder, ignore=shutil.ignore_patterns(owned.MARK), dirs_exist_ok=True)
         store = folders.check_folder("results_dir", given.keys.get("results_dir", temporary))
         runs = Path(given.flags.get("--archive", "results/runs.tar.xz"))
+        if "--add" in given.flags:
+            print_line(f"{runs}: {len(extend(runs, store))} runs")
         if CLAIMS in names:
             for path, content in small_verdicts(check_all(all_claims(), archive=runs, verbose=True), folder).items():
                 path.write_bytes(content)

@@ -27,18 +27,18 @@ SPEAKING = Damaged, tarfile.TarError, lzma.LZMAError, EOFError, OSError  # error
 
 def read(path: Path):
     """Return what ``load_results`` returns of the runs in an archive; `ParameterError` if it is not as it was written."""
-    return results_of([(run, contents[TRACE]) for run, contents in _runs(path)])
+    return results_of([(run, contents[TRACE]) for run, contents in with_files(path)])
 
 
 def runs(path: Path) -> list[StoredRun]:
     """Return the runs in an archive, without their files; raises what `read` does."""
-    return [run for run, _ in _runs(path)]
+    return [run for run, _ in with_files(path)]
 
 
 def restore(path: Path, results_dir: Path, wanted: Collection[str] | None = None) -> list[str]:
     """Store the (wanted) runs of an archive that a store lacks, or has without their weights; return their keys."""
     restored = []
-    for run, contents in _runs(path):
+    for run, contents in with_files(path):
         if wanted is not None and run.key not in wanted:
             continue
         folder = run_dir(results_dir, run.config)
@@ -50,7 +50,7 @@ def restore(path: Path, results_dir: Path, wanted: Collection[str] | None = None
     return restored
 
 
-def _runs(path: Path) -> list[tuple[StoredRun, dict[str, bytes]]]:
+def with_files(path: Path) -> list[tuple[StoredRun, dict[str, bytes]]]:
     """Return the runs of an archive with their files, verified by the sums of the archive."""
     wanted = f"archive must hold runs with their checksums, got {path}"
     try:

@@ -9,15 +9,15 @@ import pytest
 
 from fwexp import store
 from fwexp.cli import main
-from fwexp.errors import DataError, ParameterError
+from fwexp.errors import DataError, OptionError, ParameterError
 from fwexp.papers.claims import check_all, of_paper
-from fwexp.papers.claims.verdict_records import read, run_missing
+from fwexp.papers.claims.verdict_records import needed, read, run_missing
 from fwexp.papers.figure_pipeline import make_figure, runs_of
 from fwexp.run import runner
 from fwexp.store import archive, records
 from fwexp.store.commit import RECORD
-from tools import publish
-from tools.archive_runs import archive_runs, check_target, write
+from tools import publish, redraw
+from tools.archive_runs import archive_runs, check_target, extend, write
 
 CLAIMS = {id: claim for id, claim in of_paper("R").items() if id in ("R-3", "R-4")}
 
@@ -42,6 +42,26 @@ def test_verdicts_follow_from_the_archive_alone(results_dir, archived, tmp_path)
     assert {record["verdict"] for record in there.values()} == {"holds"}
     undecided = check_all(CLAIMS, tmp_path / "nothing")
     assert {record["verdict"] for record in undecided.values()} == {"undecided"}
+
+
+def test_runs_that_confirm_claims_are_added(archived, tmp_path):
+    """Runs that nothing asks for are not, and what the archive had stays as it was."""
+    path, added = Path(shutil.copy(archived, tmp_path)), tmp_path / "store"
+    confirmed = of_paper("R")["R-2"]
+    run_missing([confirmed], added, confirming=True)
+    other = ["run", "solver=bcfw", "dataset=digits", "lam=0.1", "seed=10", "max_passes=1", f"results_dir={added}"]
+    assert main(other) == 0
+    before = {run.key: run.record for run in archive.runs(path)}
+    again = needed(confirmed, confirming=True)
+    assert set(extend(path, added)) == before.keys() | again.keys()
+    after = {run.key: run.record for run in archive.runs(path)}
+    assert {key: after[key] for key in before} == before
+    assert check_all({"R-2": confirmed}, archive=path)["R-2"]["confirmation"]["verdict"] == "holds where measured"
+
+
+def test_runs_are_added_from_a_store_that_is_named(tmp_path):
+    with pytest.raises(OptionError, match="--add needs results_dir=DIR, the store that has the runs to add"):
+        redraw.main(["claims", "--add", f"published={tmp_path}"])
 
 
 def test_runs_of_other_code_decide_only_if_asked_for_or_in_an_archive(results_dir, tmp_path, capsys):
