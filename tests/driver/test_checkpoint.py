@@ -70,6 +70,7 @@ def many_opportunities(monkeypatch):
     monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("options", [AUTO, AUTO | {"step": "pairwise"}], ids=["as it is", "pairwise"])
 def test_steps_do_not_depend_on_the_scores_of_former_examples(monkeypatch, options):
     """Nor on a buffer that is empty when a run goes on: compiled sums are reordered, so terms that cancel could round them."""

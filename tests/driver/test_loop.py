@@ -28,7 +28,7 @@ from fwexp.solvers.base import Point, Solver
 from fwexp.tasks.objective import SVMObjective
 from fwexp.tasks.train import as_result
 from fwexp.testing import small_chains
-from tests.small_problems import chain, counting, run_in_plain_python
+from tests.small_problems import chain, counting
 
 pytestmark = pytest.mark.portable  # they compare numbers of small runs, which must not depend on the CPU
 
@@ -488,6 +488,7 @@ def ways(test):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("solver", "options", "rows"),
     [("auto", {}, 4), ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}, 11), ("one_slack", {}, 11)],
@@ -521,7 +522,6 @@ def test_gaps_that_are_spent_do_not_end_a_run(lam, options, monkeypatch):
 @pytest.mark.parametrize("options", [{"cache": True, "refresh": 2.0}, {"step": "corrective", "accelerate": True}, {}])
 def test_rows_can_follow_numbers_of_steps(seconds, options, monkeypatch):
     """With a cache, a pass through a given order is no pass of oracle calls."""
-    run_in_plain_python(monkeypatch)
     monkeypatch.setattr("fwexp.driver.loop.CHUNK_SECONDS", seconds)
     problem = small_chains(10)
     order = np.random.default_rng(0).permuted(np.tile(np.arange(10), (60, 1)), axis=1).ravel()
@@ -533,6 +533,7 @@ def test_rows_can_follow_numbers_of_steps(seconds, options, monkeypatch):
     assert len(ends) > 20 if "cache" in options else len(ends) == 20
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seconds", [1e-4, 10.0])
 def test_steps_without_oracle_calls_are_taken_to_their_end_before_a_row(seconds, monkeypatch):
     """A row at a bound on oracle calls comes when the next step needs one, however the run was cut into portions."""

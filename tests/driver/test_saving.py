@@ -14,7 +14,7 @@ import pytest
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.files import npz
-from tests.small_problems import chain, run_in_plain_python
+from tests.small_problems import chain
 from tests.store.test_locks import GONE
 
 N, P, K = 400, 100, 3
@@ -108,8 +108,7 @@ def test_results_of_users_functions_can_be_pickled():
     check_equal(pickle.loads(pickle.dumps(result)), result)
 
 
-def test_kernel_results_say_that_they_need_the_training_inputs(monkeypatch, tmp_path):
-    run_in_plain_python(monkeypatch)
+def test_kernel_results_say_that_they_need_the_training_inputs(tmp_path):
     train = fwexp.multiclass_problem(np.eye(3), [0, 1, 2])
     result = fwexp.solve(train, "kernel_bcfw", lam=1.0, max_passes=1)
     with pytest.raises(ParameterError, match="results of kernel_bcfw predict with the training inputs, which files do not have"):
