@@ -284,6 +284,22 @@ def named(function: Callable, name: str) -> Callable:
     return function
 
 
+class Implementations(dict[type, Callable]):
+    """Functions by the classes that they are registered for; ``found`` keeps those of subclasses, too, for plain Python."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[type, Callable] = {}
+
+    def __setitem__(self, cls: type, function: Callable) -> None:
+        super().__setitem__(cls, function)
+        self.found.clear()
+
+    def __delitem__(self, cls: type) -> None:
+        super().__delitem__(cls)
+        self.found.clear()
+
+
 def dispatched(
     stub: Callable | None = None,
     *,
@@ -314,7 +330,8 @@ def dispatched(
     """
     if stub is None:
         return lambda stub: dispatched(stub, fastmath=fastmath, default=default, entry=entry, fixed=fixed, composed=composed)
-    implementations: dict[type, Callable] = {}
+    implementations = Implementations()
+    found = implementations.found
 
     def find(cls: type | None) -> Callable | None:
         """Return the implementation for a class."""
@@ -324,18 +341,22 @@ def dispatched(
         return None
 
     @wraps(stub)
-    def dispatch(first, *args):
-        function = implementations.get(type(first)) or find(type(first))
-        if function is not None:
-            return function(first, *args)
-        raise TypeError(f"{stub.__name__} is not available for {type(first).__name__}")
+    def dispatch(*args):
+        cls = type(args[0])
+        function = found.get(cls)
+        if function is None:
+            if (function := find(cls)) is None:
+                raise TypeError(f"{stub.__name__} is not available for {cls.__name__}")
+            found[cls] = function
+        return function(*args)
 
     def register(*classes: type) -> Callable[[Callable], Callable]:
         """Register a function for classes."""
 
         def add(function: Callable) -> Callable:
             named(function, f"{stub.__name__}_{classes[0].__name__}" if len(classes) == 1 else stub.__name__)
-            implementations.update(dict.fromkeys(classes, function))
+            for cls in classes:
+                implementations[cls] = function
             remembered(function)
             _forget()
             return function

@@ -326,6 +326,23 @@ def test_dispatch_is_the_same_compiled_and_in_plain_python():
             function(3, 1.0)
 
 
+def test_what_is_registered_last_is_called(monkeypatch):
+    """Also if another function was found for the class before, through its base."""
+
+    class Unit(Square):
+        pass
+
+    unit, before = Unit(2.0, 0.0), area.find(Square)
+    for _ in range(2):
+        assert area(unit, 1.0) == 4.0
+        with monkeypatch.context() as patch:
+            patch.setitem(area.implementations, Square, lambda *_: 5.0)
+            assert area(unit, 1.0) == 5.0
+            patch.setitem(area.implementations, Unit, lambda *_: 6.0)
+            assert area(unit, 1.0) == 6.0
+    assert area.find(Unit) is before
+
+
 def test_tracebacks_name_the_function_and_the_class():
     assert area.find(Circle).__code__.co_name == area.find(Circle).__name__ == "area_Circle"
     with pytest.raises(TypeError) as error:
