@@ -1,6 +1,6 @@
 """Predictions of saved estimators with numpy alone, in processes that are to start fast or have no other packages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from fwexp.estimators.named_features import FORMS
 from fwexp.estimators.sequence_inputs import inputs_of
 from fwexp.estimators.tagger_in_numpy import FeatureScores, NumpyTagger
 from fwexp.files import saved_results
+from fwexp.files.packed_weights import PackedWeights
 from fwexp.types import AnyPath
 
 __all__ = ["ChainPredictor", "ClassPredictor", "LabelSetPredictor", "Predictor", "load"]
@@ -20,7 +21,7 @@ __all__ = ["ChainPredictor", "ClassPredictor", "LabelSetPredictor", "Predictor",
 MOST_LABELS = 12  # of sets of labels that influence each other: all sets are compared
 
 
-def load(path: AnyPath, **functions: Callable) -> "Predictor":
+def load(path: AnyPath, **functions: Any) -> "Predictor":
     """Return a predictor from the file of an estimator.
 
     It answers as the estimator does, but imports numpy only. Start-up takes a tenth of the time and of the memory; the estimator is
@@ -32,7 +33,8 @@ def load(path: AnyPath, **functions: Callable) -> "Predictor":
         A file that ``save`` of ``ChainSVM``, ``ChainCRF``, ``ChainSVMCV``, ``ChainCRFCV``, ``MulticlassSVM``,
         ``MulticlassLogistic`` or ``MultiLabelSVM`` wrote. Nothing in it is executed.
     **functions
-        Parameters ``features`` and ``transition_features`` of the estimator that are functions, which files do not hold.
+        Parameters ``features`` and ``transition_features`` of the estimator that are functions, which files do not hold;
+        ``features="auto"`` reads features as the function returned them.
 
     Returns
     -------
@@ -62,11 +64,14 @@ def load(path: AnyPath, **functions: Callable) -> "Predictor":
     try:
         params, learned = ({key: from_json(value) for key, value in estimator[part].items()} for part in ("params", "learned"))
         for key, function in functions.items():
-            if key not in params or not callable(function):
-                raise OptionError(f"{key} must be features or transition_features and a function, got {shown(function)}")
+            if key not in params or not (callable(function) or (key, function) == ("features", "auto")):
+                wanted = 'features (a function or "auto") or transition_features (a function)'
+                raise OptionError(f"{key} must be {wanted}, got {shown(function)}")
         for key, value in (params | functions).items():
             if key in ("features", "transition_features") and isinstance(value, Unsaved):
                 raise OptionError(f"{key} was {value}, which files do not hold: pass it, load(path, {key}=...)")
+        if isinstance(w, PackedWeights) and KINDS[name] is not ChainPredictor:
+            w = w.unpacked()
         return KINDS[name](name, params | functions, learned, w)
     except OptionError:
         raise
@@ -91,7 +96,7 @@ class Predictor:
 
     classes_: np.ndarray
 
-    def __init__(self, name: str, params: dict[str, Any], learned: dict[str, Any], w: np.ndarray) -> None:
+    def __init__(self, name: str, params: dict[str, Any], learned: dict[str, Any], w: np.ndarray | PackedWeights) -> None:
         self.classes_, self._name = learned["classes"], name
 
     def predict(self, X: Any) -> Any:
@@ -132,7 +137,7 @@ class Predictor:
 class ChainPredictor(Predictor):
     """Labels of sequences, from a file of a tagger such as ``ChainSVM``."""
 
-    def __init__(self, name: str, params: dict[str, Any], learned: dict[str, Any], w: np.ndarray) -> None:
+    def __init__(self, name: str, params: dict[str, Any], learned: dict[str, Any], w: np.ndarray | PackedWeights) -> None:
         super().__init__(name, params, learned, w)
         self._features, self._tagger = (params["features"], params.get("transition_features")), NumpyTagger(params, learned, w)
 

@@ -71,8 +71,8 @@ class SearchEncoding(ChainEncoding):
         found = {name: values.tolist() for name, values in self.cv_results_.items()}
         return super().learned() | {"columns": list(found), "values": list(found.values())}
 
-    def restore(self, w, columns, values, **learned):
-        super().restore(w, **learned)
+    def restore(self, d, columns, values, **learned):
+        super().restore(d, **learned)
         self.cv_results_ = {name: np.array(numbers) for name, numbers in zip(columns, values, strict=True)}
         lams, best = self.cv_results_["param_lam"], self.cv_results_["rank_test_score"].argmin()
         if {found.shape for found in self.cv_results_.values()} != {lams.shape}:

@@ -180,7 +180,7 @@ class ChainEncoding(Encoding):
 
     def complete(self, w: np.ndarray) -> np.ndarray:
         """Return weights with those that are fixed."""
-        columns, weights = getattr(self, "fixed", ((), ()))
+        columns, weights = self.fixed
         if not len(columns):
             return w
         w = w.copy()
@@ -272,17 +272,16 @@ class ChainEncoding(Encoding):
         """Return features by name that have weights, the weights as `decode` takes them after a row for no feature, and labels."""
         from fwexp.estimators.decoding import NamedDecoder, padded_weights  # which import numba
 
-        vectorizer, weights, has = self.vectorizer_, w.reshape(-1, len(self.classes_)), None
+        vectorizer, weights, used = self.vectorizer_, w.reshape(-1, len(self.classes_)), None
         if vectorizer.names is not None:
-            has = weights.any(axis=1)
-            has[vectorizer.num_features :] = True
-            has[: vectorizer.num_features] |= [name.endswith("]") for name in vectorizer.names]  # Vectors stay whole.
-            names = [*compress(vectorizer.names, has.tolist())]
-            vectorizer = Vectorizer()
-            vectorizer.restore(names, len(names))
-        vectorizer.prepare()
-        weights = padded_weights(weights, self.forbidden, has)
-        return vectorizer, weights, names_of(self.classes_), NamedDecoder(weights, len(self.classes_))
+            used, p = weights.any(axis=1), vectorizer.num_features
+            used[p:] = True
+            used[:p] |= vectorizer.names.end_with("]")  # Vectors stay whole.
+            vectorizer = vectorizer.with_columns(used[:p])
+        weights = padded_weights(weights, self.forbidden, used)
+        is_plain = vectorizer.names is not None and self.edge_vectorizer_ is None and not callable(self.params.features)
+        labels = names_of(self.classes_)
+        return vectorizer, weights, labels, NamedDecoder(weights, labels, vectorizer.tables if is_plain else None)
 
     def learned(self):
         columns = {"names": self.vectorizer_.names, "num_features": self.vectorizer_.num_features}
@@ -291,7 +290,7 @@ class ChainEncoding(Encoding):
             columns |= {"edge_names": edges.names, "num_edge_features": edges.num_features}
         return {"classes": self.classes_, "class_weight": self.class_weight_, **columns}
 
-    def restore(self, w, classes, names, num_features, class_weight=None, edge_names=None, num_edge_features=None):
+    def restore(self, d, classes, names, num_features, class_weight=None, edge_names=None, num_edge_features=None):
         self.edge_vectorizer_ = None
         if num_edge_features is not None:
             self.edge_vectorizer_ = Vectorizer(self.params.min_count, "transition_features")
@@ -302,7 +301,7 @@ class ChainEncoding(Encoding):
             raise ValueError("transition_features does not fit to the learned values")
         _ = self.forbidden  # which rejects damaged constraints
 
-    def structure(self, w):
+    def structure(self):
         K, p, edges = len(self.classes_), self.vectorizer_.num_features, self.edge_vectorizer_
         check_factors(self.class_weight_, (K,))
         family = {"family": "ChainProblem"} if edges is None else {}

@@ -23,6 +23,7 @@ from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_inputs import Inputs, size_of
 from fwexp.estimators.tagger_in_numpy import NumpyTagger
 from fwexp.options import check_integer
+from fwexp.tasks.result import stored_weights
 from fwexp.types import AnyArray, ArrayLike, FloatArray, Weights
 
 if TYPE_CHECKING:
@@ -119,6 +120,10 @@ class ChainModel(PartsScore, CertifiedSVM):
             for i, of_one in enumerate(scores.tolist())
         )
 
+    def predict_one(self, x: Any) -> list[Any]:
+        is_ready = "_decoder" in vars(self) and type(x) is list
+        return super().predict_one(x) if not is_ready or (labels := self._decoder[3].labels_of(x)) is None else labels
+
     def _are_few(self, X: Inputs) -> bool:
         """Return whether numpy labels these sequences before numba could, so far: no process waits more than twice as long."""
         if COMPILER in sys.modules:
@@ -129,7 +134,7 @@ class ChainModel(PartsScore, CertifiedSVM):
 
     @cached_property
     def _in_numpy(self) -> NumpyTagger:
-        return NumpyTagger(parameters(self.encoding_.params), self.encoding_.learned(), self.result_.w)
+        return NumpyTagger(parameters(self.encoding_.params), self.encoding_.learned(), stored_weights(self.result_))
 
     def _query(self, X: Inputs, partial=None, rows: NamedRows | None = None) -> "Query":
         """Return sequences, and what is known of their labels, as kernels take them."""
@@ -189,7 +194,8 @@ class ChainModel(PartsScore, CertifiedSVM):
         return found
 
     def _fitted(self, encoding, result):
-        result.w = encoding.complete(result.w)
+        if hasattr(encoding, "fixed"):  # Files hold the weights that are fixed with the others.
+            result.w = encoding.complete(result.w)
         return super()._fitted(encoding, result)
 
     def _right(self, X, y, sample_weight):
@@ -229,7 +235,7 @@ class ChainModel(PartsScore, CertifiedSVM):
         """Names of the features, (p,), where X has names."""
         if self.vectorizer_.names is None:
             raise AttributeError("X had no names of features")
-        return np.array(self.vectorizer_.names, dtype=object)
+        return np.array([*self.vectorizer_.names], dtype=object)
 
     @property
     def state_features_(self) -> NamedWeights:

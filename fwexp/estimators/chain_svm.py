@@ -195,5 +195,5 @@ class ChainSVM(ChainTagger):
             raise ParameterError(f"the run must be one on chains, got {result.structure.get('family', 'one that does not say')}")
         self = cls(lam=result.lam, loss="share")
         encoding = cls._Encoding(self)
-        encoding.restore(result.w, np.arange(result.structure["num_states"]), None, result.structure["num_features"])
+        encoding.restore(len(result.w), np.arange(result.structure["num_states"]), None, result.structure["num_features"])
         return self._fitted(encoding, result)

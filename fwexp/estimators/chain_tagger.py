@@ -147,10 +147,10 @@ class ChainTagger(FitsFurther, ChainModel):
         labels = [label for _, label, _ in weights] + [one for one, _ in transitions or ()]
         encoding = cls._Encoding(cls(**params))
         encoding.restore(None, classes_of(labels if classes is None else list(classes)), [*names], len(names))
-        w = np.zeros(encoding.structure(None)["d"])
+        w = np.zeros(encoding.structure()["d"])
         model_json.fill(w, encoding.names(), weights)
         self = cls(**params)
-        return self._fitted(encoding, model_json.untrained(w, self._objective, self.lam, encoding.structure(w)))
+        return self._fitted(encoding, model_json.untrained(w, self._objective, self.lam, encoding.structure()))
 
     def _validation(self, n: int) -> IntArray:
         """Return the sequences that are set aside."""

@@ -56,7 +56,7 @@ class ClassEncoding(RowEncoding):
         rows = feature_rows(names, self.n_features_in_)
         return Names([*rows, (CONSTANT,)] if self.has_constant else rows, names_of(self.classes_))
 
-    def structure(self, w):
+    def structure(self):
         K = len(self.classes_)
         return {"family": "MulticlassProblem", "d": self.size, "num_classes": K, "num_features": self.size // K}
 

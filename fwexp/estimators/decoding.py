@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.estimators.named_features import NamedRows
+from fwexp.estimators.named_features import Tables, at_once
 from fwexp.jit import c_functions
 from fwexp.jit.compilation import ArrayKernel, array_kernel, njit, register_jitable, specialise
 from fwexp.oracles.forward_backward import scratch_size
@@ -74,13 +74,23 @@ ONE = array("i", [0])  # a label
 
 
 class NamedDecoder:
-    """Decoding of sequences whose features have names: what does not change between calls is looked up once."""
+    """Decoding of sequences whose features have names: what does not change between calls is looked up once.
 
-    def __init__(self, weights: np.ndarray, num_states: int) -> None:
-        self._fixed = weights.ctypes.data, len(weights), num_states, padded_width(num_states)
-        self._weights, self._function = weights, None
+    It reads single sequences with ``tables``, if their features are what users pass.
+    """
 
-    def __call__(self, rows: NamedRows) -> tuple[array, int]:
+    def __init__(self, weights: np.ndarray, labels: list, tables: Tables | None) -> None:
+        self._fixed = weights.ctypes.data, len(weights), len(labels), padded_width(len(labels))
+        self._weights, self._labels, self._tables, self._function = weights, labels, tables, None
+
+    def labels_of(self, x: list) -> list | None:
+        """Return the labels of a sequence, None if it must be read feature by feature, or has no labels."""
+        if self._tables is None or (columns := at_once(x, self._tables)) is None:
+            return None
+        numbers, missing = self((array("i", [*columns]), array("q", map(len, x)), array("q", (0, len(x)))))
+        return None if missing else [*map(self._labels.__getitem__, numbers)]
+
+    def __call__(self, rows: Sequence) -> tuple[array, int]:
         """Return the labels of highest score of all positions, and how many sequences have none, whose labels are -1."""
         columns, lengths, ptr = rows[:3]
         labels = ONE * len(lengths)

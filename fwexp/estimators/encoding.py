@@ -10,6 +10,7 @@ import numpy as np
 from fwexp.errors import ParameterError, shown
 from fwexp.estimators.conventions import parameters
 from fwexp.estimators.json_values import from_json, names_of, to_json
+from fwexp.files.text_table import TextTable
 from fwexp.options import is_integer
 
 CONTAINERS = (list, tuple, set, dict, np.ndarray)
@@ -68,12 +69,12 @@ class Encoding(ABC):
         """Return the learned values to save."""
         return {}
 
-    def structure(self, w: np.ndarray) -> dict:
-        """Return entries of the structure of a result with these weights, after a check that the learned values fit to them."""
+    def structure(self) -> dict:
+        """Return entries of the structure of a result, after a check of the learned values."""
         return {}
 
-    def restore(self, w: np.ndarray) -> None:
-        """Restore what `learned` returned."""
+    def restore(self, d: int) -> None:
+        """Restore what `learned` returned, with d weights."""
         return
 
     def to_json(self) -> dict:
@@ -86,8 +87,8 @@ class Encoding(ABC):
         for name, value in learned.items():
             if name not in self.schema or not self.schema[name](value):
                 raise ValueError(f"{name} is {shown(value)}")
-        self.restore(result.w, **learned)
-        for name, size in self.structure(result.w).items():
+        self.restore(result.structure["d"], **learned)
+        for name, size in self.structure().items():
             if result.structure.get(name) != size:
                 raise ValueError(f"{name} is {shown(result.structure.get(name))}, which does not fit to the learned values")
 
@@ -128,9 +129,11 @@ def are_labels(value) -> bool:
 
 
 def are_names(value) -> bool:
-    """Return whether a value is missing, or a list of different names."""
+    """Return whether a value is missing, or holds different names."""
     if value is None:
         return True
+    if isinstance(value, TextTable):
+        return value.are_different()
     return isinstance(value, list) and all(isinstance(name, str) for name in value) and len(set(value)) == len(value)
 
 

@@ -15,9 +15,10 @@ from fwexp.estimators.conventions import Conventions, check_fitted, parameters, 
 from fwexp.estimators.encoding import Encoding, carried
 from fwexp.estimators.json_values import Unsaved, from_json, parameter_to_json
 from fwexp.estimators.labels import classes_of_call, weighted
+from fwexp.files.packed_weights import PackedWeights
 from fwexp.options import check_flag
 from fwexp.tasks import result_files
-from fwexp.tasks.result import Result
+from fwexp.tasks.result import Result, stored_weights
 from fwexp.types import AnyPath, ArrayLike, Callback, Iterate, SetOfExamples
 
 NOT_KEPT = ("_decoder", "_in_numpy", "_done_in_numpy")  # attributes that follow from others, and are made at predictions
@@ -96,7 +97,8 @@ class CertifiedSVM(Conventions):
     @result_.setter
     def result_(self, result: Result) -> None:
         vars(self)["result_"] = result
-        result.w.flags.writeable = False
+        weights = stored_weights(result)
+        (weights if isinstance(weights, PackedWeights) else weights.flags).writeable = False
         for name in NOT_KEPT:
             vars(self).pop(name, None)
 

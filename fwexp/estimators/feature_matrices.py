@@ -1,5 +1,7 @@
 """Features of users: rows of numbers as they are, and names (dicts, strings) by a vocabulary, a column each."""
 
+from array import array
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from fwexp.errors import ParameterError
 from fwexp.estimators import numbered_features
 from fwexp.estimators.named_features import FORMS, NONE, Known, Learning, NamedRows, arrays_of, encoded, is_by_name, named_rows
 from fwexp.estimators.numbered_features import Numbered
+from fwexp.files.text_table import TextTable
 from fwexp.options import check_integer
 
 if TYPE_CHECKING:
@@ -29,20 +32,24 @@ class Vectorizer:
         self.min_count, self.source = check_integer("min_count", min_count, 1), source
         self.restore(None, 0)
 
-    def restore(self, names: list[str] | None, num_features: int) -> None:
+    def restore(self, names: Iterable[str] | None, num_features: int) -> None:
         """Restore columns that were learned before."""
+        names = None if names is None else TextTable.of(names)
         check_named(names, num_features)
         self.names, self.num_features = names, num_features
-        vars(self).pop("_tables", None)
+        vars(self).pop("tables", None)
 
     @cached_property
-    def _tables(self) -> Known:
-        """The columns of names, which take as much memory as the names: made when inputs are first read."""
+    def tables(self) -> Known:
+        """The columns of names, looked up as inputs have them."""
         return Known(self.names or ())
 
-    def prepare(self) -> None:
-        """Make what reading inputs needs, so that threads that share this change nothing."""
-        _ = self._tables
+    def with_columns(self, used: np.ndarray) -> "Vectorizer":
+        """Return a vectorizer of the columns that are ``used``, bool (p,), alone."""
+        found, numbers = Vectorizer(), np.concatenate(([NONE], np.where(used, np.cumsum(used), NONE)))
+        found.names, found.num_features = self.names, int(np.count_nonzero(used))
+        vars(found)["tables"] = Known(self.names, array("i", numbers.astype(np.int32).tobytes()))
+        return found
 
     def __getstate__(self):
         return self.min_count, self.source, self.names, self.num_features
@@ -96,7 +103,7 @@ class Vectorizer:
         else:
             X = as_list("X", X, FORMS)
             read = numbered_features.transformed if X and isinstance(X[0], Numbered) else encoded
-            *features, ptr = read(X, self._tables)
+            *features, ptr = read(X, self.tables)
             rows = _matrix(*features, self.num_features)
         _check_lengths(ptr)
         return rows, ptr
@@ -109,7 +116,7 @@ class Vectorizer:
         from fwexp.problems.features import BinaryFeatures, SparseFeatures, as_features
 
         if self.names is not None:
-            ends, columns, values, ptr = arrays_of(rows or named_rows(as_list("X", X, FORMS), self._tables))
+            ends, columns, values, ptr = arrays_of(rows or named_rows(as_list("X", X, FORMS), self.tables))
             return BinaryFeatures(ends, columns) if values is None else SparseFeatures(ends, columns, values), ptr
         none = np.zeros((0, self.num_features))
         rows, ptr = self._rows_of_numbers([none if isinstance(x, list) and not x else x for x in as_list("X", X, FORMS)])
@@ -117,7 +124,7 @@ class Vectorizer:
 
     def read(self, X: list) -> NamedRows | None:
         """Return the rows of further sequences if their features have names; columns are counted from 1, 0 is for unknown names."""
-        return None if self.names is None else named_rows(X, self._tables)
+        return None if self.names is None else named_rows(X, self.tables)
 
     def _rows_of_numbers(self, X):
         rows, ptr = _stacked(X)

@@ -126,16 +126,16 @@ class GraphEncoding(Encoding):
         learned = {"classes": self.classes_, "num_features": self.n_features_in_, "class_weight": self.class_weight_}
         return learned | {"pairwise": self.pairwise}
 
-    def restore(self, w, classes, num_features, pairwise, class_weight=None):
+    def restore(self, d, classes, num_features, pairwise, class_weight=None):
         self.classes_, self.n_features_in_, self.class_weight_ = classes, num_features, class_weight
         K, self.pairwise = len(classes), pairwise
-        of_edges, size = w.size - K * num_features, K * K if pairwise == "full" else 1
+        of_edges, size = d - K * num_features, K * K if pairwise == "full" else 1
         if of_edges < size or of_edges % size or K < 2:
-            raise ValueError(f"{w.size} weights are not those of {num_features} features and {K} labels")
+            raise ValueError(f"{d} weights are not those of {num_features} features and {K} labels")
         self.num_edge_features = of_edges // size
         self.graphs([np.zeros((1, 1))])  # refuses parameters with which predictions fail
 
-    def structure(self, w):
+    def structure(self):
         K = len(self.classes_)
         check_factors(self.class_weight_, (K,))
         if self.pairwise == "full":

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from fwexp.errors import ParameterError, shown
+from fwexp.files.text_table import TextTable
 from fwexp.templates import Template
 
 
@@ -26,6 +27,8 @@ def to_json(name: str, value) -> Any:
         return value
     if isinstance(value, np.bool_ | np.number) and not isinstance(value.item(), np.generic):
         return to_json(name, value.item())
+    if isinstance(value, TextTable):
+        return [*value]
     if isinstance(value, list):
         return [to_json(name, item) for item in value]
     if isinstance(value, tuple):

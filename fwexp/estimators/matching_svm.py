@@ -46,10 +46,10 @@ class LinkEncoding(Encoding):
     def learned(self):
         return {"num_features": self.n_features_in_}
 
-    def restore(self, w, num_features):
+    def restore(self, d, num_features):
         self.n_features_in_ = num_features
 
-    def structure(self, w):
+    def structure(self):
         links = {LINKS: self.params.column_links} if self.params.column_links != 1 else {}
         return {"family": "MatchingProblem", "d": self.n_features_in_} | links
 

@@ -103,11 +103,11 @@ class LabelSetEncoding(RowEncoding):
     def learned(self):
         return super().learned() | {"edges": self.edges_, "class_weight": self.class_weight_, "pairwise": self.pairwise}
 
-    def restore(self, w, edges, class_weight, pairwise, **learned):
-        super().restore(w, **learned)
+    def restore(self, d, edges, class_weight, pairwise, **learned):
+        super().restore(d, **learned)
         self.edges_, self.class_weight_, self.pairwise = np.reshape(edges, (-1, 2)), class_weight, pairwise
 
-    def structure(self, w):
+    def structure(self):
         L, q = len(self.classes_), max(len(self.edges_), 1)
         check_factors(self.class_weight_, (2, L))
         check_edges("edges", self.edges_, L)

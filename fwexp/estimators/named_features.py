@@ -3,8 +3,8 @@
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import chain, count, cycle, islice, repeat
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from itertools import chain, count, cycle, repeat
 from numbers import Real
 from operator import getitem
 from typing import TypeAlias
@@ -14,43 +14,82 @@ import numpy as np
 from fwexp import lazy_sparse as sp
 from fwexp.conversion import as_floats
 from fwexp.errors import ParameterError, shown
+from fwexp.files.text_table import TextTable
 
 FORMS = "sequences: arrays, sparse matrices, or lists of one dict, string or list of strings per position"
 BY_NAME = "a dict, a string or a list of strings"
 VALUES = "a number, a string, a list of strings or a vector of numbers"
 TEXTS = (str, bytes)
 MAPPINGS, NUMBERS = (dict, Mapping), (int, float, Real, np.bool_)  # common types, which are tested first
-SEVERAL, TEXT, TEXTS_AND_FLAGS = frozenset((list, tuple)), frozenset((str,)), frozenset((str, bool))
+SEVERAL, TEXT, TEXTS_AND_FLAGS, DICT = frozenset((list, tuple)), frozenset((str,)), frozenset((str, bool)), frozenset((dict,))
 NONE = 0  # the column of a name to be left out; others are counted from 1
-UNKNOWN: dict = {}  # the table of a key without known names
 MOST_TABLES = 1000  # of keys, which are few if they come from a template; names themselves as keys are many
+MOST_UNKNOWN = 1 << 14  # values of a key without a column that are kept
 
 
-class _Table(dict):
-    """The columns of the values of a key, texts, 0 and 1, each looked up under its full name once."""
+class _LookedUp(dict):
+    """The columns of names, each looked up once, unless many are unknown."""
 
-    __slots__ = ("column_of", "key", "prefix")
+    __slots__ = ("find",)
 
-    def __init__(self, key: str, column_of: Callable) -> None:
-        self.key, self.prefix, self.column_of = key, f"{key}=", column_of
+    def __init__(self, find: Callable) -> None:
+        self.find = find
 
-    def __missing__(self, value):
-        if isinstance(value, str):
-            column = self.column_of(self.prefix + value)
-        else:
-            column = self.column_of(self.key) if value else NONE
-        self[value] = column
+    def __missing__(self, name):
+        return self.kept(name, self.find(name))
+
+    def kept(self, name, column: int) -> int:
+        """Keep and return the column of a name."""
+        if column != NONE or len(self) < MOST_UNKNOWN:
+            self[name] = column
         return column
 
 
-class Learning(dict):
-    """A table for every key; names get their columns as they come."""
+class _Table(_LookedUp):
+    """The same of the values of a key: texts, 0 and 1."""
 
-    __slots__ = ("column_of", "columns", "vectors")
+    __slots__ = ("key", "prefix")
 
-    def __init__(self, known: list[str]) -> None:
+    def __init__(self, key: str, find: Callable) -> None:
+        super().__init__(find)
+        self.key, self.prefix = key, f"{key}="
+
+    def __missing__(self, value):
+        if isinstance(value, str):
+            return self.kept(value, self.find(self.prefix + value))
+        return self.kept(value, self.find(self.key) if value else NONE)
+
+
+class Tables(dict):
+    """A table for every key. Threads can share it: they add the same entries."""
+
+    __slots__ = ("column_of", "find", "vectors")
+
+    def __init__(self, find: Callable, column_of: Callable) -> None:
+        self.find, self.column_of, self.vectors = find, column_of, {}
+
+    def __missing__(self, key):
+        if not isinstance(key, str) or len(self) >= MOST_TABLES:
+            return None
+        table = self[key] = _Table(key, self.find)
+        return table
+
+    def at_once(self, x: list[dict], values: list) -> Iterable[int] | None:
+        """Return the columns of all features of a sequence, or None if a key has no table."""
+        keys = [*x[0]]
+        same = len(x) == 1 or all(map(keys.__eq__, map(list, x)))  # as most often
+        tables = [*map(self.__getitem__, keys if same else chain.from_iterable(x))]
+        return None if None in tables else map(getitem, cycle(tables) if same else tables, values)
+
+
+class Learning(Tables):
+    """Tables of names that get their columns as they come."""
+
+    __slots__ = ("columns",)
+
+    def __init__(self, known: Sequence[str]) -> None:
         self.columns = defaultdict(count(1 + len(known)).__next__, zip(known, count(1)))
-        self.column_of, self.vectors = self.columns.__getitem__, {}
+        super().__init__(self.columns.__getitem__, self.columns.__getitem__)
 
     def columns_of(self, key: str, size: int) -> Collection[int]:
         """Return the columns of the entries of a vector."""
@@ -58,66 +97,25 @@ class Learning(dict):
             self.vectors[key] = _columns(key, _known_length(key, self.columns) or size, self.column_of)
         return _of_length(key, size, self.vectors[key])
 
-    def named(self, names: Iterable[str]) -> Iterable[int]:
-        """Return the columns of names."""
-        return map(self.column_of, names)
 
-    def __missing__(self, key):
-        if not isinstance(key, str) or len(self) == MOST_TABLES:
-            return None
-        table = self[key] = _Table(key, self.column_of)
-        return table
+class Known(Tables):
+    """Tables of names whose columns are known: their places, counted from 1, or the ``numbers`` of these columns."""
 
-    def at_once(self, x: list[dict], values: list) -> Iterable[int] | None:
-        """Return the columns of all features of a sequence, or None if a key has no table."""
-        tables = [*map(self.__getitem__, chain.from_iterable(x))]
-        return None if None in tables else map(getitem, tables, values)
+    __slots__ = ("names",)
 
-
-class Known(dict):
-    """A table for every known key without "=", of the names that have it. Look-ups change nothing, so threads can share it."""
-
-    __slots__ = ("columns", "complete", "vectors")
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self.columns, tables = dict(zip(names, count(1))), defaultdict(dict)
-        for name, column in self.columns.items():
-            key, sign, value = name.partition("=")
-            if sign:
-                tables[key][value] = column
-        first = [name.removesuffix("[0]") for name in self.columns if name.endswith("[0]")]
-        self.vectors = {key: _columns(key, _known_length(key, self.columns), self.column_of) for key in first}
-        self.complete = len(tables) <= MOST_TABLES
-        if self.complete:
-            plain = (name for name in self.columns if "=" not in name and name not in tables)
-            for key in [*tables, *islice(plain, MOST_TABLES - len(tables))]:
-                tables[key][1] = self.column_of(key)
-            self.update(tables)
+    def __init__(self, names: Iterable[str] = (), numbers: Sequence[int] | None = None) -> None:
+        self.names = TextTable.of(names)
+        place_of = self.names.find
+        find = (lambda name: place_of(name) + 1) if numbers is None else lambda name: numbers[place_of(name) + 1]
+        super().__init__(find, _LookedUp(find).__getitem__)
 
     def columns_of(self, key: str, size: int) -> Collection[int]:
         """Return the columns of the entries of a vector; none where the key is not known."""
-        known = self.vectors.get(key)
-        return _of_length(key, size, known) if known else ()
-
-    def column_of(self, name: str) -> int:
-        """Return the column of a name."""
-        return self.columns.get(name, NONE)
-
-    def named(self, names: Iterable[str]) -> Iterable[int]:
-        """Return the columns of names."""
-        return map(self.columns.get, names, repeat(NONE))
-
-    def __missing__(self, key):
-        if not self.complete or not isinstance(key, str) or "=" in key or key in self.columns:
-            return None
-        return UNKNOWN
-
-    def at_once(self, x: list[dict], values: list) -> Iterable[int] | None:
-        """Return the columns of all features of a sequence, or None if a key has no table."""
-        keys = [*x[0]]
-        same = all(map(keys.__eq__, map(list, x)))  # as most often
-        tables = [*map(self.__getitem__, keys if same else chain.from_iterable(x))]
-        return None if None in tables else map(dict.get, cycle(tables) if same else tables, values, repeat(NONE))
+        known = self.vectors.get(key) or _columns(key, _known_length(key, self.names), self.column_of)
+        if not known:
+            return ()
+        self.vectors[key] = known
+        return _of_length(key, size, known)
 
 
 def _columns(key: str, size: int, column_of: Callable) -> array:
@@ -125,7 +123,7 @@ def _columns(key: str, size: int, column_of: Callable) -> array:
     return array("i", [column_of(f"{key}[{j}]") for j in range(size)])
 
 
-def _known_length(key: str, columns: Mapping) -> int:
+def _known_length(key: str, columns: Container[str]) -> int:
     """Return the length of the vectors of a key whose columns are known, 0 if there are none."""
     return next(j for j in count() if f"{key}[{j}]" not in columns)
 
@@ -137,20 +135,20 @@ def _of_length(key: str, size: int, columns: Collection[int]) -> Collection[int]
     return columns
 
 
-def check_vectors(found: Mapping[str, array], known: Mapping) -> None:
+def check_vectors(found: Mapping[str, array], known: Container[str]) -> None:
     """Reject vectors whose length is not the known one of their key."""
     for key, columns in found.items():
         if length := _known_length(key, known):
             _of_length(key, len(columns), range(length))
 
 
-def _at_once(x: list, tables: "Learning | Known") -> Iterable[int] | None:
+def at_once(x: list, tables: Tables) -> Iterable[int] | None:
     """Return the columns of all features of a sequence, or None if it must be read feature by feature."""
     kinds = {*map(type, x)}
     if kinds <= SEVERAL:
         names = [*chain.from_iterable(x)]
-        return tables.named(names) if {*map(type, names)} <= TEXT else None
-    if all(map(issubclass, kinds, repeat(dict))):
+        return map(tables.column_of, names) if {*map(type, names)} <= TEXT else None
+    if kinds == DICT or all(map(issubclass, kinds, repeat(dict))):  # the first is faster
         values = [*chain.from_iterable(map(dict.values, x))]
         if {*map(type, values)} <= TEXTS_AND_FLAGS or all(
             isinstance(value, NUMBERS) and value in (0, 1) for value in [value for value in values if type(value) is not str]
@@ -182,7 +180,7 @@ Rows: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]
 """Rows as arrays: their bounds, columns and values (None if all are 1), and the bounds of sequences."""
 
 
-def named_rows(X: Iterable, tables: Learning | Known) -> NamedRows:
+def named_rows(X: Iterable, tables: Tables) -> NamedRows:
     """Return the rows of sequences whose features have names."""
     columns, lengths, ptr = array("i"), array("q"), array("q", [0])
     others: dict[int, float] = {}
@@ -192,7 +190,7 @@ def named_rows(X: Iterable, tables: Learning | Known) -> NamedRows:
             if isinstance(x, str | Mapping) or not isinstance(x, Iterable):
                 raise ParameterError(f"X[{i}] must be a list of positions, each {BY_NAME}, got {type(x).__name__} {shown(x)}")
             x = list(x)
-        if (found := _at_once(x, tables)) is not None:
+        if (found := at_once(x, tables)) is not None:
             columns.fromlist([*found])  # faster than extend
             lengths.extend(map(len, x))
         else:
@@ -208,7 +206,7 @@ def named_rows(X: Iterable, tables: Learning | Known) -> NamedRows:
     return columns, lengths, ptr, others, vectors
 
 
-def encoded(X: list, tables: Learning | Known) -> Rows:
+def encoded(X: list, tables: Tables) -> Rows:
     """Return the rows of sequences whose features have names, as arrays."""
     return arrays_of(named_rows(X, tables))
 
@@ -227,7 +225,7 @@ def arrays_of(rows: NamedRows) -> Rows:
     return ends, columns, values, np.asarray(ptr)
 
 
-def _read(position: Mapping, tables: Learning | Known, columns: array, others: dict[int, float], vectors: list) -> None:
+def _read(position: Mapping, tables: Tables, columns: array, others: dict[int, float], vectors: list) -> None:
     """Add the columns of the features of a position; note the places of values that are not 1, and of vectors."""
     column_of = tables.column_of
     for key, value in position.items():

@@ -3,9 +3,9 @@
 Dicts of all positions would take ten times the memory of the training data.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, count, repeat
+from itertools import chain, count
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def numbered(X: Iterator) -> list:
     return [Numbered(numbering, i) for i in range(len(numbering.rows[3]) - 1)]
 
 
-def learned(X: list[Numbered], known: list[str]) -> tuple[list[str], Rows]:
+def learned(X: list[Numbered], known: Sequence[str]) -> tuple[list[str], Rows]:
     """Return the names of sequences, those that are known first and others as they occur, and the rows of their columns."""
     numbering, rows = _rows_of(X)
     if not known and rows is numbering.rows:
@@ -80,21 +80,22 @@ def learned(X: list[Numbered], known: list[str]) -> tuple[list[str], Rows]:
     first[NONE] = size
     order = np.argsort(first, kind="stable")[: np.count_nonzero(first < size)]
     names = [*dict.fromkeys([*known, *(numbering.names[number - 1] for number in order.tolist())])]
-    return names, _translated(numbering, rows, dict(zip(names, count(1))))
+    places = dict(zip(names, count(1)))
+    return names, _translated(numbering, rows, lambda name: places.get(name, NONE))
 
 
 def transformed(X: list[Numbered], tables: Known) -> Rows:
     """Return the rows of sequences whose columns are known, 0 for unknown names."""
     numbering, rows = _rows_of(X)
-    check_vectors(numbering.tables.vectors, tables.columns)
-    return _translated(numbering, rows, tables.columns)
+    check_vectors(numbering.tables.vectors, tables.names)
+    return _translated(numbering, rows, tables.column_of)
 
 
 def _rows_of(X: list[Numbered]) -> tuple[Numbering, Rows]:
     return X[0].numbering, X[0].numbering.chosen([x.place for x in X])
 
 
-def _translated(numbering: Numbering, rows: Rows, columns: Mapping[str, int]) -> Rows:
-    found = np.array([NONE, *map(columns.get, numbering.names, repeat(NONE))], dtype=np.int32)
+def _translated(numbering: Numbering, rows: Rows, column_of: Callable) -> Rows:
+    found = np.array([NONE, *map(column_of, numbering.names)], dtype=np.int32)
     ends, numbers, values, ptr = rows
     return ends, found[numbers], values, ptr

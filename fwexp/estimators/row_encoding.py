@@ -1,5 +1,6 @@
 """Rows of features of single examples, by scikit-learn's checks or by the vocabulary of `Vectorizer`; and the constant feature."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -86,11 +87,11 @@ class RowEncoding(Encoding):
         if names is not None:
             self.params.feature_names_in_ = self.feature_names_in_ = names
 
-    def _set_names(self, names: list[str]) -> None:
+    def _set_names(self, names: Sequence[str]) -> None:
         """Set the features by name."""
         self.vectorizer_, self.n_features_in_ = Vectorizer(self.params.min_count), len(names)
         self.vectorizer_.restore(names, len(names))
-        self.feature_names_in_ = np.array(names, dtype=object)
+        self.feature_names_in_ = np.array([*names], dtype=object)
 
     @property
     def size(self) -> int:
@@ -102,7 +103,7 @@ class RowEncoding(Encoding):
         columns = {"names": names, "num_features": self.n_features_in_, "columns": getattr(self, "feature_names_in_", None)}
         return {"classes": self.classes_, "has_constant": self.has_constant, **columns}
 
-    def restore(self, w, classes, has_constant, names, num_features, columns=None):
+    def restore(self, d, classes, has_constant, names, num_features, columns=None):
         self.classes_, self.has_constant = classes, has_constant
         check_named(columns, num_features)
         self._set_columns(num_features, columns)

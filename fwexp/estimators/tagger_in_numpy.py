@@ -1,5 +1,6 @@
 """Scores of features and taggers with numpy alone: for processes without numba, and until its import is worth its time."""
 
+from collections.abc import Iterable
 from itertools import compress, pairwise
 from typing import Any, NamedTuple
 
@@ -15,25 +16,26 @@ from fwexp.estimators.labels import are_kept, by_sequence, entries_of, known_lab
 from fwexp.estimators.named_features import NONE, Known, encoded
 from fwexp.estimators.sequence_inputs import Inputs, length
 from fwexp.estimators.tag_schemes import forbidden_pairs
+from fwexp.files.packed_weights import PackedWeights, SparseRows
 from fwexp.options import check_integer
 
 
 class FeatureScores:
     """Columns of features, by name or by number, and the scores that rows of weights (p, K) give to rows of features."""
 
-    def __init__(self, names: list[str] | None, num_features: int, source: str = "X") -> None:
-        if names is not None and len(names) != num_features:
-            raise ValueError(f"{len(names)} names are those of {num_features} features")
+    def __init__(self, names: Iterable[str] | None, num_features: int, source: str = "X") -> None:
         self._tables, self.size, self._source = None if names is None else Known(names), num_features, source
+        if names is not None and len(self._tables.names) != num_features:
+            raise ValueError(f"{len(self._tables.names)} names are those of {num_features} features")
 
-    def scores(self, X: list, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def scores(self, X: list, weights: np.ndarray | SparseRows) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores (N, K) of all positions of sequences, and where sequences begin and end."""
         if self._tables is None:
             found = [self._matrix(x) @ weights for x in X]
             scores = np.concatenate([np.zeros((0, weights.shape[1])), *map(np.asarray, found)])
             return scores, np.cumsum([0, *map(len, found)])
         ends, columns, values, ptr = encoded(X, self._tables)
-        entries = weights[columns - 1]  # in which column 0 has the last row
+        entries = weights.take(np.maximum(columns - 1, 0), axis=0)  # Column 0 has any row.
         entries *= (columns != NONE)[:, None] if values is None else np.where(columns != NONE, values, 0.0)[:, None]
         scores, has = np.zeros((len(ends) - 1, weights.shape[1])), np.diff(ends) > 0
         if has.any():
@@ -62,17 +64,21 @@ class Query(NamedTuple):
 class NumpyTagger:
     """A tagger, from the parameters of its training, from what `ChainEncoding.learned` returns, and from all weights."""
 
-    def __init__(self, params: dict[str, Any], learned: dict[str, Any], w: np.ndarray) -> None:
+    def __init__(self, params: dict[str, Any], learned: dict[str, Any], w: np.ndarray | PackedWeights) -> None:
         self._params, self._classes, K = params, learned["classes"], len(learned["classes"])
         self._names = names_of(self._classes)
         self._rows, self._edges = FeatureScores(learned["names"], learned["num_features"]), None
         if learned.get("num_edge_features") is not None:
             self._edges = FeatureScores(learned["edge_names"], learned["num_edge_features"], "transition_features")
-        rows, p = w.reshape(-1, K), self._rows.size
+        if isinstance(w, PackedWeights):
+            w = w.unpacked() if learned["names"] is None else w.rows(K)
+        rows, p = w if isinstance(w, SparseRows) else w.reshape(-1, K), self._rows.size
         first = p + (0 if self._edges is None else K * self._edges.size)
-        if len(rows) != first + 2 + K:
-            raise ValueError(f"{len(rows)} rows of weights are those of {first + 2 + K}")
-        self._weights, self._of_edges, ends = rows[:p], rows[p:first].reshape(-1, K * K), rows[first:].copy()
+        if rows.shape[0] != first + 2 + K:
+            raise ValueError(f"{rows.shape[0]} rows of weights are those of {first + 2 + K}")
+        self._weights = rows if isinstance(rows, SparseRows) else rows[:p]
+        others = rows.take(np.arange(p, rows.shape[0]), axis=0)
+        self._of_edges, ends = others[: first - p].reshape(-1, K * K), others[first - p :]
         for one, other in forbidden_pairs(params.get("constraints"), self._classes):
             ends[0 if one is None else 1 if other is None else 2 + one, one if other is None else other] = -np.inf
         self._start, self._end, self._transitions = ends[0], ends[1], ends[2:]

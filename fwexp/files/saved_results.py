@@ -2,8 +2,9 @@
 
 A file is numpy's npz: ``w``, the columns of the trace as ``trace_0``, ..., and ``header``, a JSON text with the rest. If most
 weights are 0, ``w`` holds the others, and ``places`` are the bits that say where these are. That of an estimator has in its header
-what it is besides; that of a stored run has no trace, which is a file next to it. What is read may come from anywhere, so nothing
-in it is trusted: members unpack to a bounded size, none is executed, and any deviation from this format is one error.
+what it is besides, and the names of its features as ``names``, UTF-8, with their ``names_lengths``; that of a stored run has no
+trace, which is a file next to it. What is read may come from anywhere, so nothing in it is trusted: members unpack to a bounded
+size, none is executed, and any deviation from this format is one error.
 """
 
 import json
@@ -14,6 +15,8 @@ import numpy as np
 
 from fwexp.errors import ParameterError, shown
 from fwexp.files.npz import arrays_in
+from fwexp.files.packed_weights import LARGEST, PackedWeights
+from fwexp.files.text_table import TextTable
 from fwexp.files.user_paths import check_path
 from fwexp.options import is_integer
 
@@ -23,9 +26,7 @@ NUMBERS = ("primal", "dual", "gap", "lam", "temperature")
 COUNTED = ("errors", "lost")  # numbers by name
 HEADER = ("format", *TEXTS, *NUMBERS, *COUNTED, "options", "seed", "structure", "columns", "versions")
 WEIGHTS, INPUTS = "weights", "training inputs"  # an entry of the structure of weights that refer to inputs, not to features
-
-
-LARGEST = 2**30  # bytes that packed files unpack to, at most, since a few kB can claim far more; larger models are not packed
+TABLES = ("names", "edge_names")  # texts that estimators have learned: arrays of their own, as they may be many
 
 
 def of_inputs(structure: Mapping) -> bool:
@@ -33,24 +34,19 @@ def of_inputs(structure: Mapping) -> bool:
     return structure.get(WEIGHTS) == INPUTS
 
 
-def packed(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return arrays of a result with the weights that are not 0 alone, if these are few."""
-    used = arrays["w"] != 0.0
-    if arrays["w"].nbytes > LARGEST or 2 * np.count_nonzero(used) > len(used):
-        return arrays
-    return arrays | {"w": arrays["w"][used], "places": np.packbits(used)}
+def packed(w: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the arrays of weights: those that are not 0 alone, if these are few."""
+    found = PackedWeights.of(w)
+    return {"w": w} if found is None else {"w": found.values, "places": found.places}
 
 
-def _unpacked(w: np.ndarray, places: np.ndarray, d: Any) -> np.ndarray:
-    """Return all weights from those that are not 0 and their places."""
-    if places.dtype != np.uint8 or not is_integer(d) or places.shape != ((d + 7) // 8,) or 8 * d > LARGEST:
-        raise ValueError(f"the places of its weights are {places.dtype} of shape {places.shape}")
-    used = np.unpackbits(places, count=d).view(bool)
-    if w.shape != (np.count_nonzero(used),):
-        raise ValueError(f"its weights are {len(w)}, not {np.count_nonzero(used)}")
-    found = np.zeros(d, dtype=w.dtype)
-    found[used] = w
-    return found
+def with_tables(estimator: dict) -> tuple[dict, dict[str, np.ndarray]]:
+    """Return what is known of an estimator without names of features, and these as arrays."""
+    learned, arrays = dict(estimator["learned"]), {}
+    for name in TABLES:
+        if isinstance(learned.get(name), list):
+            arrays[name], arrays[f"{name}_lengths"] = TextTable.of(learned.pop(name)).arrays()
+    return estimator | {"learned": learned}, arrays
 
 
 def read(path, kind: str, use: Callable[[dict[str, np.ndarray]], Any]) -> Any:
@@ -73,8 +69,8 @@ def read(path, kind: str, use: Callable[[dict[str, np.ndarray]], Any]) -> Any:
     )
 
 
-def checked(arrays: dict[str, np.ndarray]) -> tuple[dict, np.ndarray, dict | None]:
-    """Return the header of a file, its weights, and what it says of an estimator."""
+def checked(arrays: dict[str, np.ndarray]) -> tuple[dict, np.ndarray | PackedWeights, dict | None]:
+    """Return the header of a file, its weights as it has them, and what it says of an estimator."""
     header = json.loads(arrays["header"].item())
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
@@ -90,8 +86,11 @@ def checked(arrays: dict[str, np.ndarray]) -> tuple[dict, np.ndarray, dict | Non
     given, w = header["structure"], arrays["w"]
     if not isinstance(given.get("family"), str) or not all(is_integer(size) for name, size in given.items() if name != "family"):
         raise ValueError(f"its structure is {shown(given)}")
-    if "places" in arrays:
-        w = _unpacked(w, arrays["places"], given.get("d"))
-    if w.dtype != np.float64 or w.shape != (given.get("d"),):
+    if w.dtype != np.float64 or w.ndim != 1 or ("places" not in arrays and w.shape != (given.get("d"),)):
         raise ValueError(f"its weights are {w.dtype} of shape {w.shape}, not d = {given.get('d')} numbers")
+    if "places" in arrays:
+        w = PackedWeights(w, arrays["places"], given.get("d"))
+    for name in TABLES if estimator else ():
+        if name in arrays:
+            estimator["learned"][name] = TextTable.checked(arrays[name], arrays[f"{name}_lengths"])
     return header, w, estimator or None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fwexp.driver.trace import TRACE_COLUMNS, Status, ending
+from fwexp.files.packed_weights import PackedWeights
 from fwexp.tasks import result_files
 from fwexp.types import AnyPath, FloatArray
 
@@ -88,14 +89,20 @@ class Result:
     state: Any = field(default=None, repr=False)  # the solver at its last iterate, for warm starts
 
     def __post_init__(self) -> None:
-        """Delay the data frame of a trace that is given as rows or columns: it takes as long as training on a small problem."""
+        """Delay what takes long or much memory: the data frame of a trace given as rows or columns, and weights of a file."""
         if isinstance(self.trace, list | dict):
             vars(self)["_rows"] = vars(self).pop("trace")
+        if isinstance(self.w, PackedWeights):
+            vars(self)["_packed"] = vars(self).pop("w")
 
     if not TYPE_CHECKING:  # for type checkers and editors, there are no attributes but the others
 
         def __getattr__(self, name: str):
-            """Return the trace, made of its rows the first time."""
+            """Return the trace, made of its rows the first time, or the weights, unpacked the first time."""
+            if name == "w" and "_packed" in self.__dict__:
+                self.w = self._packed.unpacked()
+                del self._packed
+                return self.w
             if name != "trace" or "_rows" not in self.__dict__:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             import pandas as pd
@@ -172,6 +179,11 @@ class Result:
             end = f"{ending(self.status, self.trace['passes'].iloc[-1])} in {self.seconds:.3g} s"
         numbers = f"primal={self.primal:.6g}, dual={self.dual:.6g}, gap={self.gap:.3g}"
         return f"Result({self.solver}, lam={self.lam:.6g}: {numbers}, {end})"
+
+
+def stored_weights(result: Result) -> PackedWeights | FloatArray:
+    """Return the weights of a result as they are stored so far, also packed."""
+    return vars(result).get("_packed") or result.w
 
 
 def load(path: AnyPath) -> Result:

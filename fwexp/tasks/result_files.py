@@ -23,9 +23,12 @@ def save(result, path, estimator: dict | None = None) -> Path:
     if of_inputs(result.structure):
         raise ParameterError(f"results of {result.solver} predict with the training inputs, which files do not have")
     trace = result.trace
-    arrays = arrays_of(result, list(trace.columns), {} if estimator is None else {"estimator": estimator})
+    more, tables = {}, {}
+    if estimator is not None:
+        more["estimator"], tables = saved_results.with_tables(estimator)
+    arrays = arrays_of(result, list(trace.columns), more) | tables
+    arrays |= saved_results.packed(arrays["w"])
     arrays |= {f"trace_{k}": _column(trace.iloc[:, k]) for k in range(trace.shape[1])}
-    arrays = saved_results.packed(arrays)
     path = path.resolve()  # the target of a link
     try:
         atomic.write({path: lambda file: npz.write(file, arrays, saved_results.LARGEST)})

@@ -4,6 +4,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction import DictVectorizer
 
 from fwexp.errors import ParameterError
+from fwexp.estimators import named_features
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.estimators.named_features import MOST_TABLES
 from fwexp.problems.features import BinaryFeatures
@@ -25,7 +26,7 @@ def test_dicts_become_what_dictvectorizer_makes_of_them():
 def test_strings_and_lists_of_strings_are_names():
     vectorizer = Vectorizer()
     rows, _ = vectorizer.fit_transform([["a", ["a", "b", "b"]], [("c",), set()]])
-    assert vectorizer.names == ["a", "b", "c"]
+    assert [*vectorizer.names] == ["a", "b", "c"]
     assert rows.toarray().tolist() == [[1, 0, 0], [1, 2, 0], [0, 0, 1], [0, 0, 0]]
 
 
@@ -37,7 +38,7 @@ def test_bytes_are_text_in_utf8():
     expected, vectorizer = Vectorizer(), Vectorizer()
     rows, _ = expected.fit_transform(texts)
     np.testing.assert_array_equal(vectorizer.fit_transform(raw)[0].toarray(), rows.toarray())
-    assert vectorizer.names == expected.names
+    assert [*vectorizer.names] == [*expected.names]
     np.testing.assert_array_equal(vectorizer.transform(raw)[0].toarray(), rows.toarray())
     for wrong in ({"w": b"\xff"}, {b"\xff": 1}, b"\xff", ["a", b"\xff"]):
         with pytest.raises(ParameterError, match=r"^bytes in X must be text in UTF-8, got .*; decode them first$"):
@@ -47,7 +48,7 @@ def test_bytes_are_text_in_utf8():
 def test_features_of_few_positions_are_left_out():
     vectorizer = Vectorizer(min_count=2)
     rows, _ = vectorizer.fit_transform([[["b", "b"], ["a"]], [["a", "c"], ["d"]]])
-    assert vectorizer.names == ["a"]
+    assert [*vectorizer.names] == ["a"]
     assert rows.toarray().tolist() == [[0], [1], [1], [0]]
     with pytest.raises(ParameterError, match="min_count=3 removes every feature of X; lower min_count"):
         Vectorizer(min_count=3).fit_transform([["a", "a"]])
@@ -76,7 +77,7 @@ def test_positions_are_read_alike_whatever_stands_beside_them():
     alone, together = Vectorizer(), Vectorizer()
     apart, _ = alone.fit_transform([[position] for position in positions])
     rows, _ = together.fit_transform([positions])
-    assert together.names == alone.names == ["a=x", "n", "a=y", "3=z"]
+    assert [*together.names] == [*alone.names] == ["a=x", "n", "a=y", "3=z"]
     assert rows.toarray().tolist() == apart.toarray().tolist()
     assert rows.toarray().tolist() == [[1, 2, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0], [0] * 4]
     again, _ = together.transform([positions])
@@ -91,10 +92,19 @@ def test_names_as_keys_may_be_many():
     assert len(vectorizer.names) == 2000
 
 
+def test_values_without_a_column_are_kept_up_to_a_number(monkeypatch):
+    monkeypatch.setattr(named_features, "MOST_UNKNOWN", 3)
+    vectorizer = Vectorizer()
+    vectorizer.fit_transform([[{"w": "a"}, "b", {"w": "c"}]])
+    for k in range(10):
+        assert vectorizer.transform([[{"w": f"z{k}"}, {"w": "c"}], [f"z{k}", "b"]])[0].nnz == 2
+    assert vectorizer.tables["w"].keys() == {"z0", "c", "z1"}
+
+
 def test_zeros_are_no_features_and_ones_need_no_values():
     vectorizer = Vectorizer()
     rows, _ = vectorizer.fit_transform([[{"a": True, "b": False}, {"a": 0.0, "c": 1}]])
-    assert (vectorizer.names, rows.nnz) == (["a", "c"], 2)
+    assert ([*vectorizer.names], rows.nnz) == (["a", "c"], 2)
     assert isinstance(vectorizer.encode([[{"a": 1, "z": 0.5}]])[0], BinaryFeatures)
 
 
@@ -104,11 +114,11 @@ def test_a_vector_is_as_many_features_as_it_has_numbers():
     vectors[1, 2] = 0.0
     one_by_one = [{"w": word, "s": 0.5} | {f"v[{j}]": v for j, v in enumerate(vector)} for word, vector in zip("abc", vectors)]
     expected, ptr = vectorizer.fit_transform([one_by_one[:2], one_by_one[2:]])
-    names = vectorizer.names
+    names = [*vectorizer.names]
 
     as_vectors = [{"w": word, "s": 0.5, "v": vector} for word, vector in zip("abc", [vectors[0], vectors[1], vectors[2].tolist()])]
     rows, again = vectorizer.fit_transform([as_vectors[:2], as_vectors[2:]])
-    assert (vectorizer.names, again.tolist()) == (names, ptr.tolist())
+    assert ([*vectorizer.names], again.tolist()) == (names, ptr.tolist())
     assert (rows.toarray() == expected.toarray()).all()
     assert (vectorizer.transform([as_vectors])[0].toarray() == expected.toarray()).all()
     unknown, _ = vectorizer.transform([[{"other": np.ones(7), "v": np.ones(4)}]])

@@ -1,6 +1,7 @@
 """Predictors answer as the estimators do, with numpy alone."""
 
 import json
+import pickle
 import subprocess
 import sys
 
@@ -22,6 +23,8 @@ from fwexp.estimators import (
     MultiLabelSVM,
     StructuredSVM,
 )
+from fwexp.files.packed_weights import PackedWeights
+from fwexp.tasks.result import stored_weights
 from tests.estimators.cases import CHAINS, CLASSES, EVERY, data_of, new
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -102,6 +105,33 @@ def test_chains_answer_as_their_estimators(cls, parameters, tmp_path):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
+def test_features_may_be_given_as_the_function_returns_them(tmp_path):
+    words = [["the", "dog"], ["a", "cat", "sleeps"]]
+    model = new(ChainSVM, features=lambda x: [{"w": word} for word in x]).fit(words, [["D", "N"], ["D", "N", "V"]])
+    found = predictor.load(model.save(tmp_path / "model.npz"), features="auto")
+    assert found.predict([[{"w": word} for word in x] for x in words]) == model.predict(words)
+
+
+@pytest.mark.parametrize("cls", [ChainSVM, ChainCRF])
+@pytest.mark.parametrize("transition_features", [None, ["tag"]])
+def test_weights_that_are_mostly_0_stay_packed(cls, transition_features, tmp_path):
+    rng = np.random.default_rng(0)
+    X = [[{"word": f"é{rng.integers(99)}", "tag": "x"} for _ in range(6)] for _ in range(30)]
+    y = [["abcd"[int(position["word"][1:]) % 4] for position in x] for x in X]
+    model = new(cls, possible_states=False, transition_features=transition_features).fit(X, y)
+    X += [[{"word": f"é{k}", "tag": 2.0} for k in range(80, 120)], [{"word": "é1", "other": "é1"}, {}], []]
+    check(model, tmp_path / "model.npz", X)
+    with np.load(tmp_path / "model.npz") as arrays:
+        assert "places" in arrays
+    loaded = cls.load(tmp_path / "model.npz")
+    for other in (pickle.loads(pickle.dumps(loaded)), loaded):
+        assert isinstance(stored_weights(other.result_), PackedWeights)
+        assert rounded(asked(other, X)) == rounded(asked(model, X))
+        assert other.result_.w.tobytes() == model.result_.w.tobytes()
+        assert not other.result_.w.flags.writeable
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+
+
 @pytest.mark.parametrize("transition_features", [None, ["word"]])
 def test_positions_that_estimators_skip_are_skipped(transition_features, tmp_path):
     X, y = data_of(ChainCRF)
@@ -127,7 +157,9 @@ def test_numbers_and_functions_answer_as_their_estimators(tmp_path):
     check(model, tmp_path / "model.npz", X, **functions)
     with pytest.raises(OptionError, match=r"^features was <lambda>, which files do not hold: pass it, load\(path, features=...\)$"):
         predictor.load(tmp_path / "model.npz")
-    with pytest.raises(OptionError, match=r"^lam must be features or transition_features and a function, got 3$"):
+    with pytest.raises(
+        OptionError, match=r'^lam must be features \(a function or "auto"\) or transition_features \(a function\), got 3$'
+    ):
         predictor.load(tmp_path / "model.npz", **functions, lam=3)
 
 

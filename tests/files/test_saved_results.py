@@ -29,7 +29,7 @@ def test_weights_that_are_0_are_not_stored(saved):
         assert arrays["w"].tolist() == w[w != 0.0].tolist()
         assert len(arrays["w"]) < len(w) / 2
     np.testing.assert_array_equal(fwexp.load(path).w, w)
-    assert saved_results.packed({"w": np.arange(4.0)}).keys() == {"w"}
+    assert saved_results.packed(np.arange(4.0)).keys() == {"w"}
 
 
 @pytest.mark.parametrize(
