@@ -87,10 +87,11 @@ class ChainTagger(FitsFurther, ChainModel):
 
     def _result(self, encoding: ChainEncoding, problem, weights, X, y, **more) -> Result:
         from fwexp.estimators.certified_fit import certified_fit
-        from fwexp.estimators.label_sets import fit_of_sets
 
         if not has_sets(y):
             return certified_fit(self, encoding, problem, weights, **more)
+        from fwexp.estimators.label_sets import fit_of_sets  # which imports pandas, and that takes as much memory as numba
+
         if self.fixed_weights:
             raise ParameterError("fixed_weights must be None if y holds sets of labels, got weights")
         return fit_of_sets(self, encoding, problem, weights, X, y, **more)

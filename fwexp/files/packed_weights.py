@@ -60,9 +60,10 @@ class PackedWeights:
         begins, columns = np.zeros(n + 1, dtype=np.int32), np.empty(len(self.values), dtype=np.min_scalar_type(width))
         for start in range(0, n, AT_ONCE):
             size = min(AT_ONCE, n - start)
-            bits = np.unpackbits(self.places[start * width // 8 :], count=size * width).reshape(size, width)
+            used = np.unpackbits(self.places[start * width // 8 :], count=size * width).view(bool)
+            rows, of_rows = np.divmod(np.flatnonzero(used), width)
             ends = begins[start + 1 : start + size + 1]
-            np.cumsum(np.count_nonzero(bits, axis=1), out=ends)
+            np.cumsum(np.bincount(rows, minlength=size), out=ends)
             ends += begins[start]
-            columns[begins[start] : ends[-1]] = np.nonzero(bits)[1]
+            columns[begins[start] : ends[-1]] = of_rows
         return SparseRows(begins, columns, self.values, (n, width))

@@ -59,6 +59,13 @@ assert isinstance(later, BaseEstimator) and isinstance(tagger, BaseEstimator)
 assert clone(later).lam == 0.5
 """
 
+TRAINED = """
+import sys
+from fwexp.estimators import ChainSVM
+ChainSVM(lam=0.1).fit([["a", "b"], ["b", "a"]], [["x", "y"], ["y", "x"]])
+assert not {"sklearn", "pandas", "pyarrow"} & set(sys.modules)
+"""
+
 
 def run(code: str, *arguments) -> str:
     """Return what a new process prints."""
@@ -81,6 +88,11 @@ def test_loading_and_predicting_import_numpy_alone(cls, parameters, tmp_path):
     found, imported = json.loads(run(FIRST, cls.__name__, path, json.dumps([X, partial])))
     assert not imported
     assert found == [model.predict(X), model.predict_one(X[0]), model.predict(X, partial=partial), []]
+
+
+@pytest.mark.slow
+def test_training_imports_what_it_needs_alone():
+    run(TRAINED)
 
 
 @pytest.mark.slow
