@@ -65,21 +65,21 @@ OPTIONS = {(name, field.name): field for name in SOLVERS for field in dataclasse
 OPTIONS |= {("bcfw", f"{of}.{field.name}"): field for of, kind in SWITCHES.items() for field in dataclasses.fields(kind)}
 
 
-def structured(name, option, **options):
+def structured(name, special, **options):
     """Return the log of a run on classes, or on chains, which have many labelings."""
     rng = np.random.default_rng(0)
     y = rng.integers(4, size=12)
     X = (np.eye(4)[y] + rng.normal(size=(12, 4))) * rng.uniform(0.5, 2.0, size=(12, 1))
     problem = (
         small_chains()
-        if option == "size"
-        else fwexp.multiclass_problem(X, y, 4, nonnegative=slice(0, 8) if option == "constrained_search" else None)
+        if special == "size"
+        else fwexp.multiclass_problem(X, y, 4, nonnegative=slice(0, 8) if special == "constrained_search" else None)
     )
     bounds = {"lam": 0.02, "max_passes": 15, "gap_tol": 0.0, "schedule": 1.0}
     return fwexp.solve(problem, name, objective=SOLVERS[name].objectives[0], **bounds, **options).trace
 
 
-def convex(name, option, **options):
+def convex(name, special, **options):
     """Return the log of a minimisation or of a game; line searches need a quadratic function."""
     rng, bounds = np.random.default_rng(0), {"max_iter": 40, "gap_tol": 0.0, "schedule": 1}
     if "saddle" in SOLVERS[name].kinds:
@@ -90,13 +90,23 @@ def convex(name, option, **options):
     return minimize(f, over, method=name, **bounds, **options).trace
 
 
-@cache
+SPECIAL = {"size", "constrained_search"}  # options that act on problems of their own
+
+
 def run(name, option, *options):
+    """Return the log of a run, which is the same for all options that have their defaults."""
+    defaults = {key: OPTIONS[name, key].default for key, _ in options if "." not in key}
+    options = [(key, value) for key, value in options if "." in key or value != defaults[key]]
+    return logged(name, option if option in SPECIAL else "", *options)
+
+
+@cache
+def logged(name, special, *options):
     given = {}
     for key, value in options:
         of, _, inner = key.partition(".")
         given |= {of: given.get(of, {}) | {inner: value}} if inner else {key: value}
-    trace = (structured if "structured" in SOLVERS[name].kinds else convex)(name, option, **given)
+    trace = (structured if "structured" in SOLVERS[name].kinds else convex)(name, special, **given)
     return trace[["passes" if "passes" in trace else "iterations", "primal", "dual"]].to_numpy().tobytes()
 
 
@@ -112,7 +122,7 @@ def test_options_act_or_are_rejected(name, option):
     assert [equal for equal in runs.values() if len(equal) > 1] == []
     if needs and name != "stochastic":  # whose step is the one that is needed
         with pytest.raises(OptionError, match=rf"{option} goes with {next(iter(needs))}=.* only, got "):
-            run(name, option, (option, values[1]))
+            logged(name, "", (option, values[1]))
 
 
 ONLY_BY_GAPS = "accelerate.refresh goes with sampling=gap or gap_perm or max_gap or max_gain or a cache only, got sampling="
