@@ -75,6 +75,7 @@ def test_a_run_leaves_its_arrays_to_no_collector(name):
     given = {"lam": 0.1, "max_passes": 2, "objective": objective, **SOLVER_OPTIONS[name][0]}
     fwexp.solve(problem, name, **given)
     gc.collect()
+    gc.freeze()  # What there was before is looked through once for all solvers.
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:

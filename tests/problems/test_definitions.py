@@ -22,7 +22,6 @@ from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.marginal_oracle import MarginalOracle
 from fwexp.testing import CheckFailed, check_problem
 from tests.blocks.test_constraints import METHODS, optimum
-from tests.plain_python import both_ways
 from tests.problems.definitions import CLASSES, FORMS, Defined, build, feasible
 from tests.solvers.test_block_entropic import Enumerated
 
@@ -128,9 +127,11 @@ def test_inputs_are_kept_as_what_they_are(field, form):
         assert isinstance(kept, cls) or (kind, type(kept)) == ("sparse", DenseFeatures if "classes" in form else BinaryFeatures)
 
 
-@both_ways
+@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "chain of one label"])  # which knows H = 0 up to rounding
-def test_families_keep_their_promises(form, compiled):
+def test_families_keep_their_promises(form):
+    """tests/test_every_solver.py has a form of each family among the quick tests."""
     check_problem(build(form).problem)
 
 

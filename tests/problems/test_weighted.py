@@ -16,7 +16,6 @@ from fwexp.problems.weighted import Weighted, share, total_weight
 from fwexp.solvers import SOLVERS, of_kind
 from fwexp.testing import check_problem
 from tests.blocks.test_constraints import optimum, primal
-from tests.plain_python import both_ways
 from tests.problems.definitions import build
 
 LAM = 0.2
@@ -35,9 +34,11 @@ def weights_for(problem):
     return WEIGHTS[: problem.n]
 
 
-@both_ways
+@pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("family", FAMILIES)
-def test_weighted_problems_keep_the_promises_of_families(family, compiled):
+def test_weighted_problems_keep_the_promises_of_families(family):
+    """Among the quick tests, tests/problems/test_wrappers.py looks at every function with weights."""
     problem = build(family).problem
     check_problem(fwexp.weighted_problem(problem, weights_for(problem)))
 
@@ -74,7 +75,7 @@ def costs_written_out(X, y, costs=COSTS):
     return [rows[k] - rows for rows, k in zip(phi, y, strict=True)], list(costs[y])
 
 
-@pytest.mark.parametrize("family", ["dense classes", "dense chain", "functions"])
+@pytest.mark.parametrize("family", ["dense chain", "functions"])
 @pytest.mark.parametrize(("solver", "options"), ANY_METHOD, ids=str)
 def test_certificates_hold_with_weights(solver, options, family):
     """P(w) is recomputed at every w that is returned, and P* is that of the quadratic program of all labelings."""
