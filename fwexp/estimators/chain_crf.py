@@ -71,12 +71,9 @@ class ProbabilisticChains(ChainModel):
         if not (X := self.encoding_.features(X)):
             return []
         query = self._query(X, partial)
-        found, log_z = marginals(query.chains, query.allowed)
+        found, log_z = marginals(query.chains, *query.allowed)
         check_found(query.chains.ptr, np.repeat(log_z < EXCLUDED, np.diff(query.chains.ptr)))
-        if query.kept is not None:
-            found, of_kept = np.full((len(query.kept), len(self.classes_)), np.nan), found
-            found[query.kept] = of_kept
-        return [found[start:end] for start, end in itertools.pairwise(query.ptr.tolist())]
+        return query.split(found)
 
     def predict_marginals(self, X: Any, *, partial: Any = None) -> list[list[dict]]:
         """Return the probabilities of all labels at every position as dicts, as sklearn-crfsuite does.

@@ -4,43 +4,30 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fwexp.conversion import as_list
 from fwexp.estimators.chain_encoding import ChainEncoding
-from fwexp.estimators.chains_in_numpy import check_found
+from fwexp.estimators.chains_in_numpy import check_found, through_labels
 from fwexp.estimators.conventions import check_fitted, parameters
 from fwexp.estimators.estimator import CertifiedSVM, PartsScore
 from fwexp.estimators.feature_matrices import Vectorizer
 from fwexp.estimators.joinable_lists import Labelings
 from fwexp.estimators.json_values import names_of
-from fwexp.estimators.labels import are_kept, by_sequence, entries_of, is_mark, known_labels
+from fwexp.estimators.labels import is_mark, partial_labels
 from fwexp.estimators.named_features import NamedRows
 from fwexp.estimators.named_weights import NamedWeights
 from fwexp.estimators.sequence_inputs import Inputs, size_of
-from fwexp.estimators.tagger_in_numpy import NumpyTagger
-from fwexp.options import check_integer
+from fwexp.estimators.tagger_in_numpy import NumpyTagger, Query
 from fwexp.tasks.result import stored_weights
 from fwexp.types import AnyArray, ArrayLike, FloatArray, Weights
-
-if TYPE_CHECKING:
-    from fwexp.estimators.decoding import Chains
 
 COMPILER = "fwexp.jit.compilation"  # the module that imports numba, which takes a second
 FEW = 20_000  # positions, about as many as numpy labels in that time
 OF_A_CALL = 20  # positions, which take as long as what numpy does besides for each call
-
-
-class Query(NamedTuple):
-    """Sequences, and what is known of their labels, as kernels take them."""
-
-    chains: "Chains"  # of the positions that are kept
-    allowed: np.ndarray  # labels of these positions
-    ptr: np.ndarray  # where the sequences begin and end
-    kept: np.ndarray | None  # bool (N,), or None for all
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -106,19 +93,8 @@ class ChainModel(PartsScore, CertifiedSVM):
         from fwexp.estimators import decoding  # which the decoder has imported
 
         query = self._query(X, partial, rows)
-        ptr, K = query.chains.ptr, len(names)
-        if n_best is None:
-            found = decoding.decode(query.chains, query.allowed)
-            check_found(ptr, found < 0)
-            return self._by_sequence([names[k] for k in found.tolist()], query)
-        most = K ** int(np.diff(ptr).max(initial=0))
-        numbers, scores = decoding.decode_several(query.chains, min(check_integer("n_best", n_best, 1), most), query.allowed)
-        check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
-        labelings = [self._by_sequence([names[k] for k in of_all], query) for of_all in numbers.tolist()]
-        return Labelings(
-            [(labelings[r][i], score) for r, score in enumerate(of_one) if score > -np.inf]
-            for i, of_one in enumerate(scores.tolist())
-        )
+        decoders = decoding.decode, decoding.decode_several
+        return Labelings(query.labelings(names, self.encoding_.params.ignore_label, n_best, *decoders))
 
     def predict_one(self, x: Any) -> list[Any]:
         is_ready = "_decoder" in vars(self) and type(x) is list
@@ -136,25 +112,18 @@ class ChainModel(PartsScore, CertifiedSVM):
     def _in_numpy(self) -> NumpyTagger:
         return NumpyTagger(parameters(self.encoding_.params), self.encoding_.learned(), stored_weights(self.result_))
 
-    def _query(self, X: Inputs, partial=None, rows: NamedRows | None = None) -> "Query":
+    def _query(self, X: Inputs, partial=None, rows: NamedRows | None = None) -> Query:
         """Return sequences, and what is known of their labels, as kernels take them."""
         from fwexp.estimators import transition_inputs
         from fwexp.estimators.decoding import FREE, Chains
 
-        (vectorizer, weights, *_), encoding = self._decoder, self.encoding_
+        (vectorizer, weights, *_), params = self._decoder, self.encoding_.params
         x, ptr = vectorizer.encode(X, rows)
         chains = Chains(x, transition_inputs.encode(self.edge_vectorizer_, X.edges, ptr), ptr, weights, len(self.classes_))
         if partial is None:
-            return Query(chains, FREE, ptr, None)
-        entries = entries_of(partial, ptr)
-        if not encoding.params.skip_ignored:
-            return Query(chains, known_labels(entries, self.classes_), ptr, None)
-        kept = are_kept(entries, encoding.params.ignore_label)
-        return Query(chains.at(kept), known_labels([*compress(entries, kept)], self.classes_), ptr, kept)
-
-    def _by_sequence(self, labels: list, query: "Query") -> list[list]:
-        """Return the labels of positions as a list for each sequence; positions that are left out have ``ignore_label``."""
-        return Labelings(by_sequence(labels, query.ptr, query.kept, self.encoding_.params.ignore_label))
+            return Query(chains, ptr, None, (FREE,))
+        allowed, kept = partial_labels(partial, ptr, self.classes_, params.skip_ignored, params.ignore_label)
+        return Query(chains if kept is None else chains.at(kept), ptr, kept, (allowed,))
 
     def decision_function(self, X: Any) -> list[FloatArray]:
         """Return the score of the best labels of the sequence that have a given label at a given position.
@@ -170,28 +139,8 @@ class ChainModel(PartsScore, CertifiedSVM):
             Entry (t, k) is for label k at position t. The largest of every row is the score of the prediction.
         """
         check_fitted(self)
-        from fwexp.estimators import transition_inputs
-        from fwexp.estimators.decoding import max_marginals
-        from fwexp.problems.chain import add_forbidden
-
-        X = self.encoding_.features(X)
-        full, size = [k for k, x in enumerate(X) if size_of(x) != 0], len(X)
-        if not full:
-            return [np.zeros((0, len(self.classes_))) for _ in X]
-        X = X.at(full)
-        rows, ptr = self.vectorizer_.transform(X)
-        unary, of_ends = rows @ self.coef_.T, np.vstack([self.start_, self.end_, self.transitions_])
-        add_forbidden(of_ends, self.encoding_.forbidden)
-        K, z = len(self.classes_), None
-        if self.edge_vectorizer_ is not None:
-            z = transition_inputs.rows(self.edge_vectorizer_, X.edges, ptr)
-        found = [np.zeros((0, K))] * size
-        for k, (start, end) in zip(full, pairwise(ptr.tolist())):
-            transitions = np.repeat(of_ends[None, 2:], end - start - 1, axis=0)
-            if z is not None:
-                transitions += (z[start + 1 : end] @ self._blocks()[1].reshape(-1, K * K)).reshape(-1, K, K)
-            found[k] = max_marginals(unary[start:end], transitions, *of_ends[:2])
-        return found
+        query = self._in_numpy.query(self.encoding_.features(X))
+        return query.split(through_labels(query.chains, np.max)[0])
 
     def _fitted(self, encoding, result):
         if hasattr(encoding, "fixed"):  # Files hold the weights that are fixed with the others.

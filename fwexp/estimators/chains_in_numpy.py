@@ -1,6 +1,6 @@
 """Decoding of chains with numpy alone, many at once: for processes that are to answer before numba is imported."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -88,22 +88,31 @@ def several_best(chains: Chains, n_best: int) -> tuple[np.ndarray, np.ndarray]:
 
 def marginals(chains: Chains) -> tuple[np.ndarray, np.ndarray]:
     """Return the probabilities (N, K) of the labels of all positions, and the logarithms of the normalisers of all chains, (n,)."""
-    found, log_z = np.empty_like(chains.unary), np.zeros(len(chains.ptr) - 1)
+    scores, log_z = through_labels(chains, _log_sum)
+    scores -= np.repeat(np.where(np.isneginf(log_z), 0.0, log_z), np.diff(chains.ptr))[:, None]
+    return np.exp(scores, out=scores), log_z
+
+
+def through_labels(chains: Chains, combined: Callable) -> tuple[np.ndarray, np.ndarray]:
+    """Return the combined scores of the labelings that have a label at a position, (N, K), and of all labelings, (n,).
+
+    What combines scores along an axis is a maximum, or the logarithm of a sum of exponentials.
+    """
+    found, totals = np.empty_like(chains.unary), np.zeros(len(chains.ptr) - 1)
     for starts, counts, numbers in blocks(chains.ptr):
         found[starts] = chains.unary[starts]
         for t, m in enumerate(counts.tolist()[1:], 1):
             here = starts[:m] + t
-            found[here] = chains.unary[here] + _log_sum(found[here - 1][:, :, None] + _pairs(chains, here), 1)
-        last = chains.ptr[numbers + 1] - 1
-        log_z[numbers] = total = _log_sum(found[last], 1)
+            found[here] = chains.unary[here] + combined(found[here - 1][:, :, None] + _pairs(chains, here), 1)
+        totals[numbers] = combined(found[chains.ptr[numbers + 1] - 1], 1)
         after = np.zeros((len(starts), found.shape[1]))
         for t in range(len(counts) - 1, -1, -1):
             m = counts[t]
             here = starts[:m] + t
-            found[here] = np.exp(found[here] + after[:m] - np.where(np.isneginf(total[:m]), 0.0, total[:m])[:, None])
+            found[here] += after[:m]
             if t:
-                after[:m] = _log_sum(_pairs(chains, here) + (chains.unary[here] + after[:m])[:, None, :], 2)
-    return found, log_z
+                after[:m] = combined(_pairs(chains, here) + (chains.unary[here] + after[:m])[:, None, :], 2)
+    return found, totals
 
 
 def _log_sum(scores: np.ndarray, axis: int) -> np.ndarray:

@@ -213,18 +213,3 @@ def _chain_scores(x, z, start, end, w, num_states, width, allowed, unary):
                 if not allowed[start + t, k]:
                     unary[t * width + k] = FORBIDDEN
     return transitions.tables(z, start, end, w, num_states, width)
-
-
-def max_marginals(unary, transitions, start, end) -> np.ndarray:
-    """Return the scores (T, K) of the best labelings that have a label at a position; ``transitions`` are (T - 1, K, K)."""
-    if not len(unary):
-        return unary
-    unary = unary.copy()
-    unary[0] += start
-    unary[-1] += end
-    to, after = unary.copy(), np.zeros_like(unary)
-    for t in range(1, len(unary)):
-        to[t] += (to[t - 1][:, None] + transitions[t - 1]).max(axis=0)
-    for t in range(len(unary) - 1, 0, -1):
-        after[t - 1] = (transitions[t - 1] + unary[t] + after[t]).max(axis=1)
-    return np.where(to + after < EXCLUDED, -np.inf, to + after)

@@ -74,28 +74,26 @@ def allowed_labels(entries: list, classes: np.ndarray) -> np.ndarray:
     return allowed
 
 
-def entries_of(partial, ptr: np.ndarray) -> list:
-    """Return what is known of all positions of sequences that begin and end at ``ptr``: a label, a set of labels, or None."""
-    partial = as_list("partial", partial, "lists of labels, sets of labels and None")
-    sequences = [as_list(f"partial[{i}]", labels, "labels, sets of labels and None") for i, labels in enumerate(partial)]
-    lengths = [len(labels) for labels in sequences]
+def partial_labels(partial, ptr: np.ndarray, classes: np.ndarray, skips: bool, ignore_label) -> tuple:
+    """Return what is known of positions of sequences that begin and end at ``ptr``: a label, a set of labels, or None, for each.
+
+    The values are the labels that positions may have, bool (N, K), and None. If training ``skips`` positions, these are marked by
+    ``ignore_label``; then the first value is that of the other positions, and the second says which these are.
+    """
+    accepted, kept, names = "labels, sets of labels and None", None, set(names_of(classes))
+    sequences = [
+        as_list(f"partial[{i}]", of_one, accepted) for i, of_one in enumerate(as_list("partial", partial, f"lists of {accepted}"))
+    ]
+    lengths, entries = [*map(len, sequences)], [*itertools.chain.from_iterable(sequences)]
     if lengths != np.diff(ptr).tolist():
         raise ParameterError(f"partial must have one entry per position of X, got lengths {shown(lengths)}")
-    return list(itertools.chain.from_iterable(sequences))
-
-
-def known_labels(entries: list, classes: np.ndarray) -> np.ndarray:
-    """Return the labels that positions may have, bool (N, K), after a check of what is known of them."""
-    names = set(names_of(classes))
+    if skips:
+        kept = np.array([entry is None or not is_mark(entry, ignore_label) for entry in entries], dtype=np.bool_)
+        entries = [*itertools.compress(entries, kept)]
     for entry in entries:
         if entry is not None and not (entry and entry <= names if isinstance(entry, set) else is_among(entry, names)):
             raise ParameterError(f"partial must hold labels in classes_, sets of these and None, got {shown(entry)}")
-    return allowed_labels(entries, classes)
-
-
-def are_kept(entries: list, ignore_label) -> np.ndarray:
-    """Return which positions are not skipped, bool (N,): those that ``ignore_label`` does not mark."""
-    return np.array([entry is None or not is_mark(entry, ignore_label) for entry in entries], dtype=np.bool_)
+    return allowed_labels(entries, classes), kept
 
 
 def by_sequence(labels: list, ptr: np.ndarray, kept: np.ndarray | None, ignore_label) -> list[list]:

@@ -1,7 +1,7 @@
 """Scores of features and taggers with numpy alone: for processes without numba, and until its import is worth its time."""
 
-from collections.abc import Iterable
-from itertools import compress, pairwise
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from fwexp.errors import ParameterError
 from fwexp.estimators import chains_in_numpy
 from fwexp.estimators.chains_in_numpy import Chains, check_found
 from fwexp.estimators.json_values import names_of
-from fwexp.estimators.labels import are_kept, by_sequence, entries_of, known_labels
+from fwexp.estimators.labels import by_sequence, partial_labels
 from fwexp.estimators.named_features import NONE, Known, encoded
 from fwexp.estimators.sequence_inputs import Inputs, length
 from fwexp.estimators.tag_schemes import forbidden_pairs
@@ -54,11 +54,34 @@ class FeatureScores:
 
 
 class Query(NamedTuple):
-    """Scores of the positions of sequences that are kept, where all positions begin and end, and which are kept, None for all."""
+    """Chains of the positions of sequences that are kept, as numpy or kernels take them, and what leads back to the sequences."""
 
-    chains: Chains
-    ptr: np.ndarray
-    kept: np.ndarray | None
+    chains: Any
+    ptr: np.ndarray  # where the sequences begin and end
+    kept: np.ndarray | None  # bool (N,), or None for all
+    allowed: tuple = ()  # the labels of the positions that are kept, for kernels
+
+    def labelings(self, names: list, mark: Any, n_best: int | None, best: Callable, several: Callable) -> list[list[Any]]:
+        """Return the labels of sequences, ``mark`` at skipped positions, or ``n_best`` pairs (labels, score) for each."""
+        ptr = self.chains.ptr
+        if n_best is None:
+            numbers = best(self.chains, *self.allowed)
+            check_found(ptr, numbers < 0)
+            return by_sequence([names[k] for k in numbers.tolist()], self.ptr, self.kept, mark)
+        most = len(names) ** int(np.diff(ptr).max(initial=0))
+        numbers, scores = several(self.chains, min(check_integer("n_best", n_best, 1), most), *self.allowed)
+        check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
+        found = [by_sequence([names[k] for k in of_all], self.ptr, self.kept, mark) for of_all in numbers.tolist()]
+        return [
+            [(found[r][i], score) for r, score in enumerate(of_one) if score > -np.inf] for i, of_one in enumerate(scores.tolist())
+        ]
+
+    def split(self, found: np.ndarray) -> list[np.ndarray]:
+        """Return rows of the positions that are kept as an array for each sequence, NaN at others."""
+        if self.kept is not None:
+            found, of_kept = np.full((len(self.kept), found.shape[1]), np.nan), found
+            found[self.kept] = of_kept
+        return [found[start:end] for start, end in pairwise(self.ptr.tolist())]
 
 
 class NumpyTagger:
@@ -85,48 +108,29 @@ class NumpyTagger:
 
     def predict(self, X: Inputs, partial=None, n_best: int | None = None) -> list[list[Any]]:
         """Return the labels of sequences, or ``n_best`` pairs (labels, score) for each."""
-        query = self._query(X, partial)
-        ptr = query.chains.ptr
-        if n_best is None:
-            found = chains_in_numpy.best(query.chains)
-            check_found(ptr, found < 0)
-            return self._by_sequence(found, query)
-        most = len(self._names) ** int(np.diff(ptr).max(initial=0))
-        numbers, scores = chains_in_numpy.several_best(query.chains, min(check_integer("n_best", n_best, 1), most))
-        check_found(ptr, np.repeat(np.isneginf(scores[:, 0]), np.diff(ptr)))
-        several = [self._by_sequence(labeling, query) for labeling in numbers]
-        return [
-            [(several[r][i], score) for r, score in enumerate(of_one) if score > -np.inf]
-            for i, of_one in enumerate(scores.tolist())
-        ]
+        decoders = chains_in_numpy.best, chains_in_numpy.several_best
+        return self.query(X, partial).labelings(self._names, self._params.get("ignore_label"), n_best, *decoders)
 
     def predict_proba(self, X: Inputs, partial=None) -> list[np.ndarray]:
         """Return the probabilities (T, K) of labels for each sequence, NaN at positions that are skipped."""
-        query = self._query(X, partial)
+        query = self.query(X, partial)
         found, log_z = chains_in_numpy.marginals(query.chains)
         check_found(query.chains.ptr, np.repeat(np.isneginf(log_z), np.diff(query.chains.ptr)))
-        if query.kept is not None:
-            found, of_kept = np.full((len(query.kept), found.shape[1]), np.nan), found
-            found[query.kept] = of_kept
-        return [found[start:end] for start, end in pairwise(query.ptr.tolist())]
+        return query.split(found)
 
-    def _by_sequence(self, numbers: np.ndarray, query: Query) -> list[list]:
-        labels = [self._names[k] for k in numbers.tolist()]
-        return by_sequence(labels, query.ptr, query.kept, self._params.get("ignore_label"))
-
-    def _query(self, X: Inputs, partial) -> Query:
+    def query(self, X: Inputs, partial=None) -> Query:
         """Return the scores of sequences, -inf for labels that do not agree with what is known."""
         (unary, ptr), kept = self._rows.scores(X, self._weights), None
         has_edges = self._edges is not None and X.edges is not None
         transitions = self._transitions_at(self._edges, X.edges, ptr) if has_edges else self._transitions
         ends = ptr
         if partial is not None:
-            entries = entries_of(partial, ptr)
-            if self._params.get("skip_ignored"):
-                kept = are_kept(entries, self._params["ignore_label"])
-                entries, unary, ends = [*compress(entries, kept)], unary[kept], np.concatenate(([0], np.cumsum(kept)))[ptr]
+            skips = bool(self._params.get("skip_ignored"))
+            allowed, kept = partial_labels(partial, ptr, self._classes, skips, self._params.get("ignore_label"))
+            if kept is not None:
+                unary, ends = unary[kept], np.concatenate(([0], np.cumsum(kept)))[ptr]
                 transitions = transitions[kept] if has_edges else transitions
-            unary[~known_labels(entries, self._classes)] = -np.inf
+            unary[~allowed] = -np.inf
         full = np.diff(ends) > 0
         unary[ends[:-1][full]] += self._start
         unary[ends[1:][full] - 1] += self._end
