@@ -7,7 +7,6 @@ where each is compiled when it is called first (`fwexp.jit.c_functions`). Only p
 """
 
 import pkgutil
-import struct
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, update_wrapper, wraps
 
@@ -173,16 +172,16 @@ class Kernel(Imported):
                 dtype, data = kinds.array_of(value, name)
                 kind = kinds.array(dtype, value.ndim)
                 general = kinds.erased(name) if name in kinds.ERASED else kind
-                places += (data, *value.shape, *PADDING[value.ndim])
+                places += (data, *value.shape, *kinds.PADDING[value.ndim])
             else:
                 kind = general = kinds.number(value)
                 if kind is None:
                     raise TypeError(f"kernels take no {type(value).__name__}, which {name} is")
-                places += (as_word(value) if isinstance(kind, kinds.Number) else 0, 0, 0, 0)
+                places += (kinds.as_word(value) if isinstance(kind, kinds.Number) else 0, 0, 0, 0)
             of_family.append(kind)
             of_method.append(general)
         words, given = np.array(places, dtype=np.int64), tuple(of_family)
-        return self._link(tuple(of_method), given)(words.__array_interface__["data"][0], problem, given)
+        return self._link(tuple(of_method), given)(kinds.address_of(words), problem, given)
 
     def _link(self, of_method: tuple, of_family: tuple) -> Linked:
         """Return what is linked for arguments: for all families, or for this one where it has to be known."""
@@ -202,14 +201,7 @@ class Kernel(Imported):
         self._linked.clear()
 
 
-PADDING = [(0,) * (kinds.WORDS - 1 - ndim) for ndim in range(kinds.WORDS)]
-_float, _word = struct.Struct("d"), struct.Struct("q")
 _kernels: list[Kernel] = []
-
-
-def as_word(value) -> int:
-    """Return a number as a word."""
-    return _word.unpack(_float.pack(value))[0] if isinstance(value, (float, np.floating)) else int(value)
 
 
 def specialise(kernel, problem, *values) -> Callable:
@@ -255,7 +247,7 @@ class ArrayKernel(Imported):
                 known = isinstance(value, np.ndarray) and value.flags.c_contiguous
                 if not known or (kinds.DTYPES.get(value.dtype), value.ndim) != wanted:
                     raise TypeError(f"{self.__name__} takes a contiguous array of {wanted[0]}, {wanted[1]} dimensions")
-                flat += [value.__array_interface__["data"][0], *value.shape]
+                flat += [kinds.address_of(value), *value.shape]
             else:
                 flat.append(value)
         return c_functions.run(self._called, *flat)

@@ -10,6 +10,7 @@ What a method knows of a family of problems is less (`Erased`): the fields that 
 """
 
 import contextlib
+import struct
 import weakref
 from collections.abc import Callable
 from functools import cache
@@ -23,6 +24,9 @@ COMMON = ("n", "d", "num_weights", "part_ptr", "label_ptr")  # fields of problem
 MOST_DIMENSIONS = WORDS - 1
 DTYPES = {np.dtype(name): name for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")}
 DTYPES |= {np.dtype(name): name for name in ("float32", "float64")}
+PADDING = [(0,) * (WORDS - 1 - ndim) for ndim in range(WORDS)]  # behind the address and the shape of an array
+NOTHING = (0,) * WORDS
+_float, _word = struct.Struct("d"), struct.Struct("q")
 
 
 class Kind:
@@ -90,9 +94,10 @@ def is_named_tuple(value) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def is_problem(value) -> bool:
-    """Return whether a named tuple is a problem."""
-    return {"n", "d", "num_weights"} <= set(value._fields)
+@cache
+def is_problem(cls: type) -> bool:
+    """Return whether named tuples of a class are problems."""
+    return {"n", "d", "num_weights"} <= set(cls._fields)
 
 
 class Packed:
@@ -105,14 +110,12 @@ class Packed:
         self._inner: list[tuple[int, Packed]] = []  # the rows of named tuples among the fields, by place
         self._kept: list = []
         self.family = None  # of a problem: the functions that methods call, once they are known
-        common = _common(value) if is_problem(value) else ()
-        self.words = words = np.zeros(WORDS * max(len(common) + len(value._fields), 1), dtype=np.int64)  # len(problem) is n
-        self.address = words.ctypes.data
-        in_methods = [
-            None if entry is None else self._fill(place, name, entry, value)[1] for place, (name, entry) in enumerate(common)
-        ]
-        fields = list(zip(value._fields, tuple.__iter__(value), strict=True))
-        found = [self._fill(len(common) + k, name, entry, value) for k, (name, entry) in enumerate(fields)]
+        common = _common(value) if is_problem(self._cls) else ()
+        words: list[int] = []
+        in_methods = [self._fill(words, name, entry, value)[1] if entry is not None else _skip(words) for name, entry in common]
+        found = [self._fill(words, name, entry, value) for name, entry in zip(value._fields, tuple.__iter__(value), strict=True)]
+        self.words = np.array(words or NOTHING, dtype=np.int64)  # len(problem) is n
+        self.address = address_of(self.words)
         self.kind = row(self._cls, tuple(kind for kind, _ in found), len(common))
         if common:
             names = (name for name, _ in common)
@@ -120,32 +123,30 @@ class Packed:
         else:
             self.kind_in_methods = row(self._cls, tuple(kind for _, kind in found), 0)
 
-    def _fill(self, place: int, name: str, entry, owner) -> tuple[Kind, Kind]:
-        """Write a field, and return its kinds in code that is compiled for a family, and in that of methods."""
-        words = self.words[WORDS * place : WORDS * (place + 1)]
-        if is_named_tuple(entry):
-            inner = Packed(entry)
-            words[0] = inner.address
-            self._inner.append((owner._fields.index(name), inner))
-            return inner.kind, erased(name) if name in ERASED else inner.kind_in_methods
+    def _fill(self, words: list[int], name: str, entry, owner) -> tuple[Kind | None, Kind | None]:
+        """Add the words of a field; return its kinds in code that is compiled for a family, and in that of methods."""
         if isinstance(entry, np.ndarray):
-            dtype, data = array_of(entry, f"{type(owner).__name__}.{name}")
-            words[: 1 + entry.ndim] = data, *entry.shape
+            dtype, data = array_of(entry, name, owner)
+            words += (data, *entry.shape, *PADDING[entry.ndim])
             if name in fixed and not any(entry is field for field in owner):
                 self._kept.append(entry)  # no field of the problem does
             else:
                 self._kept.append(weakref.ref(entry, _forgetting(self._alive)))
-            known = name in getattr(owner, "compiled", ()) or is_problem(owner)
+            known = name in getattr(owner, "compiled", ()) or is_problem(self._cls)
             kind = array(dtype, entry.ndim, known and len(entry) == 0)
             return kind, erased(name) if name in ERASED else kind
+        if is_named_tuple(entry):
+            inner = packed(entry)
+            words += (inner.address, *PADDING[0])
+            self._inner.append((owner._fields.index(name), inner))
+            return inner.kind, erased(name) if name in ERASED else inner.kind_in_methods
         self._kept.append(entry)
         kind = number(entry)
         if kind is None:
             raise TypeError(f"kernels take no {type(entry).__name__}, which {type(owner).__name__}.{name} is")
-        if isinstance(kind, Number):
-            words.view(kind.type)[0] = entry
-            if name in getattr(owner, "compiled", ()):
-                kind = _integers(int(entry))
+        words += (as_word(entry) if isinstance(kind, Number) else 0, *PADDING[0])
+        if kind is INT and name in getattr(owner, "compiled", ()):
+            kind = _integers(int(entry))
         return kind, kind
 
     def is_of(self, value) -> bool:
@@ -154,8 +155,13 @@ class Packed:
             type(value) is self._cls
             and bool(self._alive)
             and tuple(map(id, value)) == self._identities
-            and all(inner.is_of(tuple.__getitem__(value, k)) for k, inner in self._inner)
+            and (not self._inner or all(inner.is_of(tuple.__getitem__(value, k)) for k, inner in self._inner))
         )
+
+
+def _skip(words: list[int]) -> None:
+    """Leave out a field that a problem lacks."""
+    words += NOTHING
 
 
 def _forgetting(alive: list) -> Callable:
@@ -172,14 +178,21 @@ def _common(problem) -> list[tuple[str, Any]]:
     return list(found.items())
 
 
-def array_of(value: np.ndarray, what: str) -> tuple[str, int]:
-    """Return the type of an array's entries, and where it is."""
+def array_of(value: np.ndarray, name: str, owner=None) -> tuple[str, int]:
+    """Return the type of the entries of an array, a field of the owner if there is one, and where it is."""
     dtype = DTYPES.get(value.dtype)
-    if dtype is None or not 0 < value.ndim <= MOST_DIMENSIONS:
-        raise TypeError(f"{what} must be an array of numbers of 1 to {MOST_DIMENSIONS} dimensions, got {value.dtype}, {value.ndim}")
-    if not value.flags.c_contiguous:  # those that come from other processes need not be aligned, which processors do not mind
+    if dtype is None or not 0 < value.ndim <= MOST_DIMENSIONS or not value.flags.c_contiguous:
+        what = name if owner is None else f"{type(owner).__name__}.{name}"
+        if value.flags.c_contiguous:  # those that come from other processes need not be aligned, which processors do not mind
+            entries = f"numbers of 1 to {MOST_DIMENSIONS} dimensions, got {value.dtype}, {value.ndim}"
+            raise TypeError(f"{what} must be an array of {entries}")
         raise TypeError(f"{what} must be a C-contiguous array")
-    return dtype, value.__array_interface__["data"][0]
+    return dtype, address_of(value)
+
+
+def address_of(value: np.ndarray) -> int:
+    """Return where the entries of an array are."""
+    return value.__array_interface__["data"][0]
 
 
 def number(value) -> Kind | None:
@@ -191,6 +204,11 @@ def number(value) -> Kind | None:
     if isinstance(value, (int, np.integer)):
         return INT
     return REAL if isinstance(value, (float, np.floating)) else None
+
+
+def as_word(value) -> int:
+    """Return a number as a word."""
+    return _word.unpack(_float.pack(value))[0] if isinstance(value, (float, np.floating)) else int(value)
 
 
 _packed: dict[int, Packed] = {}  # by the identity of the tuple
