@@ -259,7 +259,9 @@ def gallery(folder: Path) -> str:
             f" at commit {later['commit'][:12]}, on {later['cpu']}, from {later['runs']['stored']} runs."
         )
     if again := about.get(VERDICTS_AGAIN):
-        lines.append(f"Verdicts were decided again on {again['date']} at commit {again['commit'][:12]}.")
+        made = ", ".join(f"{count} at {commit[:DIGITS]}" for commit, count in sorted(again["runs"].items()))
+        lines.append(f"Verdicts were decided again on {again['date']} at commit {again['commit'][:12]}, from runs made at several")
+        lines.append(f"commits ({made}).")
     lines += [
         f"[What is reproduced, and how it differs]({DIFFERENCES}) has data, sizes, seeds and budgets;",
         "[provenance.json](provenance.json) has versions and runs. These are reduced copies: half-size pictures,",

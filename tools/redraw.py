@@ -11,6 +11,7 @@ import math
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -107,10 +108,11 @@ def main(given: Arguments) -> int:
         if CLAIMS in names:
             for path, content in small_verdicts(check_all(all_claims(), archive=runs, verbose=True), folder).items():
                 path.write_bytes(content)
-            about = read_json(folder / "provenance.json")
+            about, made = read_json(folder / "provenance.json"), [run.record["provenance"] for run in archive.runs(runs)]
             about[VERDICTS_AGAIN] = {
                 "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
                 "commit": commit_of(provenance()),
+                "runs": dict(Counter(map(commit_of, made))),
             }
             (folder / "provenance.json").write_text(f"{json.dumps(about, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
             (folder / DIFFERENCES).write_text(departures.page(folder), encoding="utf-8")
