@@ -17,6 +17,7 @@ from fwexp.problems.oracle_check import OracleCheck
 from fwexp.testing import CheckFailed, check_problem
 from tests import small_graphs
 from tests.small_graphs import feasible, hamming
+from tests.solvers.test_block_entropic import check_that_log_is_rejected
 
 L = 3
 
@@ -221,13 +222,6 @@ def test_graphs_with_cycles_are_rejected(num_labels):
         Z, y = [np.ones((len(edges), 1))], [[0, 1, 1]]
         problem = fwexp.segmentation_problem([rng.normal(size=(3, 2))], [edges], Z, y, num_labels=num_labels)
         assert "expectations" not in tiers.tiers_of(problem)
-        message = r"which \w+ has for graphs without cycles only; accepted here: hinge"
-        for solver in ("auto", "block_entropic", "lbfgs"):
-            with pytest.raises(OptionError, match=message):
-                fwexp.solve(problem, solver, lam=0.1, objective="log")
-        with pytest.raises(OptionError, match=message):
-            fwexp.evaluate(problem, np.zeros(problem.d), objective="log")
-        with pytest.raises(OptionError, match=message):
-            fwexp.regularization_path(problem, lam_min=0.1, objective="log")
+        check_that_log_is_rejected(problem, f"{type(problem).__name__} has for graphs without cycles only")
         with pytest.raises(OptionError, match="has for graphs without cycles only"):
             fwexp.solve(problem, "online_eg", lam=0.1)

@@ -292,19 +292,20 @@ def test_what_does_not_fit_is_one_line(arguments, error, message):
         fwexp.solve(chains()[1], lam=0.1, **arguments)
 
 
+def check_that_log_is_rejected(problem, which):
+    """Also for tests/problems/test_graphs.py."""
+    message = rf"objective log needs probabilities of labelings .*, which {which}; accepted here: hinge"
+    for solver in ("auto", "block_entropic", "bcfw", "lbfgs"):
+        with pytest.raises(OptionError, match=message):
+            fwexp.solve(problem, solver, lam=0.1, objective="log")
+    with pytest.raises(OptionError, match=message):
+        fwexp.evaluate(problem, np.zeros(problem.d), objective="log")
+    with pytest.raises(OptionError, match=message):
+        fwexp.regularization_path(problem, lam_min=0.1, objective="log")
+
+
 def test_families_without_probabilities_are_rejected():
     rng = np.random.default_rng(14)
     matching = fwexp.matching_problem([rng.normal(size=(2, 2, 3))], [[(0, 1)]])
-    edges, Z = [[(0, 1), (1, 2), (0, 2)]], [rng.random((3, 1))]
-    image = fwexp.segmentation_problem([rng.normal(size=(3, 2))], edges, Z, [[0, 1, 1]])
-    images = "SegmentationProblem has for graphs without cycles only"
-    for problem, which in ((matching, "MatchingProblem does not have"), (image, images)):
-        message = rf"objective log needs probabilities of labelings .*, which {which}; accepted here: hinge"
-        for solver in ("auto", "block_entropic", "bcfw"):
-            with pytest.raises(OptionError, match=message):
-                fwexp.solve(problem, solver, lam=0.1, objective="log")
-        with pytest.raises(OptionError, match=message):
-            fwexp.evaluate(problem, np.zeros(problem.d), objective="log")
-        with pytest.raises(OptionError, match=message):
-            fwexp.regularization_path(problem, lam_min=0.1, objective="log")
+    check_that_log_is_rejected(matching, "MatchingProblem does not have")
     assert make_objective() == HINGE
