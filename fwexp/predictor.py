@@ -24,8 +24,8 @@ MOST_LABELS = 12  # of sets of labels that influence each other: all sets are co
 def load(path: AnyPath, **functions: Any) -> "Predictor":
     """Return a predictor from the file of an estimator.
 
-    It answers as the estimator does, but imports numpy only. Start-up takes a tenth of the time and of the memory; the estimator is
-    faster once it runs.
+    It answers as the estimator does, but imports numpy only, and needs no other package. The estimator takes a little longer to
+    start, and is faster once it has imported numba.
 
     Parameters
     ----------
