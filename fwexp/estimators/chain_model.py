@@ -96,9 +96,9 @@ class ChainModel(PartsScore, CertifiedSVM):
         decoders = decoding.decode, decoding.decode_several
         return Labelings(query.labelings(names, self.encoding_.params.ignore_label, n_best, *decoders))
 
-    def predict_one(self, x: Any) -> list[Any]:
+    def _prediction(self, x: Any) -> list[Any]:
         is_ready = "_decoder" in vars(self) and type(x) is list
-        return super().predict_one(x) if not is_ready or (labels := self._decoder[3].labels_of(x)) is None else labels
+        return super()._prediction(x) if not is_ready or (labels := self._decoder[3].labels_of(x)) is None else labels
 
     def _are_few(self, X: Inputs) -> bool:
         """Return whether numpy labels these sequences before numba could, so far: no process waits more than twice as long."""

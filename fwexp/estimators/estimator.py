@@ -163,6 +163,9 @@ class CertifiedSVM(Conventions):
         labeling
             The labeling of highest score.
         """
+        return self._prediction(x)
+
+    def _prediction(self, x: Any) -> Any:
         return self.predict([x])[0]
 
     @property
