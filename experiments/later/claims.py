@@ -66,7 +66,12 @@ def chains_are_linear(*, factor=3.0):
 
 @measured
 def _walk(number, lam, kind, seed, chained):
-    return chains.walk(small.some_outputs(number), lam, kind, seed, 5000, chained)
+    return chains.walk(small.some_outputs(number), lam, _best(number, lam), kind, seed, chained)
+
+
+@measured
+def _best(number, lam):
+    return small.minimum(small.some_outputs(number), lam, 1e-13).value
 
 
 @claim(

@@ -4,7 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.experiments.theory.small import Outputs, augmented, minimum, negative_dual
+from fwexp.experiments.theory.small import MANY_CALLS, Outputs, as_problem, augmented, negative_dual
+
+CLOSE = 1e-9
+"""Part of the first error at which runs end."""
 
 LEAST_GAP = 1e-7
 """Below it, rounding decides by how much a step lowers f, because that is about the square of the gap."""
@@ -17,13 +20,13 @@ class Steps(NamedTuple):
     shares: np.ndarray  # decrease of f over min(g, g^2/C)/2, for the gap g and curvature C of the block; nan where g is tiny
 
 
-def walk(outputs: Outputs, lam: float, kind: str, seed: int, steps: int, chained: bool = True, least: float = 1e-9) -> Steps:
-    """Return ``pairwise`` or ``away`` steps of random blocks, chained or single, up to an error of `least` of the first one."""
+def walk(outputs: Outputs, lam: float, best: float, kind: str, seed: int, chained: bool = True, steps: int = 5000) -> Steps:
+    """Return ``pairwise`` or ``away`` steps of random blocks, chained or single, until f is close to its minimum, ``best``."""
     n, m, _ = outputs.psi.shape
-    a, rng, best, rows = np.tile(np.eye(m)[0], (n, 1)), np.random.default_rng(seed), minimum(outputs, lam, 1e-13).value, []
+    a, rng, rows = np.tile(np.eye(m)[0], (n, 1)), np.random.default_rng(seed), []
     value = negative_dual(outputs, lam, a)
     for _ in range(steps):
-        if rows and value - best <= least * rows[0][0]:
+        if rows and value - best <= CLOSE * rows[0][0]:
             break
         i = rng.integers(n)
         moved, gap, decrease = chain(outputs, lam, a, i, kind, chained)
@@ -70,42 +73,27 @@ def chain(outputs: Outputs, lam: float, a: np.ndarray, i: int, kind: str, chaine
     return y, float(g.max() - g @ x), float(g @ (y - x) - (y - x) @ H @ (y - x) / 2)
 
 
-def one_hard_block(n: int, m: int, seed: int) -> Outputs:
-    """Return a problem with m random wrong outputs of example 0 and a single wrong one of the others, all of them correlated."""
-    rng = np.random.default_rng(seed)
-    psi = rng.standard_normal((n, m + 1, 2 * m))
-    psi /= np.linalg.norm(psi, axis=2, keepdims=True)
-    psi[:, 1:] += psi[0, 1] / 2
-    psi[1:, 2:], psi[:, 0] = psi[1:, 1:2], 0.0
-    return Outputs(psi, np.tile(np.append(0.0, np.ones(m)), (n, 1)))
-
-
-def calls_with_cache(outputs: Outputs, lam: float, level: float, seed: int, most: int, **options) -> float:
-    """Return the oracle calls of `bcfw` with these options to a dual suboptimality, infinity if ``most`` steps do not reach it."""
-    from fwexp.experiments.theory.small import as_problem, optimum
+def calls_with_cache(outputs: Outputs, lam: float, dual: float, seed: int, most: int, **options) -> float:
+    """Return the oracle calls of `bcfw` with these options to a value of the dual, infinity if ``most`` steps do not reach it."""
     from fwexp.solvers import SOLVERS, check_options
     from fwexp.solvers.base import Budget
 
-    best = optimum(outputs, lam)
     running = SOLVERS["bcfw"](as_problem(outputs), lam, check_options(SOLVERS["bcfw"], options), seed, ("last",), None)
     for step in range(1, most + 1):
-        running.advance(Budget(2**40, step))
-        if best - running.point("last").dual <= level:
+        running.advance(Budget(MANY_CALLS, step))
+        if running.point("last").dual >= dual:
             return float(running.oracle_calls)
     return np.inf
 
 
-def calls_of_passes(outputs: Outputs, lam: float, level: float, seed: int, most: int, approximate: int = 100) -> float:
+def calls_of_passes(outputs: Outputs, lam: float, dual: float, seed: int, most: int, approximate: int = 100) -> float:
     """Return the same of the strategy of Shah et al.: a pass of calls of all oracles, then passes over the stored labelings.
 
-    These are at most ``approximate`` passes, as long as one raises the dual by more than a hundredth of what is left.
+    These are at most ``approximate`` passes, as long as one raises the dual by more than a hundredth of what is left to ``dual``.
     """
-    from fwexp.experiments.theory.small import optimum
-
     n, m, _ = outputs.psi.shape
-    best, rng, a = optimum(outputs, lam), np.random.default_rng(seed), np.tile(np.eye(m)[0], (n, 1))
-    known = np.tile(np.eye(m)[0] > 0, (n, 1))
-    w = np.zeros(outputs.psi.shape[2])
+    rng, a, w = np.random.default_rng(seed), np.tile(np.eye(m)[0], (n, 1)), np.zeros(outputs.psi.shape[2])
+    known = a > 0
     for exact in range(1, most + 1):
         error = np.inf
         for k in range(1 + approximate):
@@ -118,8 +106,8 @@ def calls_of_passes(outputs: Outputs, lam: float, level: float, seed: int, most:
                 gamma = min(gap / length, 1.0) if length > 0 and gap > 0 else float(gap > 0)
                 a[i] += gamma * direction
                 w = w + gamma * change / (lam * n)
-            left = best + negative_dual(outputs, lam, a)
-            if left <= level:
+            left = dual + negative_dual(outputs, lam, a)
+            if left <= 0:
                 return float(exact * n)
             if error - left <= 0.01 * left:
                 break

@@ -61,7 +61,8 @@ def test_steps_equal_the_transcription(step, seed):
 
 def test_a_chain_goes_on_where_a_single_step_drops_a_labeling():
     outputs = small.some_outputs(1, n=3, m=6, d=3)
-    single, chained = (chains.walk(outputs, LAM, "pairwise", 0, 500, chained) for chained in (False, True))
+    best = small.minimum(outputs, LAM, 1e-12).value
+    single, chained = (chains.walk(outputs, LAM, best, "pairwise", 0, chained) for chained in (False, True))
     assert np.nanmin(single.shares) < 0.9 < 1 - 1e-9 <= np.nanmin(chained.shares)
     assert start(outputs, step="pairwise").step_rule() != start(outputs, step="wss2").step_rule()
 
