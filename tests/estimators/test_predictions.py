@@ -138,3 +138,14 @@ def test_weights_are_padded_in_blocks_of_rows(monkeypatch, block):
     np.testing.assert_array_equal(found[:, :3], np.vstack([np.zeros((1, 3)), rows[used]]))
     assert not found[:, 3].any()
     np.testing.assert_array_equal(decoding.padded_weights(rows).reshape(-1, 4)[:, :3], rows)
+
+
+def test_single_sentences_have_the_labels_of_many():
+    X, y = [[{"word": word} for word in "abca"], [{"word": "b"}], [{"word": "c"}, {"word": "z"}]], [list("xyzx"), ["y"], ["z", "y"]]
+    model = ChainSVM(lam=0.1).fit(X, y)
+    expected, (*_, decoder) = model.predict(X), model._decoder
+    assert expected[0] == list("xyzx")
+    assert [decoder.labels_of(x) for x in X] == [model.predict_one(x) for x in X] == expected
+    assert model.predict_one([]) == []
+    assert decoder.labels_of([{"word": 2.0}]) is None
+    assert model.predict_one([{"word": 2.0}]) == model.predict([[{"word": 2.0}]])[0]
