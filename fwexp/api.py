@@ -114,8 +114,9 @@ def solve(
         continues from it, bit for bit except for times. The runs of ``fwexp run`` have one each.
     n_jobs : int, optional
         Threads that call the oracles of several examples at once, as scikit-learn counts them: -1 is one per processor, which is
-        also the default. ``OMP_NUM_THREADS`` bounds the number. It does not change a single bit of the result. Python functions
-        are called by one thread; ``CallbackProblem`` has an ``n_jobs`` of its own.
+        also the default. ``OMP_NUM_THREADS`` bounds the number. It does not change a single bit of the result, unless you set
+        ``deterministic=False``, an option of ``bcfw`` and ``auto``: the threads then also take block steps at once if that pays.
+        Python functions are called by one thread; ``CallbackProblem`` has an ``n_jobs`` of its own.
     **options
         The solver's own options.
 

@@ -51,7 +51,7 @@ class ActiveSets(NamedTuple):
     length: np.ndarray  # int64 (n,), entries of a labeling in the storage
     place: np.ndarray  # int64 (slots,), where the labeling is stored
     storage: np.ndarray  # the labelings, with room for one in every slot
-    taken: np.ndarray  # int64 (1,), entries of the storage in use
+    taken: np.ndarray  # int64 (parts,), where the next labeling of an example i with this i % parts goes in the storage
     gram_first: np.ndarray  # int64 (n,), where the room x room matrix of example i begins
     gram: np.ndarray  # float64, <psi(a), psi(b)>
     score: np.ndarray  # float64 (largest room,), g_a of the example at hand
@@ -62,8 +62,9 @@ class ActiveSets(NamedTuple):
 @register_jitable
 def _add_place(i, slot, sets):
     """Assign the next free place to a slot without a labeling."""
-    sets.place[sets.first[i] + slot] = sets.taken[0]
-    sets.taken[0] += sets.length[i]
+    part = i % len(sets.taken)
+    sets.place[sets.first[i] + slot] = sets.taken[part]
+    sets.taken[part] += sets.length[i]
 
 
 @register_jitable
@@ -138,6 +139,24 @@ def grown(problem, sets: ActiveSets, size: int) -> ActiveSets:
     room = np.diff(sets.first)
     twice = np.where(room < size, np.minimum(2 * room, size), 2 * room)
     return copied(problem, sets, np.where(4 * sets.count >= 3 * room, twice, room))
+
+
+def divided(problem, sets: ActiveSets, parts: int) -> ActiveSets:
+    """Return ``sets`` for threads: thread t stores labelings of the examples i with i % parts = t only.
+
+    All share one storage, in which each thread has places for as many labelings as its examples have slots.
+    """
+    if len(sets.taken) == parts:
+        return sets
+    sets = sets if len(sets.taken) == 1 else copied(problem, sets)
+    free = (np.diff(sets.first) - sets.count) * sets.length
+    sizes = [int(free[part::parts].sum()) for part in range(parts - 1)]
+    return sets._replace(taken=sets.taken + np.cumsum([0, *sizes]))
+
+
+def for_thread(sets: ActiveSets) -> ActiveSets:
+    """Return the same sets with buffers of their own."""
+    return sets._replace(score=np.zeros_like(sets.score), change=np.zeros_like(sets.change), scale=np.zeros(1))
 
 
 def copied(problem, sets: ActiveSets, room: np.ndarray | None = None) -> ActiveSets:

@@ -30,12 +30,13 @@ class Averages(NamedTuple):
     kinds: np.ndarray  # int64 (m,)
     sums: np.ndarray  # m sums of vectors
     ell: np.ndarray  # float64 (m,)
+    clock: np.ndarray  # int64 (2,): step k counts as step clock[0] + clock[1] k
 
 
 def new_averages(problem, iterates) -> Averages:
     """Return empty sums for the ``iterates`` that are averages."""
     kinds = np.array([KINDS[name] for name in iterates if name in KINDS], dtype=np.int64)
-    return Averages(kinds, new_sums(problem, len(kinds)), np.zeros(len(kinds)))
+    return Averages(kinds, new_sums(problem, len(kinds)), np.zeros(len(kinds)), np.array([0, 1]))
 
 
 @register_jitable
@@ -50,6 +51,7 @@ def last_power_of_two(k):
 @inlined
 def update_averages(problem, averages, i, direction, c, ell_change, k):
     """Update the averages after step k (from 1), which changed w by c F_i' direction and ell by ``ell_change``."""
+    k = averages.clock[0] + averages.clock[1] * k
     for j in range(len(averages.kinds)):
         kind = averages.kinds[j]
         if kind == WAVG:

@@ -6,7 +6,9 @@ similar examples stand together. Our gap_perm visits all examples in random orde
 ``refresh`` is 0, as soon as the known gaps have all but vanished. Block gaps are kept times n: G_i = n gap_i.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -43,6 +45,18 @@ class ByGap(NamedTuple):
     target: float  # sum of all G_i at which the order ends the series; negative if it does not
 
 
+class ByOwnGap(NamedTuple):
+    """The order `ByGap` of a thread with examples of its own; other examples have no priority."""
+
+    compiled = ("curvature",)
+
+    largest: bool
+    own: np.ndarray  # int64, its examples
+    uniforms: np.ndarray
+    tree: gap_tree.Tree
+    curvature: np.ndarray
+
+
 class InOrderToGap(NamedTuple):
     """Examples in an order that was drawn before; the order ends the series as soon as the known gaps are small."""
 
@@ -70,7 +84,7 @@ def _(order, iterate):
     return int(uniform * len(order.ordered))
 
 
-@note_step.register(ByGap)
+@note_step.register(ByGap, ByOwnGap)
 def _(order, i, gap, hit, iterate):
     if not hit:
         gap_tree.update(order.tree, i, priority(order.curvature, i, iterate.gaps[i]))
@@ -88,6 +102,14 @@ def _(order, iterate):
     # A restart comes at least n steps after all gaps were known, so it costs no more than the steps in between. Otherwise a few
     # examples with nearly all of the gap could cause one restart after the other.
     return k >= max(order.ordered_since, order.refreshed) + n and total < order.restart_below * n * iterate.mean_gap[0]
+
+
+@next_block.register(ByOwnGap)
+def _(order, iterate):
+    uniform = order.uniforms[iterate.counts[DRAWS_USED]]
+    if order.tree.nodes[1, gap_tree.TOTAL] > 0.0:
+        return gap_tree.argmax(order.tree) if order.largest else gap_tree.draw(order.tree, uniform)
+    return order.own[int(uniform * len(order.own))]
 
 
 @next_block.register(InOrderToGap)
@@ -122,6 +144,20 @@ class Order:
             return InOrder(draws)
         return InOrderToGap(InOrder(draws), gap_tree.new_tree(run.state.iterate.gaps), target_gap * run.problem.n)
 
+    def shares(self, draws: np.ndarray, parts: int, step: int, gaps: np.ndarray) -> list[tuple[Callable, np.ndarray]]:
+        """Return the order of each thread t for the next steps, which has the examples i with i % parts = t.
+
+        An order is a function of draws, and the draws themselves, one per step.
+        """
+        if self.draws.rule != "uniform":
+            return [(InOrder, draws[draws % parts == t]) for t in range(parts)]
+        # As many for each thread: example t of those that were drawn together with i.
+        own = [draws[t::parts] // parts * parts + t for t in range(parts)]
+        return [(InOrder, np.where(i < len(gaps), i, i - parts)) for i in own]
+
+    def note_gaps(self, gaps: np.ndarray) -> None:
+        """Use block gaps that steps on threads have found."""
+
     def use_gaps(self, gaps: np.ndarray) -> None:
         """Use block gaps that were computed outside of steps."""
 
@@ -150,8 +186,27 @@ class GapOrder(Order):
         fields = self.tree, self.curvature, run.state.refreshed, self.restart_below, target
         return ByGap(self.largest, self.ordered, self.ordered_since, draws, *fields)
 
+    def shares(self, draws, parts, step, gaps):
+        if (left := self.ordered_since + len(gaps) - step) > 0:
+            examples = self.ordered[len(gaps) - left :][: len(draws)]
+            return [(InOrder, examples[examples % parts == t]) for t in range(parts)]
+        orders = []
+        for t in range(parts):
+            own = np.arange(t, len(gaps), parts)
+            priorities = np.zeros(len(gaps))
+            priorities[own] = self._priorities(gaps)[own]
+            tree = gap_tree.new_tree(priorities)
+            orders.append((partial(ByOwnGap, self.largest, own, tree=tree, curvature=self.curvature), draws[t::parts].copy()))
+        return orders
+
+    def _priorities(self, gaps: np.ndarray) -> np.ndarray:
+        return gaps**2 / self.curvature if len(self.curvature) else gaps
+
+    def note_gaps(self, gaps):
+        gap_tree.fill(self.tree, self._priorities(gaps))
+
     def use_gaps(self, gaps):
-        gap_tree.fill(self.tree, gaps**2 / self.curvature if len(self.curvature) else gaps)
+        self.note_gaps(gaps)
         if self.passes.rule == "cyclic":  # Only unknown gaps come in the order of the data.
             self.ordered_since = -len(gaps)
 

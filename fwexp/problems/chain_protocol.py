@@ -18,13 +18,19 @@ from fwexp.oracles.viterbi import viterbi
 from fwexp.problems import pair_features, protocol, sparse_blocks, sparse_parts, transitions, walk
 from fwexp.problems.arrays import as_labels
 from fwexp.problems.chain import ChainProblem, divisor
-from fwexp.problems.features import row_entries
+from fwexp.problems.features import num_entries, row_entries
 from fwexp.problems.pair_features import entries_for, feature_rows
 from fwexp.problems.rows import has_rows, product_bound, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.transitions import ByPosition
 
 sparse_parts.register(ChainProblem)
 AT_ONCE = 4096  # Gram matrices of which absolute values are copied
+
+
+@protocol.oracle_operations.register(ChainProblem)
+def _(problem):
+    positions = float(problem.label_ptr[-1])
+    return (positions * problem.num_states**2 + num_entries(problem.x) * problem.width) / problem.n
 
 
 @walk.parts.register(ChainProblem)

@@ -70,6 +70,11 @@ def stack(matrices: list):
     return sp.vstack(matrices, format="csr") if any(map(sp.issparse, matrices)) else np.concatenate(matrices)
 
 
+def num_entries(x) -> int:
+    """Return how many entries are stored."""
+    return x.values.size if isinstance(x, DenseFeatures) else len(x.indices)
+
+
 def row_entries(x, t: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the int64 columns and the values of row t (plain Python)."""
     if isinstance(x, DenseFeatures):

@@ -6,7 +6,7 @@ from fwexp import lazy_sparse as sp
 from fwexp.jit.compilation import inlined, njit
 from fwexp.oracles.assignment import max_matching, scratch_size
 from fwexp.problems import dense_parts, protocol, walk
-from fwexp.problems.features import row_entries
+from fwexp.problems.features import num_entries, row_entries
 from fwexp.problems.matching import POSSIBLE, SURE, MatchingProblem, as_matching, check_links
 from fwexp.problems.rows import row_scatter_label
 
@@ -18,6 +18,12 @@ SHORT = 40.0  # Up to so many words in the mean, an assignment takes less time t
 @protocol.cheap_oracle.register(MatchingProblem)
 def _(problem):
     return bool(problem.label_ptr[-1] <= SHORT * problem.n)
+
+
+@protocol.oracle_operations.register(MatchingProblem)
+def _(problem):
+    rows = np.diff(problem.label_ptr).astype(float)
+    return num_entries(problem.x) / problem.n + float(np.mean(rows**2 * problem.columns))
 
 
 # An edge is a row of one label.

@@ -18,6 +18,13 @@ dense_parts.register(PoseProblem)
 # All examples share all parts: a vector of parts is psi itself, which is short, and there are no rows.
 
 
+@protocol.oracle_operations.register(PoseProblem)
+def _(problem):
+    cells = np.diff(problem.cell_ptr).astype(float)
+    pairs = problem.num_labels * np.mean(cells**2) if problem.exhaustive else 0.0
+    return len(problem.features) * np.mean(cells) + pairs
+
+
 @walk.parts.register(PoseProblem)
 def _(problem, i, y, c, visitor):
     truth = problem.labels[problem.label_ptr[i] : problem.label_ptr[i + 1]]

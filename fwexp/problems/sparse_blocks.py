@@ -35,12 +35,12 @@ class SparseBlocks(NamedTuple):
     first: np.ndarray  # int64 (n,)
     room: np.ndarray  # int64 (n,), entries
     count: np.ndarray  # int64 (n,), those in use
-    taken: np.ndarray  # int64 (1,): the entries from here on are free
+    free: np.ndarray  # int64 (parts, 2): where the free entries for examples i with this i % parts begin, and where they end
 
 
 def _blocks(problem, places: int) -> SparseBlocks:
     first, room, count = np.zeros((3, problem.n), dtype=np.int64)
-    return SparseBlocks(np.zeros(places, dtype=np.int32), np.zeros(places), first, room, count, np.zeros(1, dtype=np.int64))
+    return SparseBlocks(np.zeros(places, dtype=np.int32), np.zeros(places), first, room, count, np.array([[0, places]]))
 
 
 @register_jitable
@@ -60,25 +60,26 @@ def _largest(problem, blocks):
 @njit
 def _move_all(old, new):
     for i in range(len(old.count)):
-        place = new.taken[0]
+        place = new.free[0, 0]
         new.first[i], new.room[i], new.count[i] = place, old.room[i], old.count[i]
         for e in range(old.count[i]):
             new.codes[place + e] = old.codes[old.first[i] + e]
             new.values[place + e] = old.values[old.first[i] + e]
-        new.taken[0] = place + old.room[i]
+        new.free[0, 0] = place + old.room[i]
 
 
 @register_jitable
 def make_room(problem, i, need, blocks):
     """Move block i to where there is room for ``need`` entries, and as many again."""
     room = min(2 * need, problem.part_ptr[i + 1] - problem.part_ptr[i])
-    first, place = blocks.first[i], blocks.taken[0]
-    if place + room > len(blocks.codes):
+    first, part = blocks.first[i], i % len(blocks.free)
+    place = blocks.free[part, 0]
+    if place + room > blocks.free[part, 1]:
         raise MemoryError("blocks are full; copy_blocks gives them more room where has_room says no")
     for e in range(blocks.count[i]):
         blocks.codes[place + e] = blocks.codes[first + e]
         blocks.values[place + e] = blocks.values[first + e]
-    blocks.first[i], blocks.room[i], blocks.taken[0] = place, room, place + room
+    blocks.first[i], blocks.room[i], blocks.free[part, 0] = place, room, place + room
 
 
 @of_blocks(protocol.new_blocks)
@@ -89,15 +90,26 @@ def _(problem):
 @of_blocks(protocol.has_room)
 def _(problem, i, blocks):
     most = most_entries(problem, i, blocks)
-    return most <= blocks.room[i] or blocks.taken[0] + 2 * most <= len(blocks.codes)
+    part = i % len(blocks.free)
+    return most <= blocks.room[i] or blocks.free[part, 0] + 2 * most <= blocks.free[part, 1]
 
 
 @of_blocks(protocol.copy_blocks)
 def _(problem, blocks):
     most = specialise(_largest, problem)(problem, blocks)
-    copy = _blocks(problem, max(SMALLEST_POOL, 2 * int(blocks.room.sum() + most)))
+    copy = _blocks(problem, max(SMALLEST_POOL, 2 * int(blocks.room.sum() + len(blocks.free) * most)))
     _move_all(blocks, copy)
     return copy
+
+
+@of_blocks(protocol.divide_blocks)
+def _(problem, blocks, parts):
+    if len(blocks.free) == parts:
+        return blocks
+    blocks = blocks if len(blocks.free) == 1 else protocol.copy_blocks(problem, blocks)
+    begin, end = blocks.free[0]
+    bounds = begin + (end - begin) * np.arange(parts + 1) // parts
+    return blocks._replace(free=np.column_stack((bounds[:-1], bounds[1:])))
 
 
 @of_blocks(protocol.set_direction)

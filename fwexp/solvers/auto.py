@@ -114,8 +114,9 @@ class Auto(Choice):
     @classmethod
     def choose(cls, options, problem, lam, iterates=None, order=None, objective=HINGE):
         given = {name: value for name, value in vars(options).items() if value is not None}
-        method, chosen = (block_method if given or order is not None else choose)(problem, lam, iterates, objective)
-        chosen = chosen | given
+        fixed = given.keys() - {"deterministic"} or order is not None
+        method, chosen = (block_method if fixed else choose)(problem, lam, iterates, objective)
+        chosen = chosen | {name: given[name] for name in given if name != "deterministic" or hasattr(method.Options, name)}
         if order is not None:
             chosen.pop("sampling")
         if "accelerate" not in given and isinstance(chosen.get("accelerate"), dict):

@@ -46,6 +46,7 @@ from fwexp.blocks.centres import ProximalCentre
 from fwexp.blocks.corners import StoringOracle
 from fwexp.blocks.events import GapRefresh, change_lam, exact_gaps, full_step, move_towards_truth, use_estimates
 from fwexp.blocks.orders import Order, new_order
+from fwexp.blocks.shared_steps import SharedSteps, Sharing, new_sharing
 from fwexp.errors import OptionError, WarmStartError
 from fwexp.jit.compilation import specialise
 from fwexp.problems.loss_terms import HINGE
@@ -74,6 +75,7 @@ class State(Counted):
     next_look: float  # step at which the run looks whether acceleration begins early, inf if it does not look
     norm_seen: float  # ||A a||^2 at the look before, 0 if there was none
     origin: np.ndarray | None  # w_0 if the objective has lam/2 ||w - w_0||^2; then w = w_0 + A a
+    sharing: Sharing | None  # of steps on threads; None for a run of equal bits
 
 
 class BCFW(Solver):
@@ -99,8 +101,11 @@ class BCFW(Solver):
 
     @classmethod
     def available_iterates(cls, options):
-        """Return the iterates; averages are not defined with acceleration."""
-        return cls.iterates if options.setting().accelerate is None else ("last",)
+        """Return the iterates; averages are not defined with acceleration, and tavg not for steps on threads."""
+        setting = options.setting()
+        if setting.accelerate is not None:
+            return ("last",)
+        return cls.iterates if setting.deterministic else tuple(name for name in cls.iterates if name != "tavg")
 
     @classmethod
     def steps_within(cls, options, n, calls):
@@ -134,7 +139,7 @@ class BCFW(Solver):
         self.events = (self.early, self.acceleration, self.refresh)
 
     def start(self, seed, iterates, order, warm_start):
-        problem, setting, losses = self.problem, self.setting, None
+        problem, setting, losses, order = self.problem, self.setting, None, self.new_order(seed, order)
         if warm_start is None:
             dual = self.new_dual()
         else:
@@ -144,7 +149,7 @@ class BCFW(Solver):
         self.state = State(
             lam=self.lam,
             iterate=new_iterate(problem, dual, projections.new_projection(problem), losses),
-            order=self.new_order(seed, order),
+            order=order,
             cache=self._new_cache(warm_start) if self.has_cache and setting.keeps_parts else None,
             averages=new_averages(problem, iterates),
             next_refresh=self.refresh.period,
@@ -155,16 +160,19 @@ class BCFW(Solver):
             next_look=self.early.first_look() if warm_start is None else np.inf,
             norm_seen=0.0,
             origin=None,
+            sharing=None if setting.deterministic else new_sharing(problem, order, self.work),
         )
+        self.shared = SharedSteps(self)
         if warm_start is not None:
-            self._set_weights()
+            self.set_weights()
         self.acceleration.schedule(self)
 
-    def _set_weights(self) -> None:
-        """Set w from the dual variables."""
-        iterate = self.state.iterate
-        projections.set_weights(iterate.constraint, self._from_scratch()[0], iterate.w)
+    def set_weights(self, centre: ProximalCentre | None = None) -> float:
+        """Set w from the dual variables, and from the centre if there is one; return the mean of the n ell_i."""
+        iterate, (v, losses) = self.state.iterate, self._from_scratch()
+        projections.set_weights(iterate.constraint, v if centre is None else centre.shifted(v), iterate.w)
         iterate.w_sq[0] = inner(self.problem, iterate.w, iterate.w)
+        return losses.mean()
 
     def start_near(self, w):
         # The best point between the truth and the corners that the oracle finds at w.
@@ -176,7 +184,7 @@ class BCFW(Solver):
 
     def _restart(self) -> None:
         """Continue from the dual variables as from a start."""
-        self._set_weights()
+        self.set_weights()
         self.state.centre, self.state.first_centre, self.state.next_look = None, np.inf, np.inf
         self.acceleration.schedule(self)
 
@@ -224,6 +232,13 @@ class BCFW(Solver):
         dual = self.state.iterate.dual
         return dual if isinstance(dual, ActiveSets) else self.state.cache
 
+    @sets.setter
+    def sets(self, sets: ActiveSets) -> None:
+        if self.state.cache is None:
+            self.state.iterate = self.state.iterate._replace(dual=sets)
+        else:
+            self.state.cache = sets
+
     def corner(self):
         """Return the value that finds the corners of steps."""
         setting = self.setting
@@ -246,7 +261,13 @@ class BCFW(Solver):
     def _is_direct(self) -> bool:
         """Return whether neither the step nor averages nor constraints need the change of a step as a vector of parts."""
         constrained = isinstance(self.state.iterate.constraint, projections.Nonnegative)
-        return not (self.setting.step in OF_PARTS or constrained or len(self.state.averages.kinds))
+        collects = self.sharing is not None and self.sharing.collects
+        return not (self.setting.step in OF_PARTS or constrained or collects or len(self.state.averages.kinds))
+
+    @property
+    def sharing(self) -> Sharing | None:
+        """The state of steps on threads, None for a run of equal bits."""
+        return None if self.setting.deterministic else self.state.sharing
 
     @cached_property
     def _take_steps(self):
@@ -269,6 +290,7 @@ class BCFW(Solver):
             elif counts[ORACLE_CALLS] + event.calls > budget.calls:
                 break
             else:
+                self.settle()
                 event.apply(self)
                 reason = self._shown(budget) if event is self.refresh else None
         ahead = [event.calls_ahead(self) for event in self.events if event.is_due(self)]
@@ -293,12 +315,15 @@ class BCFW(Solver):
         series = DRAWN_PASSES * self.problem.n * self.has_cache
         count = min(end - counts[STEPS_TAKEN], max(budget.calls - counts[ORACLE_CALLS], series))
         draws, target_gap = state.order.draws.peek(int(count)), self.refresh.target_gap(self, budget)
-        values = self._values(draws, target_gap)
-        last = counts[STEPS_TAKEN] + len(draws)
-        ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last, budget.hits)
+        if self.sharing is not None and self.sharing.threads > 1:
+            ended = self.shared.take_steps(draws, target_gap, budget)
+        else:
+            values = self._values(draws, target_gap)
+            last = counts[STEPS_TAKEN] + len(draws)
+            ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last, budget.hits)
         state.order.draws.drop(int(counts[DRAWS_USED]))
         if ended == SET_FULL:
-            self._grow_sets()
+            self.grow_sets()
         elif ended == BLOCKS_FULL:
             self.grow_blocks()
         elif ended == ORDER_ENDED and state.order.resume(self, target_gap):
@@ -314,18 +339,19 @@ class BCFW(Solver):
         if self.sets is not None:
             active_set.copied(self.problem, self.sets)
 
-    def _grow_sets(self) -> None:
+    def grow_sets(self) -> None:
         """Make room in the active sets for a labeling of every example."""
-        state, grown = self.state, active_set.grown(self.problem, self.sets, self.setting.stored)
-        if state.cache is None:
-            state.iterate = state.iterate._replace(dual=grown)
-        else:
-            state.cache = grown
+        self.sets = active_set.grown(self.problem, self.sets, self.setting.stored)
 
     def grow_blocks(self) -> None:
         """Make room in the blocks for a step of every example."""
         iterate = self.state.iterate
         self.state.iterate = iterate._replace(dual=duals.copied(iterate.dual, self.problem))
+
+    def settle(self) -> None:
+        """Compute w anew if there were steps on threads."""
+        if self.sharing is not None:
+            self.shared.settle()
 
     def note_new_centre(self) -> None:
         """Account for a new centre, which has changed w."""
@@ -337,11 +363,13 @@ class BCFW(Solver):
 
     def exact_gap(self) -> float:
         """Compute all block gaps exactly, with n oracle calls, and return the gap P(w) - D(a)."""
+        self.settle()
         self.refresh.apply(self)
         return self.known_gap
 
     def fresh_gaps(self, scale: float = 1.0) -> np.ndarray:
         """Return all G_i at ``scale`` times w, exactly, with n oracle calls that are not counted; the run is not changed."""
+        self.settle()
         iterate = self.state.iterate._replace(w=scale * self.state.iterate.w, gaps=np.zeros(self.problem.n))
         self.refresh.compute(iterate)
         return iterate.gaps
@@ -353,11 +381,13 @@ class BCFW(Solver):
 
     def full_step(self) -> np.ndarray:
         """Move all blocks to the corners of the oracle at w; return the new w."""
+        self.settle()
         full_step(self)
         return self.point("last").w
 
     def change_lam(self, lam: float) -> None:
         """Change lam to a smaller value, with w as it is."""
+        self.settle()
         change_lam(self, lam)
 
     # --- for the driver ---
@@ -401,12 +431,18 @@ class BCFW(Solver):
         v = v if self.origin is None else v - self.origin
         return float(iterate.gaps.mean() + losses.mean() - self.lam * product(v, iterate.w))
 
+    def saved(self):
+        self.settle()
+        return super().saved()
+
     def restore(self, state):
         super().restore(state)
         self.lam = state.lam
 
     def extras(self):
         known, iterate = {}, self.state.iterate
+        if self.sharing is not None:
+            known["threads"] = float(self.sharing.threads)
         if self.setting.needs_gaps:
             known["gap_estimate"] = float(np.mean(iterate.gaps))
         if self.has_cache:
@@ -417,6 +453,7 @@ class BCFW(Solver):
         return known
 
     def point(self, iterate):
+        self.settle()
         last = self.state.iterate
         if iterate != "last":
             v = projections.unclipped(last.constraint, last.w)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from fwexp.blocks.acceleration import AccelerateOptions, check_effects
 from fwexp.blocks.orders import BY_GAPS, SAMPLING, WITHOUT_SUM
 from fwexp.errors import OptionError
-from fwexp.options import check_integer, check_number, check_switch, choice, option
+from fwexp.options import check_flag, check_integer, check_number, check_switch, choice, option
 from fwexp.solvers.base import PlainOrder
 
 
@@ -48,6 +48,7 @@ class Setting(NamedTuple):
     stored: int = MAX_STORED  # labelings that are kept per example, in addition to those with weight
     refresh: float = 0.0  # passes between exact computations of all block gaps; 0 is never
     accelerate: AccelerateOptions | None = None
+    deterministic: bool = True
 
     @property
     def keeps_parts(self) -> bool:
@@ -97,6 +98,9 @@ class Options:
         Whether the method runs inside an outer acceleration, and which.
     constrained_search : str
         Line search where weights must not be negative: ``exact``, or as ``published``, for the unclipped weights.
+    deterministic : bool
+        Whether equal runs give equal bits. Otherwise the threads of ``n_jobs`` take steps at once, if oracle calls take much longer
+        than steps; the column ``threads`` of the trace has their number.
     """
 
     sampling: str = choice(*SAMPLING)
@@ -106,6 +110,7 @@ class Options:
     refresh: float | None = option(None, check_number, "a number of passes >= 0 (0 = never)", least=0.0, optional=True)
     accelerate: bool | AccelerateOptions = option(False, check_switch, AccelerateOptions)
     constrained_search: str = choice(*CONSTRAINED_SEARCHES)
+    deterministic: bool = option(True, check_flag, added_later=True)
 
     def __post_init__(self) -> None:
         if not self.line_search and self.step != "fw":
@@ -126,6 +131,7 @@ class Options:
             stored=cache.size if cache else MAX_STORED,
             refresh=self.refresh if self.refresh is not None else 10.0 if self.sampling in BY_GAPS or cache else 0.0,
             accelerate=accelerate,
+            deterministic=self.deterministic,
         )
 
 

@@ -73,6 +73,12 @@ def cheap_oracle(problem):
 
 
 @degree(0, default=())
+def oracle_operations(problem):
+    """Return about how many operations a call of the oracle takes in the mean, scores included; 0 if unknown (plain Python)."""
+    return 0.0
+
+
+@degree(0, default=())
 def exact_oracle(problem):
     """Return whether ``max_oracle`` finds the maximum, up to rounding (plain Python).
 
@@ -179,6 +185,12 @@ def new_blocks(problem):
 def copy_blocks(problem, blocks):
     """Return a copy that has room for a step of every example (plain Python)."""
     return blocks.copy()
+
+
+@degree(0, default=())
+def divide_blocks(problem, blocks, parts):
+    """Return the blocks for threads, of which thread t changes the blocks i with i % parts = t only (plain Python)."""
+    return blocks
 
 
 @degree(0, default=())
