@@ -199,7 +199,7 @@ class SharedSteps:
         return ORDER_ENDED if has_ended(state.order.kernel_order(run, draws, target_gap), state.iterate) else DONE
 
     def _divide(self) -> None:
-        """Give each thread a part of the room in which blocks and labelings are stored."""
+        """Divide the room in which blocks and labelings are stored among the threads."""
         run, state = self._run, self._run.state
         dual, parts = state.iterate.dual, state.sharing.threads
         if run.sets is not None:
