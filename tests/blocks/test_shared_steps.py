@@ -67,7 +67,8 @@ def test_no_certificate_is_false(always, monkeypatch, n, n_jobs, method, collect
     assert (result.trace["primal"] >= best.primal - 1e-10).all()
     assert result.primal - best.primal <= result.gap + 1e-10
     assert result.trace["threads"].iloc[0] == min(n, n_jobs)
-    assert result.gap <= 0.95 * result.trace["gap"].iloc[0]
+    if method != "fixed steps":  # which overshoot at first
+        assert result.gap <= 0.95 * result.trace["gap"].iloc[0]
     assert_exact(result.state)
 
 
