@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.jit.compilation import inlined, njit, register_jitable, specialise
+from fwexp.jit.prefetch import prefetch
 from fwexp.problems.protocol import (
     find_labeling,
     gram_scores,
@@ -191,6 +192,18 @@ def mean_norm_sq(sets):
             total += gram_entry(i, a, a, sets)
             count += 1
     return total / max(count, 1)
+
+
+@register_jitable
+def prefetch_set(i, sets):
+    """Prefetch what is stored of example i."""
+    first, count, room = sets.first[i], sets.count[i], sets.first[i + 1] - sets.first[i]
+    prefetch(sets.weight, first, first + count)
+    prefetch(sets.loss, first, first + count)
+    prefetch(sets.gram, sets.gram_first[i], sets.gram_first[i] + count * room)
+    for a in range(1, count):
+        place = sets.place[first + a]
+        prefetch(sets.storage, place, place + sets.length[i])
 
 
 @register_jitable

@@ -16,8 +16,10 @@ the class of the tuple when it compiles the loop:
 =========  ==================================================================  ==================================================
 value      functions                                                           class of the first paper
 =========  ==================================================================  ==================================================
-iterate    `block_has_room` by its blocks; `change_weights` by its constraint  `Iterate` with `Parts` and `Unconstrained`
-order      `next_block`; `note_step`, `has_ended` where an order needs them    `InOrder`, line 3
+iterate    `block_has_room`, `prefetch_block` by its blocks;                   `Iterate` with `Parts` and `Unconstrained`
+           `change_weights` by its constraint
+order      `next_block`; if needed `following_block`, `note_step`,             `InOrder`, line 3
+           `has_ended`
 corner     `find_corner`                                                       `Oracle`, line 4
 step       `take_step`                                                         `FrankWolfe`, lines 5 to 8
 =========  ==================================================================  ==================================================
@@ -80,6 +82,9 @@ def run_steps(problem, iterate, order, corner, step, averages, work, lam, max_ca
         i = next_block(order, iterate)
         if not block_has_room(iterate.dual, problem, i):
             return BLOCKS_FULL
+        following = following_block(order, iterate)
+        if following >= 0:  # The data of the next example travel to the cache while this step is taken.
+            prefetch_block(iterate.dual, problem, following)
         # 4: y* = argmax_y H_i(y; w)
         slot, hit = find_corner(corner, problem, i, iterate, work)
         if slot == NO_ROOM:
@@ -118,6 +123,12 @@ def next_block(order, iterate):
 
 
 @dispatched(fastmath=False, default=())
+def following_block(order, iterate):
+    """Return the example of the next step if it can be told, otherwise -1; only the time of a step depends on it."""
+    return -1
+
+
+@dispatched(fastmath=False, default=())
 def note_step(order, i, gap, hit, iterate):
     """Record the gap that a step found, which is G_i unless ``hit``: then a stored labeling replaced the oracle."""
 
@@ -137,6 +148,12 @@ class InOrder(NamedTuple):
 @next_block.register(InOrder)
 def _(order, iterate):
     return order.examples[iterate.counts[DRAWS_USED]]
+
+
+@following_block.register(InOrder)
+def _(order, iterate):
+    position = iterate.counts[DRAWS_USED] + 1
+    return order.examples[position] if position < len(order.examples) else -1
 
 
 # --- 4: corners -------------------------------------------------------------------------------------------------------
@@ -239,6 +256,11 @@ def _(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterat
 def block_has_room(dual, problem, i):
     """Return whether a step of example i towards any corner fits; if not, a copy of the dual variables has more room."""
     return True
+
+
+@dispatched(fastmath=False, default=())
+def prefetch_block(dual, problem, i):
+    """Ask the processor for the data and the dual variables of example i, which comes next."""
 
 
 class Parts(NamedTuple):

@@ -7,10 +7,11 @@ Shah, Kolmogorov and Lampert (CVPR 2015, multi-plane BCFW).
 from typing import NamedTuple
 
 from fwexp.blocks import active_set, weight_steps
-from fwexp.blocks.block_loop import STEPS_TAKEN, UNSTORED, change_weights, find_corner, step_size, take_step
+from fwexp.blocks.active_set import ActiveSets
+from fwexp.blocks.block_loop import STEPS_TAKEN, UNSTORED, change_weights, find_corner, prefetch_block, step_size, take_step
 from fwexp.blocks.projections import longest_step, repeat_step
 from fwexp.jit.compilation import register_jitable
-from fwexp.problems.protocol import dot, maximise_block, norm_sq, scores
+from fwexp.problems.protocol import dot, maximise_block, norm_sq, prefetch_example, scores
 
 PAIRWISE, AWAY, CORRECTIVE = 1, 2, 3
 KINDS = {"pairwise": PAIRWISE, "away": AWAY, "corrective": CORRECTIVE}
@@ -34,6 +35,12 @@ class LabelingStep(NamedTuple):
     corrections: int = CORRECTIONS
     extends_search: bool = False
     direct: bool = False  # whether the change goes from labelings to weights, without ``work.direction``
+
+
+@prefetch_block.register(ActiveSets)
+def _(dual, problem, i):
+    prefetch_example(problem, i)
+    active_set.prefetch_set(i, dual)
 
 
 @take_step.register(LabelingFrankWolfe)

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fwexp.blocks import gap_tree, shrinking
-from fwexp.blocks.block_loop import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN, InOrder, has_ended, next_block, note_step
+from fwexp.blocks.block_loop import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN, InOrder, following_block, has_ended, next_block, note_step
 from fwexp.blocks.centres import NO_CENTRE
 from fwexp.blocks.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
 from fwexp.jit.compilation import inlined
@@ -84,6 +84,16 @@ def _(order, iterate):
     return int(uniform * len(order.ordered))
 
 
+@following_block.register(ByGap)
+def _(order, iterate):  # a step that changes a gap may change it
+    position, used = iterate.counts[STEPS_TAKEN] + 1 - order.ordered_since, iterate.counts[DRAWS_USED] + 1
+    if position < len(order.ordered):
+        return order.ordered[position]
+    if not order.largest and used < len(order.uniforms) and 0.0 < order.tree.nodes[1, gap_tree.TOTAL] < np.inf:
+        return gap_tree.draw(order.tree, order.uniforms[used])
+    return -1
+
+
 @note_step.register(ByGap, ByOwnGap)
 def _(order, i, gap, hit, iterate):
     if not hit:
@@ -115,6 +125,11 @@ def _(order, iterate):
 @next_block.register(InOrderToGap)
 def _(order, iterate):
     return next_block(order.given, iterate)
+
+
+@following_block.register(InOrderToGap)
+def _(order, iterate):
+    return following_block(order.given, iterate)
 
 
 @note_step.register(InOrderToGap)

@@ -57,6 +57,7 @@ from fwexp.problems.protocol import (
 UNBOUNDED = 1 << 60
 LINE = 8  # entries of w in a line of a cache
 RATIO = 1000.0  # operations of an oracle call per line of w that a step changes, from which threads pay
+CACHED = 8.0  # times as many with a cache, since most steps then call no oracle
 LEAST = 1e6  # operations of all oracle calls of a pass, from which they pay
 DENSE = 4.0  # A step that changes more than one of so many entries collects its changes before others see them.
 SAMPLE = 4  # examples whose labelings at w = 0 show how many entries a step changes
@@ -127,7 +128,7 @@ class Sharing:
     value: float = 0.0  # dual objective at that time, up to a constant
 
 
-def new_sharing(problem, order, work) -> Sharing:
+def new_sharing(problem, order, work, has_cache: bool = False) -> Sharing:
     """Return the state at the start of a run: several threads if that pays."""
     count, operations = min(threads.num_threads(), problem.n), oracle_operations(problem)
     one = Sharing(1, False, problem.n)
@@ -135,7 +136,8 @@ def new_sharing(problem, order, work) -> Sharing:
         return one
     entries, lines = changed_entries(problem, work)
     collects = len(projections.constrained_indices(problem)) > 0 or problem.num_weights <= DENSE * entries
-    return Sharing(count, collects, problem.n) if operations >= RATIO * lines else one
+    pays = operations >= RATIO * lines * (CACHED if has_cache else 1.0)
+    return Sharing(count, collects, problem.n) if pays else one
 
 
 class Mate(NamedTuple):

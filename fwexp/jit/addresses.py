@@ -13,7 +13,7 @@ from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
 
-WORD, DOUBLE = ir.IntType(64), ir.DoubleType()
+BYTE, WORD, DOUBLE = ir.IntType(8), ir.IntType(64), ir.DoubleType()
 INDEX = types.int64
 C_TYPES = {"int64": WORD, "float64": DOUBLE, "none": ir.VoidType()}
 

@@ -3,6 +3,7 @@
 # They register their functions.
 from fwexp.problems import (  # noqa: F401
     callback_protocol,
+    chain_labelings,
     chain_protocol,
     enumerated,
     graph_protocol,

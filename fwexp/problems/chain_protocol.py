@@ -10,17 +10,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from fwexp import lazy_sparse as sp
-from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import inlined
+from fwexp.jit.prefetch import prefetch
 from fwexp.oracles.forward_backward import scratch_size
 from fwexp.oracles.viterbi import viterbi
-from fwexp.problems import pair_features, protocol, sparse_blocks, sparse_parts, transitions, walk
-from fwexp.problems.arrays import as_labels
+from fwexp.problems import protocol, sparse_blocks, sparse_parts, transitions, walk
 from fwexp.problems.chain import ChainProblem, divisor
-from fwexp.problems.features import num_entries, row_entries
-from fwexp.problems.pair_features import entries_for, feature_rows
-from fwexp.problems.rows import has_rows, product_bound, row_scatter, row_scatter_label, row_scores
+from fwexp.problems.features import num_entries
+from fwexp.problems.pair_features import feature_rows
+from fwexp.problems.rows import has_rows, prefetch_rows, product_bound, row_scatter, row_scatter_label, row_scores
 from fwexp.problems.transitions import ByPosition
 
 sparse_parts.register(ChainProblem)
@@ -159,6 +157,14 @@ def _(problem, i, r, local, out):
 @sparse_parts.scatter_local.register(ChainProblem)
 def _(problem, i, r, row, local):
     _scatter_row(problem, i, r, problem.local_x, problem.local_transitions, problem.num_local[i, 1], row, 1.0, local)
+
+
+@protocol.prefetch_example.register(ChainProblem)
+def _(problem, i):
+    first, last = problem.label_ptr[i], problem.label_ptr[i + 1]
+    prefetch(problem.labels, first, last)
+    prefetch_rows(problem.x, first, last)
+    prefetch(problem.gram, problem.gram_ptr[i], problem.gram_ptr[i + 1])
 
 
 @protocol.radii_sq.register(ChainProblem)
@@ -368,82 +374,3 @@ def _(problem, i, y):
         if y[t] != label:
             total += _cost(problem, i, t, y[t]) if label >= 0 or problem.position_costs.shape[0] > 0 else 1.0
     return total / divisor(problem, i)
-
-
-# --- labelings and weights outside ----------------------------------------------------------------------------------------
-
-
-@protocol.as_labeling.register(ChainProblem)
-def _(problem, i, y):
-    length = problem.label_ptr[i + 1] - problem.label_ptr[i]
-    labeling = as_labels("y", y, f"hold {length} integers for example {i}")
-    if labeling.shape != (length,):
-        raise ParameterError(f"y must hold {length} integers for example {i}, got shape {labeling.shape}")
-    if labeling.min() < 0 or labeling.max() >= problem.num_states:
-        raise ParameterError(f"labels in y must be in 0 .. {problem.num_states - 1}, got {shown(labeling.tolist())}")
-    if not _are_allowed(problem, i, labeling[None])[0]:
-        raise ParameterError(f"y must hold no forbidden labels, got {shown(labeling.tolist())}")
-    return labeling.astype(np.int32)
-
-
-def _are_allowed(problem, i: int, labelings: np.ndarray) -> np.ndarray:
-    """Return which of several labelings (m, T) of sequence i no constraint forbids."""
-    if len(problem.penalty) == 0:
-        return np.ones(len(labelings), dtype=bool)
-    starts, ends = ~problem.is_cut[i] if len(problem.is_cut) else (True, True)
-    penalty = problem.penalty[2 + labelings[:, :-1], labelings[:, 1:]].sum(axis=1)
-    penalty += starts * problem.penalty[0, labelings[:, 0]] + ends * problem.penalty[1, labelings[:, -1]]
-    return penalty == 0.0
-
-
-@protocol.all_labelings.register(ChainProblem)
-def _(problem, i, limit):
-    K, length = problem.num_states, int(problem.label_ptr[i + 1] - problem.label_ptr[i])
-    if K**length > limit:
-        raise ParameterError(f"example {i} has {K}^{length} labelings, more than the {limit} that can be written out")
-    # the first position fastest: Viterbi breaks ties from the last one backwards
-    every = np.indices((K,) * length, dtype=np.int32)[::-1].reshape(length, -1).T.copy()
-    return every[_are_allowed(problem, i, every)]
-
-
-@protocol.public_labeling.register(ChainProblem)
-def _(problem, i, y):
-    return np.array(y[: problem.label_ptr[i + 1] - problem.label_ptr[i]], dtype=np.int64)
-
-
-@protocol.to_public.register(ChainProblem)
-def _(problem, w):
-    return pair_features.to_public(problem.x, w, problem.num_states, problem.width)
-
-
-@protocol.from_public.register(ChainProblem)
-def _(problem, w):
-    return pair_features.from_public(problem.x, np.asarray(w, dtype=np.float64), problem.num_states, problem.width)
-
-
-@protocol.order_of_weights.register(ChainProblem)
-def _(problem):
-    return pair_features.order(problem.x)
-
-
-@protocol.joint_feature.register(ChainProblem)
-def _(problem, i, y):
-    K, p = problem.num_states, problem.num_features
-    last = problem.d // K - K - 1
-    y = np.asarray(y, dtype=np.int64)
-    columns, values = [], []
-    for t, label in enumerate(y):
-        indices, entries = entries_for(problem.x, problem.label_ptr[i] + t, label)
-        columns.append(indices * K + label)
-        values.append(entries)
-        if t > 0 and isinstance(problem.transitions, ByPosition):
-            indices, entries = row_entries(problem.transitions.values, problem.label_ptr[i] + t)
-            columns.append(p * K + (indices * K + y[t - 1]) * K + label)
-            values.append(entries)
-    starts, ends = ~problem.is_cut[i] if len(problem.is_cut) else (True, True)
-    columns.append((last - 1) * K + y[: int(starts)])
-    columns.append(last * K + y[len(y) - int(ends) :])
-    columns.append((last + 1 + y[:-1]) * K + y[1:])
-    columns, values = np.concatenate(columns), np.concatenate(values)
-    values = np.concatenate([values, np.ones(len(columns) - len(values))])
-    return sp.csr_array((values, (np.zeros_like(columns), columns)), shape=(1, problem.d))

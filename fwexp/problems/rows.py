@@ -3,9 +3,11 @@
 import numpy as np
 
 from fwexp.jit.compilation import dispatched, njit, register_jitable
+from fwexp.jit.prefetch import prefetch
 from fwexp.jit.vectors import EIGHT, any8, full8, load8, store8
 from fwexp.problems.features import BinaryFeatures, DenseFeatures, NoFeatures, SparseFeatures
 
+CACHED = 1 << 17  # numbers that a cache holds; to prefetch one of fewer takes longer than to wait for it
 ROWS = (DenseFeatures, SparseFeatures, BinaryFeatures)
 
 
@@ -336,3 +338,21 @@ def _(x, start, end):
     columns = np.unique(x.indices[entries], return_inverse=True)[1]
     values = None if isinstance(x, BinaryFeatures) else np.abs(x.values[entries])
     return float((np.bincount(columns, values) ** 2.0).sum())
+
+
+@dispatched(fastmath=False, default=())
+def prefetch_rows(x, start, end):
+    """Prefetch the rows start .. end."""
+
+
+@prefetch_rows.register(DenseFeatures)
+def _(x, start, end):
+    p = x.values.shape[1]
+    if x.values.size > CACHED:
+        prefetch(x.values.reshape(-1), start * p, end * p)
+
+
+@prefetch_rows.register(BinaryFeatures, SparseFeatures)
+def _(x, start, end):
+    prefetch(x.indptr, start, end + 1)
+    prefetch(x.indices, x.indptr[start], x.indptr[end])

@@ -136,7 +136,7 @@ class BCFW(BlockPoints):
             next_look=self.early.first_look() if warm_start is None else np.inf,
             norm_seen=0.0,
             origin=None,
-            sharing=None if setting.deterministic else new_sharing(problem, order, self.work),
+            sharing=None if setting.deterministic else new_sharing(problem, order, self.work, self.has_cache),
         )
         self.shared = SharedSteps(self)
         if warm_start is not None:

@@ -116,7 +116,8 @@ def test_the_rule_counts_operations(monkeypatch, K, n, pays):
     problem = fwexp.chain_problem(rng.random((n, 2, 4)), rng.integers(K, size=(n, 2)), K)
     with shared_steps.threads.jobs(2):
         sharing = shared_steps.new_sharing(problem, bcfw.new_order("perm", problem, 0, None, False, False), workspace(problem))
-    assert sharing.threads == (2 if pays else 1)
+        cached = shared_steps.new_sharing(problem, bcfw.new_order("perm", problem, 0, None, False, False), workspace(problem), True)
+    assert (sharing.threads, cached.threads) == (2 if pays else 1, 1)
 
 
 def drifted(problem, by, gap_tol=0.0):

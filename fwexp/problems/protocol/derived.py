@@ -57,6 +57,11 @@ def rescale(problem, i, c, theta):
         theta[j] *= c
 
 
+@degree(0, fastmath=False, default=())
+def prefetch_example(problem, i):
+    """Prefetch the data of example i, which is next; only the time depends on it."""
+
+
 @degree(0, default=())
 def costly_oracle(problem):
     """Return whether oracle calls cost so much more than steps that a run should save them (plain Python).
