@@ -81,8 +81,11 @@ def test_readme_counts_what_is_published():
     assert [line for line in claims_by_kind(records) if line not in page.splitlines()] == []
     changed, close = sum(bool(record["changed"]) for record in records), sum(bool(close_thresholds(record)) for record in records)
     assert f"{changed} criteria were changed after we saw a result, and {close} verdicts are close to a threshold" in text
-    confirmed = [record for record in records if record["confirmation"].get("verdict", "undecided") != "undecided"]
-    assert ("No run with seeds 10 to 19 is stored yet" in text) == (not confirmed)
+    seeded = [record for record in records if record["confirmation"]]
+    confirmed = [record for record in seeded if record["confirmation"]["verdict"] != "undecided"]
+    assert f"{len(confirmed)} of the {len(seeded)} claims that read several seeds" in text
+    same = sum(record["confirmation"]["verdict"] == record["verdict"] for record in confirmed)
+    assert (f"All {same} have the same verdict there" in text) == (same == len(confirmed))
 
 
 def test_messages_name_pages_that_exist():
