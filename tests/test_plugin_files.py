@@ -186,3 +186,11 @@ def test_workers_find_files_too(folder, launcher):
     records = [json.loads(path.read_text()) for path in folder.glob("results/runs/*/*/*/run.json")]
     assert sorted(record["config"]["solver"]["name"] for record in records) == ["fw", "subgradient"]
     assert len({name for record in records for name in record["sources"]["modules"] if re.match("fwexp_plugin_", name)}) == 1
+
+
+def test_the_id_of_a_paper_is_not_taken(folder, capsys):
+    """Otherwise its name would stand for the claims of the other paper."""
+    text = 'from fwexp.experiments import Paper\n\nPAPER = Paper(id="L", name="long", title="Long sentences")\n'
+    Path("long.py").write_text(text)
+    assert main(["claims", "long", "--plugin", "long.py"]) == 2
+    assert "the id of a paper must be new, got 'L', which 'lecture' has" in capsys.readouterr().err

@@ -236,8 +236,16 @@ PAPERS, FIGURES = _catalogue(Paper), _catalogue(Figure, lazy=True, pattern=NAME)
 
 
 def papers_by_id() -> dict[str, Paper]:
-    """Return the papers, ours first, by the beginning of the ids of their claims."""
+    """Return the papers, ours first, by the beginning of the ids of their claims.
+
+    Raises
+    ------
+    ParameterError
+        If a plugin file declares one whose id another paper has; of packages, such a paper has no claims.
+    """
     papers: dict[str, Paper] = {}
     for paper in PAPERS.values():
-        papers.setdefault(paper.id, paper)
+        first = papers.setdefault(paper.id, paper)
+        if first is not paper and PAPERS.module(paper.name).startswith(plugin_files.PREFIX):
+            raise ParameterError(f"the id of a paper must be new, got {paper.id!r}, which {first.name!r} has")
     return papers
