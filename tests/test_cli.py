@@ -252,7 +252,7 @@ def test_a_folder_is_the_same_to_all_commands(fwexp, tmp_path, monkeypatch, name
         ("fwexp run solver=bcfw_gap solver.step=pair", ["solver.step=pairwise"]),
         ("fwexp run --nothing la", []),
         ("fwexp figure quick", ["quickstart"]),
-        ("fwexp compare bcfw auto bcafw", ["bcafw", "bcafw_gap"]),
+        ("fwexp compare bcfw auto bcafw", ["bcafw", "bcafw_chain", "bcafw_gap"]),
         ("fwexp ls gap", ["gap_tol="]),
         ("fwexp reproduce --", ["--archive", "--dry-run", "--preset"]),
         ("fwexp doctor ", ["data_dir=", "results_dir="]),

@@ -31,6 +31,7 @@ FIG1 = Figure.declared(
     "steps with the away corner of the best improvement, against passes (a to c). Costly oracles in each pass, once in 2 "
     "and once in 5 passes, against the cost of the calls, which is in proportion to labels (d to f). Joint steps of 4, "
     "16 and 64 random blocks (g, h).",
+    note="OCR-small and CoNLL-2000 stand in for data of the papers, which we do not know",
     chart=Chart(
         [
             *(_panel(key, "chains", STEPS, place) for key, place in zip("abc", (*_OCR, _CONLL))),

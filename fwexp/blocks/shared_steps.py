@@ -15,6 +15,7 @@ Sra and Xing, ICML 2016, AP-BCFW). The rule, the buffers and the safeguards are 
 """
 
 import math
+import weakref
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -155,7 +156,7 @@ class SharedSteps:
     """The steps of a block-coordinate run on threads; ``run.state.sharing`` is their state."""
 
     def __init__(self, run) -> None:
-        self._run, self._mates, self.gap_tol = run, [], 0.0
+        self._run, self._mates, self.gap_tol = weakref.proxy(run), [], 0.0  # a circle would keep arrays of runs that have ended
 
     def _new_mate(self) -> Mate:
         problem, averages = self._run.problem, self._run.state.averages

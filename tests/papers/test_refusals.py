@@ -7,7 +7,7 @@ import pytest
 from fwexp.cli import main
 
 REFUSED = [
-    ("claims B14", "unknown paper or claim 'B14' (did you mean 'B13-4'?); accepted: B13, G16, L, R, icml2013, icml2016, "),
+    ("claims B14", "unknown paper or claim 'B14' (did you mean 'B13-4'?); accepted: A, B13, G16, L, R, icml2013, icml2016, "),
     ("claims B13-99", "unknown paper or claim 'B13-99'"),
     ("claims B13 G16", "takes at most 1 name, got B13 G16"),
     ("claims --what", "unknown flag of fwexp claims '--what'; accepted: --archive, --confirm, --preset, --run, --stale, --strict"),

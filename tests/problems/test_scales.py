@@ -81,7 +81,7 @@ def test_other_scales_are_trained_on(family, scale, solver):
 
 
 TAKE_FUNCTIONS = [
-    *((name, {}) for name in ("auto", "bcfw", "fw", "ssg", "one_slack", "bmrm", "fcfw", "n_slack", "approx_bcfw")),
+    *((name, {}) for name in ("auto", "bcfw", "fw", "ssg", "one_slack", "bmrm", "fcfw", "n_slack", "approx_bcfw", "later_bcfw")),
     *(("bcfw", {"step": step}) for step in ("pairwise", "away", "corrective")),
     ("bcfw", {"sampling": "gap", "cache": True, "accelerate": {"kap": 1.0}}),
     ("n_slack", {"batch": 2}),

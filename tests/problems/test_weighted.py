@@ -56,6 +56,7 @@ METHODS = [
     ("n_slack", {}),
     ("online_eg", {}),
     ("approx_bcfw", {}),
+    ("later_bcfw", {"step": "wss2"}),
     ("kernel_bcfw", {"kernel": "linear"}),
     ("kernel_fw", {"kernel": "linear"}),
 ]

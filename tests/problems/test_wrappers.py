@@ -260,11 +260,11 @@ AROUND = {  # how each wrapper is built, and around which families
     "workers with weights": (with_weights(spread), SPREAD),
 }
 NOT_FOR = {  # wrappers, by how their names begin: functions that are not called with them, or that say something else there
-    "a kernel": ("order_of_weights", "joint_feature"),
+    "a kernel": ("order_of_weights", "joint_feature", "oracle_operations"),
     "a view": (
         *("max_oracle", "decode", "loss", "as_labeling", "public_labeling", "joint_feature", "maximise_block", "kernel_view"),
-        *("new_blocks", "copy_blocks", "has_room", "set_direction", "add_to_block", "scatter_block", "dot", "scatter_psi"),
-        *("ask_oracle", "approach"),
+        *("new_blocks", "copy_blocks", "divide_blocks", "has_room", "set_direction", "add_to_block", "scatter_block", "dot"),
+        *("scatter_psi", "ask_oracle", "approach"),
         *("new_sums", "accumulate", "accumulate_psi", "scatter_sum"),
         *("costly_oracle", "forget", "ask_ahead", "counted_positions", "example"),
     ),
@@ -328,6 +328,16 @@ def rescale(case):
     for i, k in case.pairs():
         protocol.rescale(case.problem, i, -2.0, case.theta(i, w))
         same(protocol.psi_score(case.problem, i, case.raw(i, k), case.work.theta), -2.0 * case.d.psi[i][k] @ w)
+
+
+def prefetch(case):
+    for i in case.examples:
+        protocol.prefetch_example(case.problem, i)
+
+
+def operations(case):
+    """They decide whether threads pay; problems that do not know them say 0."""
+    assert 0.0 <= protocol.oracle_operations(case.problem) < np.inf
 
 
 def as_of_the_problem(name):
@@ -438,9 +448,9 @@ def blocks_follow_corners(case):
         same(protocol.norm_sq(problem, i, direction), wanted @ wanted)
         protocol.add_to_block(problem, i, direction, gamma, blocks)
         rows[i] = rows[i] + gamma * wanted
-    copy = protocol.copy_blocks(problem, blocks)
+    copy, divided = protocol.copy_blocks(problem, blocks), protocol.divide_blocks(problem, blocks, 2)
     for i in case.examples:
-        for here in (blocks, copy):
+        for here in (blocks, copy, divided):
             same(case.scattered(protocol.scatter_block, i, here, 2.0), 2.0 * rows[i])
     same(case.public(protocol.blocks_to_weights(problem, blocks, 0.5)), 0.5 * sum(rows.values()))
 
@@ -659,6 +669,8 @@ EXPECTED = {  # of every function of the protocol
     "radii_sq": radii_sq,
     "workspace": workspace,
     "rescale": rescale,
+    "prefetch_example": prefetch,
+    "oracle_operations": operations,
     **{
         name: as_of_the_problem(name)
         for name in ("costly_oracle", "cheap_oracle", "exact_oracle", "has_best_block", "has_marginals", "costly_block")
@@ -673,7 +685,9 @@ EXPECTED = {  # of every function of the protocol
     "kernel_view": kernel_view,
     "true_labeling": true_labeling,
     **dict.fromkeys(("new_labelings", "store_labeling", "stored_labeling"), labelings_are_kept),
-    **dict.fromkeys(("new_blocks", "copy_blocks", "has_room", "set_direction", "add_to_block"), blocks_follow_corners),
+    **dict.fromkeys(
+        ("new_blocks", "copy_blocks", "divide_blocks", "has_room", "set_direction", "add_to_block"), blocks_follow_corners
+    ),
     "scatter_block": blocks_follow_corners,
     **dict.fromkeys(("clear", "close", "add_psi", "dot", "norm_sq", "scatter", "gram_scores"), vectors_of_parts),
     **dict.fromkeys(("scatter_psi", "psi_score", "scores"), psi),
