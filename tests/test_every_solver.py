@@ -49,6 +49,7 @@ SOLVER_OPTIONS = {
         {"sampling": "max_gap"},
         {"sampling": "cyclic"},
     ],
+    "later_bcfw": [{}, {"step": "pairwise"}, {"step": "away"}, {"step": "wss2"}, {"blocks": 3}],  # ``skip`` goes by labels
     "approx_bcfw": [{}],  # degraded, it depends on which labelings are known, and so on the family
 }
 CASES = [(name, options) for name, rows in SOLVER_OPTIONS.items() for options in rows]

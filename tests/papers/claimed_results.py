@@ -59,6 +59,9 @@ SPEED = {
     "cache_global": 40,
     "cache_rare": 30,
     "cache_eager": 10,
+    "bcafw_chain": 30,
+    "bcpfw_chain": 60,
+    "bcpfw_wss2": 60,
 }
 SMALL = {
     "bcfw": 3,
@@ -185,6 +188,7 @@ def columns(variant, iterate, config):
         "step": step,
         "oracle_calls": calls,
         "passes": passes,
+        "cost": passes * (1 if solver.get("skip", 1) == 1 else 0.6),
         "time": passes * _seconds_per_pass(dataset, cached, solver.get("step") == "pairwise"),
         "primal": OPTIMUM + distance,
         "dual": np.full_like(distance, np.nan) if solver["name"] == "ssg" else OPTIMUM - distance / 9,

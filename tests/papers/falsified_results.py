@@ -3,7 +3,7 @@
 import numpy as np
 
 from fwexp.experiments.review import misprints
-from fwexp.experiments.theory import drop_steps, quadratics, small_paths
+from fwexp.experiments.theory import chains, drop_steps, quadratics, small_paths
 from tests.papers import claimed_results
 
 OCR_SMALL_LAM = {"dataset": "ocr", "lam": "1/n"}
@@ -171,6 +171,10 @@ CONTRADICTIONS = {
         )
     ],
     "G16-16": [altered("test_error", lambda columns, _: -columns["test_error"])],
+    "A-2": [swapped(("bcpfw", "bcpfw_chain"), ("bcafw", "bcafw_chain"))],
+    "A-3": [altered("cost", lambda columns, config: columns["passes"] * config["solver"].get("skip", 1))],
+    "A-4": [distance(lambda d, passes: 0.9 / (1 + 0.2 * passes), *(f"bcfw_joint_{size}" for size in (4, 16, 64)))],
+    "A-5": [swapped(("bcpfw", "bcpfw_wss2"))],
     "L-3": [certified(lambda gap, t: np.maximum(gap, 1.0))],
     "L-4": [
         altered("primal", lambda columns, _: columns["primal"] + 0.01),
@@ -226,8 +230,15 @@ def _sublinear(walk):
     return walk._replace(decreases=walk.errors**2)
 
 
+def _stalled(walk):
+    """Return a walk that makes next to no progress."""
+    return walk._replace(errors=np.append(1.0, np.full(1000, 1e-4)), shares=0.0 * walk.shares)
+
+
 # Changes of `small`, (name, change of the function), under which what claims compute falls.
 COMPUTED = {
+    "A-1": [("chains.walk", lambda found: lambda *given: _stalled(found(*given)))],
+    "G16-20": [("chains.calls_with_cache", lambda found: lambda *given, **options: 1.0)],
     "B13-11": [("primal", lambda primal: lambda *given: primal(*given) + 0.1), ("gaps", lambda _: lambda *_: (1.0, 1.0))],
     "B13-12": [("Outputs.worst", lambda worst: lambda self, w: worst(self, -w))],
     "B13-13": [
@@ -308,5 +319,5 @@ COMPUTED = {
         ("quadratics.away_curvature", lambda found: lambda *given, **_: 1.0),
     ],
 }
-MODULES = {"quadratics": quadratics, "small_paths": small_paths, "misprints": misprints, "drop_steps": drop_steps}
+MODULES = {"chains": chains, "quadratics": quadratics, "small_paths": small_paths, "misprints": misprints, "drop_steps": drop_steps}
 """Modules of these functions, if they are not in `small`."""

@@ -27,7 +27,7 @@ from tests.papers.falsified_results import BASES, COMPUTED, CONTRADICTIONS, MODU
 
 CLAIMS = all_claims()
 BARE = {id: replace(claim, vary={}) for id, claim in CLAIMS.items()}  # which are decided once
-COUNTS = {"B13": 32, "G16": 19, "L": 5, "R": 18}
+COUNTS = {"A": 5, "B13": 32, "G16": 20, "L": 5, "R": 18}
 NO_RUNS = {id for id, claim in CLAIMS.items() if not claim.needs}
 
 
@@ -158,6 +158,7 @@ def test_a_verdict_is_told_for_each_value_of_a_threshold():
 
 SAME = {"B13-12": "L-2", "B13-13": "L-1", "B13-15": "R-5"}
 FALSE = {
+    "G16-20": {"n = 4, cache alone", "n = 12, cache alone"},
     "G16-6": {"F = 1e-06, nu = 1e-06: almost only hits", "F = 1e-06, nu = 1e-06: does not converge"},
     "R-17": {STRONG},
     "R-18": {AXES},
