@@ -18,11 +18,11 @@ CACHE = {"cache": {"F": 0.25, "nu": 0.01}, "refresh": 0.0}
     vary={"factor": FACTORS},
 )
 def fewer_calls_than_passes(*, factor=FACTOR):
-    """Computed, on `fwexp.tasks.improvement.one_hard_example` with n = 4 and 12, to the suboptimality of 60 visits to the hard example,
-    mean of 3 seeds: the calls of passes over all oracles, each followed by passes over stored labelings until these bring less than a
-    hundredth of what is left (at most 100), over those of BCFW with F = 0.25 and nu = 0.01, are n up to a factor of {factor:g}. A part
-    for each n, with the cache alone (uniform order) and with gap sampling. Among the numbers: the same ratio over n to a hundredth of
-    the dual optimum on three problems whose blocks share weights.
+    """Computed, on `fwexp.tasks.improvement.one_hard_example` with n = 4 and 12, to the suboptimality of 60 visits to the hard
+    example, mean of 3 seeds: the calls of passes over all oracles, each followed by passes over stored labelings until these
+    bring less than a hundredth of what is left (at most 100), over those of BCFW with F = 0.25 and nu = 0.01, are n up to a
+    factor of {factor:g}. A part for each n, with the cache alone (uniform order) and with gap sampling. Among the numbers:
+    the same ratio over n to a hundredth of the dual optimum on three problems whose blocks share weights.
     """
     parts, numbers = {}, {}
     for n in (4, 12):

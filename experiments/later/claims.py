@@ -40,17 +40,17 @@ def told(part, ratios, level):
 
 @claim(
     "A-1",
-    "With short step chains, pairwise and away steps of blocks converge linearly, with no condition on drop steps: every chain makes "
-    "progress.",
+    "With short step chains, pairwise and away steps of blocks converge linearly, with no condition on drop steps: every chain "
+    "makes progress.",
     place="abstracts of Rinaldi and Zeffiro 2023, and of Bomze, Rinaldi and Zeffiro 2024; their sections were not at hand",
     vary={"factor": (1.5, 3.0, 10.0)},
 )
 def chains_are_linear(*, factor=3.0):
-    """Computed, on three small problems at lam = 1 and 0.1, with 3 seeds each, until the error of the dual is 1e-9 of the first, one
-    part for pairwise and one for away chains. Progress: every chain of a block with gap g and curvature C lowers f by at least
-    1/{factor:g} of min(g, g^2/C)/2, the least decrease of a Frank-Wolfe step with line search. Linear: the steps in which the error
-    falls from 1e-3 to 1e-6 of the first are at most {factor:g} times those to 1e-3, in all runs together; like 1/k they would be
-    1000 times as many. Of single steps both are among the numbers.
+    """Computed, on three small problems at lam = 1 and 0.1, with 3 seeds each, until the error of the dual is 1e-9 of the
+    first, one part for pairwise and one for away chains. Progress: every chain of a block with gap g and curvature C lowers
+    f by at least 1/{factor:g} of min(g, g^2/C)/2, the least decrease of a Frank-Wolfe step with line search. Linear: the
+    steps in which the error falls from 1e-3 to 1e-6 of the first are at most {factor:g} times those to 1e-3, in all runs
+    together; like 1/k they would be 1000 times as many. Of single steps both are among the numbers.
     """
     parts, numbers = {}, {}
     for kind in ("pairwise", "away"):
@@ -102,11 +102,11 @@ def skipping_saves_cost(runs):
 
 @claim(
     "A-4",
-    "Joint steps of several random blocks take fewer steps to a gap than steps of one block: about as many times fewer as there are "
-    "blocks.",
+    "Joint steps of several random blocks take fewer steps to a gap than steps of one block: about as many times fewer as there "
+    "are blocks.",
     FIG1.runs(*JOINT.values()),
-    place="abstracts of Zhang, Wang, Romero and Giannakis 2016 and of Wang et al. 2016, on improvement and speedups; the sections were "
-    "not at hand",
+    place="abstracts of Zhang, Wang, Romero and Giannakis 2016 and of Wang et al. 2016, on improvement and speedups; the "
+    "sections were not at hand",
     vary={"factor": FACTORS},
     kind=Kind.STAND_IN,
 )
@@ -129,14 +129,15 @@ def joint_steps(runs, *, factor=FACTOR):
 
 @claim(
     "A-5",
-    "Pairwise steps from the away corner of the best improvement (SDA-WSS2) reach a gap with fewer calls than those from the corner of "
-    "the lowest score.",
+    "Pairwise steps from the away corner of the best improvement (SDA-WSS2) reach a gap with fewer calls than those from the "
+    "corner of the lowest score.",
     FIG1.runs("bcpfw", "bcpfw_wss2"),
-    place="section 3.2 of Osokin et al. 2016, on related work, which describes the rule and does not rank it; Franc 2014 was not at hand",
+    place="section 3.2 of Osokin et al. 2016, on related work, which describes the rule and does not rank it; Franc 2014 was not "
+    "at hand",
     kind=Kind.STAND_IN,
 )
 def best_improvement(runs):
-    """On OCR-small, a part for each lam: the passes to the gap that all runs of both reach are fewer, by a 95 % interval over the seeds
-    of the logarithm of their ratio. That the rule is better is our guess at its purpose.
+    """On OCR-small, a part for each lam: the passes to the gap that all runs of both reach are fewer, by a 95 % interval over
+    the seeds of the logarithm of their ratio. That the rule is better is our guess at its purpose.
     """
     return compared(runs, {"best improvement": ("bcpfw", "bcpfw_wss2")}, OCR)

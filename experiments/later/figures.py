@@ -27,17 +27,18 @@ _CONLL = ("CoNLL", "conll2000", CONLL_LAM, {})
 FIG1 = Figure.declared(
     name="later/fig1",
     title="Short step chains, joint steps of several blocks, and skipped oracles on OCR-small and CoNLL-2000",
-    caption="Duality gap of methods of later papers. Pairwise and away steps, single and in short step chains, and pairwise steps with "
-    "the away corner of the best improvement, against passes (a to c). Joint steps of 4, 16 and 64 random blocks (d, e). Costly oracles "
-    "in each pass, once in 2 and once in 5 passes, against the cost of the calls, which is in proportion to labels (f to h).",
+    caption="Duality gap of methods of later papers. Pairwise and away steps, single and in short step chains, and pairwise "
+    "steps with the away corner of the best improvement, against passes (a to c). Costly oracles in each pass, once in 2 "
+    "and once in 5 passes, against the cost of the calls, which is in proportion to labels (d to f). Joint steps of 4, "
+    "16 and 64 random blocks (g, h).",
     chart=Chart(
         [
             *(_panel(key, "chains", STEPS, place) for key, place in zip("abc", (*_OCR, _CONLL))),
-            *(_panel(key, "joint steps", JOINT.values(), place) for key, place in zip("de", _OCR)),
-            *(_panel(key, "skipping", SKIPPING.values(), place, "cost") for key, place in zip("fgh", (*_OCR, _CONLL))),
+            *(_panel(key, "skipping", SKIPPING.values(), place, "cost") for key, place in zip("def", (*_OCR, _CONLL))),
+            *(_panel(key, "joint steps", JOINT.values(), place) for key, place in zip("gh", _OCR)),
         ],
         own_legends=True,
-        columns=2,
+        columns=3,
         height=2.4,
     ),
     seconds=5.0,

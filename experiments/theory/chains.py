@@ -6,7 +6,6 @@ import numpy as np
 
 from fwexp.experiments.theory.small import Outputs, augmented, minimum, negative_dual
 
-
 LEAST_GAP = 1e-7
 """Below it, rounding decides by how much a step lowers f, because that is about the square of the gap."""
 

@@ -1,18 +1,19 @@
 """Steps of papers after 2016: short step chains, the away corner of the best improvement, and joint steps of several blocks.
 
-Sources: Rinaldi and Zeffiro, "Avoiding bad steps in Frank-Wolfe variants" (Comput. Optim. Appl. 2023); Bomze, Rinaldi and Zeffiro,
-"Projection free methods on product domains" (2024), for chains. Franc, "FASOLE" (2014), as Osokin et al. (ICML 2016, section 3.2)
-describe it, for the away corner of SDA-WSS2. Zhang, Wang, Romero and Giannakis, "Randomized block Frank-Wolfe for convergent
-large-scale learning" (2017), and Wang et al., "Parallel and distributed block-coordinate Frank-Wolfe algorithms" (ICML 2016), for
-joint steps.
+Sources: Rinaldi and Zeffiro, "Avoiding bad steps in Frank-Wolfe variants" (Comput. Optim. Appl. 2023); Bomze, Rinaldi and
+Zeffiro, "Projection free methods on product domains" (2024), for chains. Franc, "FASOLE" (2014), as Osokin et al. (ICML 2016,
+section 3.2) describe it, for the away corner of SDA-WSS2. Zhang, Wang, Romero and Giannakis, "Randomized block Frank-Wolfe for
+convergent large-scale learning" (2017), and Wang et al., "Parallel and distributed block-coordinate Frank-Wolfe algorithms"
+(ICML 2016), for joint steps.
 
-A chain takes steps y_0, y_1, ... of a block with the gradient g of its first point x, so that it needs one oracle call. Step j goes
-along d_j until a weight vanishes, which continues the chain, or until it would leave the intersection of two balls, which ends it:
+A chain takes steps y_0, y_1, ... of a block with the gradient g of its first point x, so that it needs one oracle call. Step j
+goes along d_j until a weight vanishes, which continues the chain, or until it would leave the intersection of two balls, which
+ends it:
 
     ||y - x||^2 <= <g, y - x>   and   ||y - x|| <= <g, d_j>/||d_j||.                                                         (SSC)
 
-The papers take Euclidean balls and a bound L on the curvature. Here the norm is the one of the block's dual, ||A_i d|| sqrt(lam), for
-which L = 1 is exact: a chain whose first step drops no labeling is the step with line search.
+The papers take Euclidean balls and a bound L on the curvature. Here the norm is the one of the block's dual, ||A_i d||
+sqrt(lam), for which L = 1 is exact: a chain whose first step drops no labeling is the step with line search.
 """
 
 from typing import NamedTuple
@@ -33,7 +34,6 @@ class LaterStep(NamedTuple):
     compiled = ("kind",)
 
     kind: int
-    extends_search: bool = False
 
 
 @take_step.register(LaterStep)
@@ -149,7 +149,6 @@ class JointStep(NamedTuple):
     gaps: np.ndarray  # float64 (blocks,), their gaps, times n
     rises: np.ndarray  # float64 (blocks,), the changes of n ell_i that full steps of them make
     total: np.ndarray  # like w, the change of w that full steps of them make
-    extends_search: bool = False
 
 
 @take_step.register(JointStep)

@@ -1,14 +1,14 @@
 """Block-coordinate Frank-Wolfe with steps and orders of papers after 2016, to compare them: not methods to choose.
 
-Steps (`fwexp.blocks.later_steps`): ``fw`` towards the corner; ``pairwise`` and ``away`` as short step chains, which need one oracle
-call for several steps of a block (Bomze, Rinaldi and Zeffiro 2024); ``wss2``, pairwise with the away corner of the best improvement
-(Franc 2014). With ``blocks`` > 1, so many random blocks find their corners at one w and take one joint step (Zhang et al. 2017, Wang et
-al. 2016); a run that ends within such a group has made the calls of it, and no step.
+Steps (`fwexp.blocks.later_steps`): ``fw`` towards the corner; ``pairwise`` and ``away`` as short step chains, which need one
+oracle call for several steps of a block (Bomze, Rinaldi and Zeffiro 2024); ``wss2``, pairwise with the away corner of the best
+improvement (Franc 2014). With ``blocks`` > 1, so many random blocks find their corners at one w and take one joint step (Zhang
+et al. 2017, Wang et al. 2016); a run that ends within such a group has made the calls of it, and no step.
 
-With ``skip`` = K > 1 a pass leaves out examples with more labels than the mean, whose oracles cost more, except one part of K of them
-that changes from pass to pass: every block has its turn at least once in K passes (Braun, Pokutta and Woodstock, "Flexible
-block-iterative analysis for the Frank-Wolfe algorithm", 2024). The column ``cost`` of the trace counts calls in proportion to the
-number of labels of the example, in passes: calls of all examples cost 1.
+With ``skip`` = K > 1 a pass leaves out examples with more labels than the mean, whose oracles cost more, except one part of K
+of them that changes from pass to pass: every block has its turn at least once in K passes (Braun, Pokutta and Woodstock,
+"Flexible block-iterative analysis for the Frank-Wolfe algorithm", 2024). The column ``cost`` of the trace counts calls in
+proportion to the number of labels of the example, in passes: calls of all examples cost 1.
 """
 
 from dataclasses import dataclass, field
@@ -124,14 +124,6 @@ class LaterBCFW(BCFW):
     Options = Options
     iterates = ("last",)
     takes_order = constraints = takes_warm_start = False
-
-    @classmethod
-    def available_iterates(cls, options):
-        return cls.iterates
-
-    @classmethod
-    def steps_within(cls, options, n, calls):
-        return calls
 
     def prepare(self):
         if self.options.blocks > self.problem.n:

@@ -29,7 +29,7 @@ def image(outputs, a):
 
 
 def best_pair(outputs, a, i):
-    """A pairwise step of block i, with the away corner of the best improvement, tried one by one."""
+    """Take a pairwise step of block i from the away corner of the best improvement, tried one by one."""
     n, m, _ = outputs.psi.shape
     g = small.augmented(outputs, image(outputs, a))[i] / n
     s, tried = g.argmax(), [(0.0, a[i])]
