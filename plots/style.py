@@ -145,13 +145,16 @@ LINES |= {
 # Steps and orders of papers after 2016, next to the methods that they change.
 LINES |= {
     f"bc{letter}fw_chain": Line(f"{METHODS[f'bc{letter}fw'].label}, chains", color, marker, (0, (4, 1.4)), False)
-    for letter, color, marker in (("p", "#E69F00", "v"), ("a", "#009E73", "s"))
+    for letter, color, marker in (("p", "#E69F00", "h"), ("a", "#009E73", "s"))
 }
 LINES["bcpfw_wss2"] = Line("BCPFW, best improvement", "#0072B2", "D", (0, (1, 1.1)), True)
 LINES |= {
     f"bcfw_{name}_{size}": Line(label.format(size), color, marker, "-", True)
-    for name, label, sizes in (("joint", "joint steps of {}", (4, 16, 64)), ("skip", "costly ones once in {}", (1, 2, 5)))
-    for size, color, marker in zip(sizes, _ORDERED[1::2], "svP", strict=True)
+    for name, label, sizes, markers in (
+        ("joint", "joint steps of {}", (4, 16, 64), "dpH"),
+        ("skip", "costly ones once in {}", (1, 2, 5), "D8*"),
+    )
+    for size, color, marker in zip(sizes, _ORDERED[1::2], markers, strict=True)
 }
 
 # What runs do in addition to training at one lam.

@@ -403,7 +403,7 @@ def test_what_is_committed_is_whole_and_of_one_commit():
     ("argument", "message"),
     [
         ("--dry-run", "unknown flag of make publish '--dry-run'"),
-        ("fig1", "unknown part of what is published 'fig1'; accepted: crf, horses, icml2013, icml2016, lecture"),
+        ("fig1", "unknown part of what is published 'fig1'; accepted: crf, horses, icml2013, icml2016, later, lecture"),
         ("preset=full", "unknown key of make publish 'preset'; accepted: data_dir, published, results_dir"),
     ],
 )

@@ -76,6 +76,7 @@ def make_results(configs):
         for j, iterate in enumerate(config.get("iterates", ["last"])):
             rows = _trace(solver["name"], config["seed"], iterate, level / (1 + j))
             rows["gap_estimate"] = 0.7 * rows["gap"] if solver.get("sampling") == "gap" else np.nan
+            rows["cost"] = PASSES
             rows["cache_hits"] = rows["step"] // 2 if solver.get("cache") else np.nan
             rows["cache_local"], rows["cache_global"] = 1.2 * rows["cache_hits"], 1.5 * rows["cache_hits"]
             if config.get("task", {}).get("name") == "convex":

@@ -51,6 +51,9 @@ TOGETHER = [  # methods that figures compare, or may
     [f"{step}{sampling}{cache}" for step in ("bcfw", "bcpfw") for sampling in ("", "_gap") for cache in ("", "_cache")],
     ["bcfw", "bcfw_perm", "bcfw_cyclic", "bcfw_lipschitz", "bcfw_max_gap", "bcfw_max_gain", "bcfw_gap"],
     ["bcfw", "bcpfw", "bcafw", "bccfw", "auto", "ssg", "bccfw_accelerated"],
+    ["bcpfw", "bcpfw_chain", "bcafw", "bcafw_chain", "bcpfw_wss2"],
+    ["bcfw", "bcfw_joint_4", "bcfw_joint_16", "bcfw_joint_64"],
+    ["bcfw_skip_1", "bcfw_skip_2", "bcfw_skip_5"],
     ["path", "heuristic_path", "warm_grid", "cold_grid"],
 ]
 
