@@ -39,7 +39,7 @@ usage: python -m tools.redraw [NAME ...] [--archive FILE] [--add] [results_dir=D
 Draw published figures (default: all) again from archived runs, and write their small copies to the published folder (default:
 results/published). Runs nothing.
 
-  NAME             a figure, or claims: decide all published claims again
+  NAME             a figure, or claims: decide all claims again
   --archive FILE   the archive (default: results/runs.tar.xz)
   --add            add the runs of results_dir that figures or claims need, or that confirm claims, to the archive first
   results_dir=DIR  a store to unpack the archive into and to keep (default: a temporary one)
@@ -106,9 +106,7 @@ def main(given: Arguments) -> int:
         if "--add" in given.flags:
             print_line(f"{runs}: {len(extend(runs, store))} runs")
         if CLAIMS in names:
-            there = set().union(*(read_json(path) for path in (folder / "claims").glob("*.json")))
-            claims = {id: claim for id, claim in all_claims().items() if id in there}
-            for path, content in small_verdicts(check_all(claims, archive=runs, verbose=True), folder).items():
+            for path, content in small_verdicts(check_all(all_claims(), archive=runs, verbose=True), folder).items():
                 path.write_bytes(content)
             about, made = read_json(folder / "provenance.json"), [run.record["provenance"] for run in archive.runs(runs)]
             about[VERDICTS_AGAIN] = {
