@@ -9,7 +9,7 @@ from fwexp import store
 from fwexp.errors import ParameterError
 from fwexp.files import atomic, folders
 from fwexp.files.checksums import sha256
-from fwexp.papers.claims import Claim, all_claims
+from fwexp.papers.claims import all_claims
 from fwexp.papers.claims.verdict_records import needed
 from fwexp.papers.declarations import FIGURES, papers_by_id
 from fwexp.papers.figure_pipeline import configs_of
@@ -21,41 +21,26 @@ from fwexp.store.stored_run import StoredRun, of_latest, verified, verified_trac
 from tools.published_faults import DIGITS, part_of, parts
 
 
-def archive_runs(results_dir: Path, target: Path, chosen: Sequence[str] = ()) -> list[str]:
-    """Write the stored runs of figures and claims of the `parts` to an archive; return their keys.
+def archive_runs(results_dir: Path, target: Path, chosen: Sequence[str] = (), *, add: bool = False) -> list[str]:
+    """Write the stored runs of figures and claims of the `parts` to an archive, or add them to it; return the keys of all its runs.
 
-    Weights are those of the runs that figures take as they are, for predictions or timings; see `Figure.shows`.
+    Runs that confirm claims are among them. Weights are those of the runs that figures take as they are, for predictions or
+    timings; see `Figure.shows`. What an archive has stays as it is.
     """
     wanted = set(chosen or parts())
     FIGURES.load_all()
+    there = {run.key: {RECORD: records.content_of(run.record), **files} for run, files in archive.with_files(target)} if add else {}
     figures = {one.figure.name: set(one.record["runs"]) for one in drawn(results_dir) if one.preset == "full"}
-    drawings = set().union(*(keys for name, keys in figures.items() if part_of(name) in wanted))
+    drawings = set().union(*(keys for name, keys in figures.items() if part_of(name) in wanted)) - there.keys()
     claims = [claim for claim in all_claims().values() if papers_by_id()[claim.paper].name in wanted]
-    keys = drawings | _of_claims(claims)
+    keys = drawings.union(*(needed(claim, confirming=again) for claim in claims for again in (False, True))) - there.keys()
     runs = [run for run in store.find_runs(results_dir) if run.key in keys]
     if lacking := sorted(drawings - {run.key for run in runs}):
         shown = ", ".join(key[:DIGITS] for key in lacking[:3])
         raise ParameterError(f"results_dir must hold all runs of its figures, got none or a damaged one of {shown}")
-    return write(runs, target, _with_weights())
-
-
-def extend(path: Path, results_dir: Path) -> list[str]:
-    """Add the runs of a store that figures or claims need to an archive, and leave those that it has; return all keys."""
-    FIGURES.load_all()
-    there = {run.key: {RECORD: records.content_of(run.record), **files} for run, files in archive.with_files(path)}
-    drawings = {store.key_of(config) for figure in FIGURES.values() for config in configs_of(figure, "full")}
-    wanted = (drawings | _of_claims(all_claims().values())) - there.keys()
-    return _pack(there | _files_of([run for run in store.find_runs(results_dir) if run.key in wanted], _with_weights()), path)
-
-
-def _of_claims(claims: Iterable[Claim]) -> set[str]:
-    """Return the keys of the runs that decide claims, or that confirm them."""
-    return {key for claim in claims for confirming in (False, True) for key in needed(claim, confirming=confirming)}
-
-
-def _with_weights() -> set[str]:
     opened = [figure for figure in FIGURES.values() if figure.shows and figure.has_runs]
-    return {store.key_of(config) for figure in opened for config in configs_of(figure, "full")}
+    with_weights = {store.key_of(config) for figure in opened for config in configs_of(figure, "full")}
+    return _pack(there | _files_of(runs, with_weights), target)
 
 
 def check_target(target: Path, folder: Path) -> None:

@@ -29,7 +29,7 @@ from fwexp.papers.report.figures import Drawn
 from fwexp.store import archive
 from fwexp.store.provenance import provenance
 from tools import departures
-from tools.archive_runs import extend
+from tools.archive_runs import archive_runs
 from tools.publish import KIND, gallery, small_figure, small_verdicts
 from tools.published_faults import DIFFERENCES, VERDICTS_AGAIN, read_json
 
@@ -104,7 +104,7 @@ def main(given: Arguments) -> int:
         store = folders.check_folder("results_dir", given.keys.get("results_dir", temporary))
         runs = Path(given.flags.get("--archive", "results/runs.tar.xz"))
         if "--add" in given.flags:
-            print_line(f"{runs}: {len(extend(runs, store))} runs")
+            print_line(f"{runs}: {len(archive_runs(store, runs, add=True))} runs")
         if CLAIMS in names:
             for path, content in small_verdicts(check_all(all_claims(), archive=runs, verbose=True), folder).items():
                 path.write_bytes(content)

@@ -108,7 +108,7 @@ class TextTable(Sequence):
 
     @cached_property
     def _groups(self) -> tuple[memoryview, memoryview, int]:
-        """Where groups of texts with the same first bits of checksums begin, the places of the texts by group, and other bits."""
+        """Groups of texts whose checksums have the same first bits: begins, places of texts in order, number of other bits."""
         checksums, order = self._sorted
         bits = min(len(self).bit_length(), MOST_BITS)
         begins = np.zeros(2**bits + 1, dtype=np.int32)

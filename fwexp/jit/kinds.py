@@ -112,7 +112,11 @@ class Packed:
         self.family = None  # of a problem: the functions that methods call, once they are known
         common = _common(value) if is_problem(self._cls) else ()
         words: list[int] = []
-        in_methods = [self._fill(words, name, entry, value)[1] if entry is not None else _skip(words) for name, entry in common]
+        in_methods = []
+        for name, entry in common:
+            if entry is None:  # a field that this problem lacks
+                words += NOTHING
+            in_methods.append(None if entry is None else self._fill(words, name, entry, value)[1])
         found = [self._fill(words, name, entry, value) for name, entry in zip(value._fields, tuple.__iter__(value), strict=True)]
         self.words = np.array(words or NOTHING, dtype=np.int64)  # len(problem) is n
         self.address = address_of(self.words)
@@ -123,7 +127,7 @@ class Packed:
         else:
             self.kind_in_methods = row(self._cls, tuple(kind for _, kind in found), 0)
 
-    def _fill(self, words: list[int], name: str, entry, owner) -> tuple[Kind | None, Kind | None]:
+    def _fill(self, words: list[int], name: str, entry, owner) -> tuple[Kind, Kind]:
         """Add the words of a field; return its kinds in code that is compiled for a family, and in that of methods."""
         if isinstance(entry, np.ndarray):
             dtype, data = array_of(entry, name, owner)
@@ -159,11 +163,6 @@ class Packed:
         )
 
 
-def _skip(words: list[int]) -> None:
-    """Leave out a field that a problem lacks."""
-    words += NOTHING
-
-
 def _forgetting(alive: list) -> Callable:
     """Return what notes that an array is gone: another one may get its identity."""
     return lambda _: alive.clear()
@@ -181,13 +180,12 @@ def _common(problem) -> list[tuple[str, Any]]:
 def array_of(value: np.ndarray, name: str, owner=None) -> tuple[str, int]:
     """Return the type of the entries of an array, a field of the owner if there is one, and where it is."""
     dtype = DTYPES.get(value.dtype)
-    if dtype is None or not 0 < value.ndim <= MOST_DIMENSIONS or not value.flags.c_contiguous:
-        what = name if owner is None else f"{type(owner).__name__}.{name}"
-        if value.flags.c_contiguous:  # those that come from other processes need not be aligned, which processors do not mind
-            entries = f"numbers of 1 to {MOST_DIMENSIONS} dimensions, got {value.dtype}, {value.ndim}"
-            raise TypeError(f"{what} must be an array of {entries}")
+    if dtype is not None and 0 < value.ndim <= MOST_DIMENSIONS and value.flags.c_contiguous:
+        return dtype, address_of(value)  # arrays of other processes need not be aligned, which processors do not mind
+    what = name if owner is None else f"{type(owner).__name__}.{name}"
+    if not value.flags.c_contiguous:
         raise TypeError(f"{what} must be a C-contiguous array")
-    return dtype, address_of(value)
+    raise TypeError(f"{what} must be an array of numbers of 1 to {MOST_DIMENSIONS} dimensions, got {value.dtype}, {value.ndim}")
 
 
 def address_of(value: np.ndarray) -> int:

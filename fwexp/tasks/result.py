@@ -98,21 +98,20 @@ class Result:
     if not TYPE_CHECKING:  # for type checkers and editors, there are no attributes but the others
 
         def __getattr__(self, name: str):
-            """Return the trace, made of its rows the first time, or the weights, unpacked the first time."""
-            if name == "w" and "_packed" in self.__dict__:
-                self.w = self._packed.unpacked()
-                del self._packed
-                return self.w
-            if name != "trace" or "_rows" not in self.__dict__:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            import pandas as pd
+            """Return the trace, made of its rows the first time, or the weights, unpacked the first time.
 
-            rows, names = self._rows, None
-            if isinstance(rows, list):
-                names = [*dict.fromkeys([*TRACE_COLUMNS, *(column for row in rows for column in row)])]
-            self.trace = pd.DataFrame(rows, columns=names)
-            del self._rows
-            return self.trace
+            Threads may ask at once: each makes what it finds unmade, all get the first, and what it is made of goes last.
+            """
+            own = vars(self)
+            if name == "w" and (packed := own.get("_packed")) is not None:
+                own.setdefault("w", packed.unpacked())
+                own.pop("_packed", None)
+            elif name == "trace" and (rows := own.get("_rows")) is not None:
+                own.setdefault("trace", _frame(rows))
+                own.pop("_rows", None)
+            if name not in own:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return own[name]
 
         def _repr_html_(self) -> str:
             """Return the view of notebooks: a table with the certificate and the ending, and the curve of the gap."""
@@ -179,6 +178,16 @@ class Result:
             end = f"{ending(self.status, self.trace['passes'].iloc[-1])} in {self.seconds:.3g} s"
         numbers = f"primal={self.primal:.6g}, dual={self.dual:.6g}, gap={self.gap:.3g}"
         return f"Result({self.solver}, lam={self.lam:.6g}: {numbers}, {end})"
+
+
+def _frame(rows):
+    """Return the data frame of a trace that is given as rows, or as columns."""
+    import pandas as pd
+
+    names = None
+    if isinstance(rows, list):
+        names = [*dict.fromkeys([*TRACE_COLUMNS, *(column for row in rows for column in row)])]
+    return pd.DataFrame(rows, columns=names)
 
 
 def stored_weights(result: Result) -> PackedWeights | FloatArray:

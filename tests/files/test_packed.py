@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+import fwexp
 from fwexp.files import text_table
 from fwexp.files.packed_weights import AT_ONCE, PackedWeights
 from fwexp.files.text_table import TextTable
@@ -82,3 +83,22 @@ def test_weights_that_are_mostly_not_0_are_not_packed():
     assert PackedWeights.of(np.array([0.0, 1.0, 1.0])) is None
     assert PackedWeights.of(np.array([0.0, 1.0])) is not None
     assert PackedWeights.of(np.zeros(0)).unpacked().tolist() == []
+
+
+def test_threads_that_ask_at_once_get_the_same_weights():
+    """The second one has unpacked them while the first one does."""
+    result = fwexp.solve(fwexp.multiclass_problem(np.eye(2), [0, 1]), "ssg", lam=1.0, max_passes=1)
+
+    class Packed(PackedWeights):
+        def unpacked(self):
+            if "_packed" in vars(result):
+                vars(result)["w"] = vars(result).pop("_packed").unpacked()
+            return super().unpacked()
+
+    w = np.array([0.0, 0.0, 0.0, 2.5])
+    packed = PackedWeights.of(w)
+    vars(result).pop("w")
+    vars(result)["_packed"] = Packed(packed.values, packed.places, packed.size)
+    first = result.w
+    assert first is result.w
+    assert first.tolist() == w.tolist()

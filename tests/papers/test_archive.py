@@ -17,7 +17,7 @@ from fwexp.run import runner
 from fwexp.store import archive, records
 from fwexp.store.commit import RECORD
 from tools import publish, redraw
-from tools.archive_runs import archive_runs, check_target, extend, write
+from tools.archive_runs import archive_runs, check_target, write
 
 CLAIMS = {id: claim for id, claim in of_paper("R").items() if id in ("R-3", "R-4")}
 
@@ -53,7 +53,7 @@ def test_runs_that_confirm_claims_are_added(archived, tmp_path):
     assert main(other) == 0
     before = {run.key: run.record for run in archive.runs(path)}
     again = needed(confirmed, confirming=True)
-    assert set(extend(path, added)) == before.keys() | again.keys()
+    assert set(archive_runs(added, path, add=True)) == before.keys() | again.keys()
     after = {run.key: run.record for run in archive.runs(path)}
     assert {key: after[key] for key in before} == before
     assert check_all({"R-2": confirmed}, archive=path)["R-2"]["confirmation"]["verdict"] == "holds where measured"
