@@ -1,6 +1,8 @@
-"""Available memory, and the memory of arrays: a run that cannot fit is refused before it starts."""
+"""Available memory, and the memory of arrays: a run that cannot fit is refused before it starts, and large arrays go in pieces."""
 
 import contextlib
+import ctypes
+import mmap
 
 import numpy as np
 import psutil
@@ -8,6 +10,9 @@ import psutil
 from fwexp.errors import UserError
 
 UNCHECKED_BYTES = 1 << 24  # bytes: what needs no more is not worth a look at how many there are, which takes as long as a small run
+
+
+FLAGS = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}  # Windows has no others
 
 
 class NoRoomError(UserError, MemoryError):
@@ -32,6 +37,26 @@ def available() -> float:
             if limit != psutil.RLIM_INFINITY:
                 least = min(least, limit - process.memory_info().vms)
     return least
+
+
+def release_free_memory() -> None:
+    """Return freed memory to the system at once, if the C library can (glibc), instead of when it likes."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def releasable_zeros(size: int) -> np.ndarray:
+    """Return an array of float64, all 0, that `release` takes."""
+    return np.ndarray(size, buffer=mmap.mmap(-1, 8 * int(size), **FLAGS)) if size else np.zeros(0)
+
+
+def release(array: np.ndarray, start: int, end: int) -> None:
+    """Return the memory of entries that are not read any more to the system, as far as it takes parts of an array."""
+    if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        page = mmap.PAGESIZE
+        first, last = -(-8 * int(start) // page) * page, 8 * int(end) // page * page
+        if last > first:
+            array.base.madvise(mmap.MADV_DONTNEED, first, last - first)
 
 
 def check_room(what: str, need: float) -> None:

@@ -47,7 +47,7 @@ SOLVER_OPTIONS = {
         {"sampling": "gap", "refresh": 3, "accelerate": True},
         {"sampling": "uniform", "accelerate": {"kap": 2.0}},
         {"sampling": "max_gap"},
-        {"sampling": "cyclic"},
+        {"sampling": "cyclic", "precision": "single"},
     ],
     "later_bcfw": [{}, {"step": "pairwise"}, {"step": "away"}, {"step": "wss2"}, {"blocks": 3}],  # ``skip`` goes by labels
     "approx_bcfw": [{}],  # degraded, it depends on which labelings are known, and so on the family

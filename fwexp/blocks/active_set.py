@@ -10,9 +10,9 @@ max_y g_y - sum_a weight_a g_a.
 Labelings stand in the storage in the order in which they came, one behind the other: what is not used of it yet, all of it
 zeros, takes no memory.
 
-Memory: per slot 24 + 8 m bytes, for m slots of the example, at most 8/3 of those in use and no fewer than at first; and per
-labeling what the family needs (4 T bytes of a chain of length T; 8 (V + q) of V nodes with q edge features, 2 (V + q) where
-those are 0 or 1).
+Memory: per slot 24 + 8 m bytes, for m slots of the example, at most 8/3 of those in use and no fewer than at first, less past the
+size; and per labeling what the family needs (4 T bytes of a chain of length T; 8 (V + q) of V nodes with q edge features, 2 (V + q)
+where those are 0 or 1).
 """
 
 from typing import NamedTuple
@@ -21,6 +21,7 @@ import numpy as np
 
 from fwexp.jit.compilation import inlined, njit, register_jitable, specialise
 from fwexp.jit.prefetch import prefetch
+from fwexp.memory import releasable_zeros, release
 from fwexp.problems.protocol import (
     find_labeling,
     gram_scores,
@@ -40,6 +41,7 @@ from fwexp.problems.protocol import (
 )
 
 UNLIMITED = 1 << 60  # a size that active sets never reach
+AT_ONCE = 1024  # examples whose sets are moved at once
 
 
 class ActiveSets(NamedTuple):
@@ -53,7 +55,7 @@ class ActiveSets(NamedTuple):
     place: np.ndarray  # int64 (slots,), where the labeling is stored
     storage: np.ndarray  # the labelings, with room for one in every slot
     taken: np.ndarray  # int64 (parts,), where the next labeling of an example i with this i % parts goes in the storage
-    gram_first: np.ndarray  # int64 (n,), where the room x room matrix of example i begins
+    gram_first: np.ndarray  # int64 (n + 1,), where the room x room matrix of example i begins
     gram: np.ndarray  # float64, <psi(a), psi(b)>
     score: np.ndarray  # float64 (largest room,), g_a of the example at hand
     change: np.ndarray  # float64 (largest room,), of its weights
@@ -85,17 +87,14 @@ def _store_truths(problem, sets, y):
 
 
 @njit
-def _move(old, new):
-    """Copy everything in ``old`` to ``new``, which has at least as much room."""
-    new.taken[0] = 0
-    for i in range(len(old.count)):
-        new.count[i] = old.count[i]
+def _move(old, new, start, end):
+    """Copy the slots of some examples in ``old`` to ``new``, which has at least as much room."""
+    for i in range(start, end):
         room_old, room_new = old.first[i + 1] - old.first[i], new.first[i + 1] - new.first[i]
         for a in range(old.count[i]):
             new.weight[new.first[i] + a] = old.weight[old.first[i] + a]
             new.loss[new.first[i] + a] = old.loss[old.first[i] + a]
-            _add_place(i, a, new)
-            _write(i, a, labeling_at(old, i, a), new)
+            new.place[new.first[i] + a] = old.place[old.first[i] + a]
             for b in range(old.count[i]):
                 value = old.gram[old.gram_first[i] + a * room_old + b]
                 new.gram[new.gram_first[i] + a * room_new + b] = value
@@ -103,31 +102,28 @@ def _move(old, new):
 
 def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
     """Return sets with ``room[i]`` slots for example i that hold the true labeling with weight 1; none if there is no room."""
-    first = np.concatenate(([0], np.cumsum(room))).astype(np.int64)
     length = np.diff(labeling_ptr(problem))
-    squares = np.concatenate(([0], np.cumsum(room**2))).astype(np.int64)
-    empty = first[-1] == 0
-    weight = np.zeros(first[-1])
-    if not empty:
-        weight[first[:-1]] = 1.0
     sets = ActiveSets(
-        first=first,
+        **_slots(room),
         count=np.ones(problem.n, dtype=np.int64),
-        weight=weight,
-        loss=np.zeros(first[-1]),
         length=length,
-        place=np.zeros(first[-1], dtype=np.int64),
         storage=new_storage(problem, int(room @ length)),
         taken=np.zeros(1, dtype=np.int64),
-        gram_first=squares[:-1].copy(),
-        gram=np.zeros(squares[-1]),
-        score=np.zeros(int(room.max())),
-        change=np.zeros(int(room.max())),
         scale=np.zeros(1),
     )
-    if not empty:
+    if len(sets.weight):
+        sets.weight[sets.first[:-1]] = 1.0
         specialise(_store_truths, problem)(problem, sets, workspace(problem).y)
     return sets
+
+
+def _slots(room: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the fields of sets that depend on their room, 0 in all slots."""
+    first, squares = (np.concatenate(([0], np.cumsum(sizes))).astype(np.int64) for sizes in (room, room**2))
+    (weight, loss), (score, change) = np.zeros((2, first[-1])), np.zeros((2, int(room.max())))
+    place, gram = np.zeros(first[-1], dtype=np.int64), releasable_zeros(squares[-1])
+    fields = {"first": first, "weight": weight, "loss": loss, "place": place, "gram_first": squares, "gram": gram}
+    return fields | {"score": score, "change": change}
 
 
 def least_memory(problem, room: int) -> int:
@@ -135,11 +131,37 @@ def least_memory(problem, room: int) -> int:
     return problem.n * (room * (24 + 8 * room) + 24)
 
 
-def grown(problem, sets: ActiveSets, size: int) -> ActiveSets:
-    """Return ``sets`` with twice the room for all examples that have little left; past ``size`` only for what has weight."""
-    room = np.diff(sets.first)
-    twice = np.where(room < size, np.minimum(2 * room, size), 2 * room)
-    return copied(problem, sets, np.where(4 * sets.count >= 3 * room, twice, room))
+def more_room(sets: ActiveSets, size: int) -> np.ndarray:
+    """Return the room (n,) of sets: more for examples that have little left, past ``size`` if labelings with weight need it.
+
+    Past ``size`` labelings without weight are replaced, except for the true one.
+    """
+    room, begins = np.diff(sets.first), sets.first[:-1]
+    kept = np.add.reduceat(sets.weight > 0.0, begins, dtype=np.int64) + (sets.weight[begins] == 0.0)
+    below = np.where(4 * sets.count >= 3 * room, np.minimum(2 * room, size), room)
+    return np.where(room < size, below, np.where(8 * kept >= 7 * room, room + -(-room // 4), room))
+
+
+def with_places(problem, sets: ActiveSets, room: np.ndarray) -> ActiveSets:
+    """Return the sets with a copy of their storage that has places for ``room[i]`` labelings of example i."""
+    end = int(sets.taken.max())
+    storage = new_storage(problem, end + int((room - sets.count) @ sets.length))
+    storage[:end] = sets.storage[:end]
+    return sets._replace(storage=storage, taken=np.array([end]))
+
+
+def with_room(sets: ActiveSets, room: np.ndarray, *, keep: bool = False) -> ActiveSets:
+    """Return sets whose storage has enough places with more room; without ``keep`` the former must not be used any more.
+
+    Their memory then goes to the new ones piece by piece.
+    """
+    found = sets._replace(**_slots(room), count=sets.count.copy())
+    for start in range(0, len(room), AT_ONCE):
+        end = min(start + AT_ONCE, len(room))
+        _move(sets, found, start, end)
+        if not keep:
+            release(sets.gram, sets.gram_first[start], sets.gram_first[end])
+    return found
 
 
 def divided(problem, sets: ActiveSets, parts: int) -> ActiveSets:
@@ -160,11 +182,10 @@ def for_thread(sets: ActiveSets) -> ActiveSets:
     return sets._replace(score=np.zeros_like(sets.score), change=np.zeros_like(sets.change), scale=np.zeros(1))
 
 
-def copied(problem, sets: ActiveSets, room: np.ndarray | None = None) -> ActiveSets:
-    """Return a copy, with more room if asked for."""
-    copy = new_active_sets(problem, np.diff(sets.first) if room is None else room)
-    specialise(_move, problem)(sets, copy)
-    return copy
+def copied(problem, sets: ActiveSets) -> ActiveSets:
+    """Return a copy."""
+    room = np.diff(sets.first)
+    return with_room(with_places(problem, sets, room), room, keep=True)
 
 
 def owners(sets: ActiveSets) -> np.ndarray:

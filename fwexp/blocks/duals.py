@@ -34,7 +34,7 @@ from fwexp.blocks import active_set
 from fwexp.blocks.active_set import ActiveSets
 from fwexp.blocks.block_loop import Parts, change_weights, clipped_step, take_step
 from fwexp.jit.compilation import dispatched, inlined, njit, specialise
-from fwexp.problems.loss_terms import Softmax, expectations, tau_of
+from fwexp.problems.loss_terms import Softmax, expectations, soft_workspace, tau_of
 from fwexp.problems.protocol import (
     add_to_block,
     blocks_to_weights,
@@ -51,35 +51,57 @@ from fwexp.problems.protocol import (
     set_dense,
     set_direction,
     true_labeling,
-    workspace,
 )
 
+STEPS_ROUNDED = 4.0  # Steps of mean size 1/8 keep so many times the spacing of numbers, of which rounding is one half.
 NO_CHANGE = 1e-15  # A smaller change of an expected part is not made: w then need not change either.
 
 
 class Distributions(NamedTuple):
     """The expected parts of the distribution of every example."""
 
-    means: np.ndarray  # float64, laid out by ``part_ptr``
+    means: np.ndarray  # float64 or float32, laid out by ``part_ptr``
     objective: Softmax
+    rounding: float  # of ``means``, relative, of several steps together; 0 if it counts with that of other sums
 
 
-def new_distributions(problem, objective: Softmax) -> Distributions:
+def new_distributions(problem, objective: Softmax, dtype=np.float64) -> Distributions:
     """Return distributions that are at the true labelings, whose parts are 0."""
-    return Distributions(np.zeros(problem.part_ptr[-1]), objective)
+    rounding = 0.0 if dtype is np.float64 else STEPS_ROUNDED * float(np.finfo(dtype).eps)
+    return Distributions(np.zeros(problem.part_ptr[-1], dtype), objective, rounding)
+
+
+@inlined
+def _rounding(dual, problem, i, work):
+    """Return a bound of the change of the score of the block by rounding, if it is about at ``work.mean``."""
+    total = 0.0
+    if dual.rounding > 0.0:
+        for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):
+            total += abs(work.theta[j] * work.mean[j])
+    return dual.rounding * total
+
+
+@inlined
+def _set_direction_to_mean(problem, i, means, mean, direction):
+    """Set ``mean`` and ``direction`` to mu_i."""
+    start = problem.part_ptr[i]
+    for j in range(problem.part_ptr[i + 1] - start):
+        mean[j] = means[start + j]
+    set_dense(problem, i, mean, direction)
 
 
 @njit
-def _add_means(problem, means, c, direction, w):
+def _add_means(problem, means, c, mean, direction, w):
     for i in range(problem.n):
-        set_dense(problem, i, means[problem.part_ptr[i] : problem.part_ptr[i + 1]], direction)
+        _set_direction_to_mean(problem, i, means, mean, direction)
         scatter(problem, i, direction, c, w)
 
 
 def means_to_weights(problem, means: np.ndarray, c: float) -> np.ndarray:
     """Return c sum_i F_i' mu_i as internal weights."""
     w = new_weights(problem)
-    specialise(_add_means, problem)(problem, means, c, workspace(problem).direction, w)
+    work = soft_workspace(problem)
+    specialise(_add_means, problem)(problem, means, c, work.mean, work.direction, w)
     return w
 
 
@@ -103,6 +125,7 @@ class MarginalStep(NamedTuple):
 def _(step, problem, i, slot, lam_n, iterate, work):
     dual = iterate.dual
     h, _, _ = expectations(dual.objective, problem, i, work)
+    h -= _rounding(dual, problem, i, work)
     set_change(dual, problem, i, work)
     loss_change = h - iterate.losses[i]
     gap, curvature = loss_change - dot(problem, i, work.direction, work.theta), norm_sq(problem, i, work.direction) / lam_n
@@ -110,7 +133,12 @@ def _(step, problem, i, slot, lam_n, iterate, work):
     gamma = clipped_step(gap + 0.5 * nu, curvature + nu)
     start = problem.part_ptr[i]
     for j in range(problem.part_ptr[i + 1] - start):
-        dual.means[start + j] += gamma * work.mean[j]
+        before = dual.means[start + j]
+        dual.means[start + j] = before + gamma * work.mean[j]
+        if dual.rounding > 0.0 and gamma > 0.0:
+            work.mean[j] = (np.float64(dual.means[start + j]) - before) / gamma
+    if dual.rounding > 0.0:  # w changes as the block does.
+        set_dense(problem, i, work.mean, work.direction)
     loss_change = gamma * loss_change + 0.5 * gamma * (1.0 - gamma) * nu
     gamma, loss_change = change_weights(
         iterate.constraint, step, problem, i, gamma, loss_change, curvature * lam_n, lam_n, iterate, work
@@ -234,7 +262,7 @@ def _(dual, problem, i, work):
     start = problem.part_ptr[i]
     for j in range(problem.part_ptr[i + 1] - start):
         dual.means[start + j] = work.mean[j]
-    return h
+    return h - _rounding(dual, problem, i, work)
 
 
 @shrink_block_towards_truth.register(Distributions)

@@ -13,6 +13,7 @@ from fwexp.estimators.chain_encoding import END, FROM, START, ChainEncoding, cla
 from fwexp.estimators.chain_model import ChainModel
 from fwexp.estimators.estimator import Development, FitsFurther
 from fwexp.estimators.labels import classes_of, has_sets, some, weighted
+from fwexp.memory import release_free_memory
 from fwexp.options import check_flag, check_number, plain
 from fwexp.tasks.result import Result
 from fwexp.types import ArrayLike, Callback, IntArray
@@ -88,6 +89,7 @@ class ChainTagger(FitsFurther, ChainModel):
     def _result(self, encoding: ChainEncoding, problem, weights, X, y, **more) -> Result:
         from fwexp.estimators.certified_fit import certified_fit
 
+        release_free_memory()  # Names of features as Python's objects took more of it than the problem.
         if not has_sets(y):
             return certified_fit(self, encoding, problem, weights, **more)
         from fwexp.estimators.label_sets import fit_of_sets  # which imports pandas, and that takes as much memory as numba

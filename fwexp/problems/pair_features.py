@@ -21,6 +21,7 @@ class PairFeatures(NamedTuple):
     """CSR rows, and the labels for which each feature has weights."""
 
     shared = ("starts", "labels", "rows", "width")  # fields that subsets of the rows have as they are
+    saves_memory = True  # so solvers should as well
 
     indptr: np.ndarray  # int64
     indices: np.ndarray  # int32

@@ -159,6 +159,8 @@ def only_last(iterates) -> bool:
 def best_entropic_options(problem, lam: float | None = None, iterates=None, temperature: float = 1.0) -> dict:
     """Return the options of ``block_entropic`` that measure best; other parameters as of `choose`."""
     ordered = {"sampling": "gap_perm", "refresh": 10.0, "accelerate": False}
+    if getattr(getattr(original(problem), "x", None), "saves_memory", False):
+        ordered["precision"] = "single"
     if not (only_last(iterates) and tiers.has(problem, "bounds")):
         return ordered
     kap = ENTROPIC_STRENGTH * _steepness(problem, lam, temperature) if lam else LATE_STRENGTH

@@ -317,7 +317,9 @@ class BCFW(BlockPoints):
 
     def grow_sets(self) -> None:
         """Make room in the active sets for a labeling of every example."""
-        self.sets = active_set.grown(self.problem, self.sets, self.setting.stored)
+        room = active_set.more_room(self.sets, self.setting.stored)
+        self.sets = active_set.with_places(self.problem, self.sets, room)  # which frees the former storage
+        self.sets = active_set.with_room(self.sets, room)
 
     def grow_blocks(self) -> None:
         """Make room in the blocks for a step of every example."""

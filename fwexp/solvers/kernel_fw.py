@@ -100,7 +100,8 @@ class KernelFW(Kernelised, Solver):
         problem, slots, difference = self.problem, np.zeros(self.problem.n, dtype=np.int64), np.zeros_like(w)
         i = 0
         while (i := specialise(_oracles, problem)(problem, i, w, self.state.dual, slots, self.work)) < problem.n:
-            self.state.dual = active_set.grown(problem, self.state.dual, UNLIMITED)
+            room = active_set.more_room(self.state.dual, UNLIMITED)
+            self.state.dual = active_set.with_room(active_set.with_places(problem, self.state.dual, room), room)
         c = 1.0 / (self.lam * problem.n)
         change = specialise(_difference, problem)(problem, self.state.dual, slots, self.work, c, difference)
         return slots, difference, change / problem.n

@@ -276,9 +276,9 @@ class NSlack(Solver):
             values = state.working, state.sets, kept, labelings, *self.answers
             start = specialise(_add, problem)(problem, *values, start, end, work, size)
             if start < end:
-                solution = state.sets._replace(weight=state.solution)
-                state.solution = active_set.grown(problem, solution, size).weight
-                state.sets = active_set.grown(problem, state.sets, size)
+                room = active_set.more_room(kept, size)
+                state.solution = active_set.with_room(kept._replace(weight=state.solution), room, keep=True).weight
+                state.sets = active_set.with_room(active_set.with_places(problem, state.sets, room), room)
         if counts[ORACLE_CALLS] % n == 0:
             gap = state.working.gap
             gap[LATEST_PASS], gap[PASS] = gap[PASS] / n, 0.0

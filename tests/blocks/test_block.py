@@ -1,5 +1,8 @@
 """Sampling, steps, cache, refresh and acceleration of bcfw against the literal transcription, step by step, and the optimum."""
 
+import mmap
+import sys
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,7 @@ from fwexp.blocks import active_set, gap_tree, orders, weight_steps
 from fwexp.blocks.acceleration import LATE_PASSES, LATE_STRENGTH
 from fwexp.blocks.centres import PIECE, new_centre
 from fwexp.driver.iteration import Budget
+from fwexp.memory import releasable_zeros, release
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import radii_sq, to_public, workspace
 from fwexp.solvers import SOLVERS, check_options
@@ -407,6 +411,54 @@ def test_active_sets_are_bounded_by_the_setting_except_for_weight():
             most_active[i] = max(most_active[i], active)
             assert sets.count[i] <= max(5, most_active[i] + 1)
     assert sets.count.max() >= 5  # the bound was reached
+
+
+def test_more_room_goes_to_full_sets_and_past_the_size_to_those_that_weights_fill():
+    _, problem = tiny(2)
+    sets = active_set.new_active_sets(problem, np.full(problem.n, 8))
+    sets.count[:] = 8, 6, *[5] * (problem.n - 2)
+    assert active_set.more_room(sets, 12).tolist() == [12, 12, *[8] * (problem.n - 2)]
+    for i, first in enumerate(sets.first[:-1]):
+        sets.weight[first : first + 8 - i] = 1.0
+    sets.weight[sets.first[1]] = 0.0  # The true labeling stays, all the same.
+    assert active_set.more_room(sets, 8).tolist() == [10, 10, *[8] * (problem.n - 2)]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_sets_with_more_room_hold_the_same(keep, monkeypatch):
+    monkeypatch.setattr(active_set, "AT_ONCE", 2)
+    monkeypatch.setattr(active_set, "release", lambda array, start, end: array[start:end].fill(np.nan))
+    _, problem = tiny(6)
+    solver = start(problem, step="corrective", lam=0.01)
+    solver.advance(Budget(100, BIG))
+    sets = active_set.copied(problem, solver.sets)
+    w, losses = active_set.from_scratch(problem, sets, 1.0)
+    first, squares, gram = sets.first.copy(), sets.gram_first.copy(), sets.gram.copy()
+    room = np.diff(first) + np.arange(problem.n) % 3
+    more = active_set.with_room(active_set.with_places(problem, sets, room), room, keep=keep)
+    found = active_set.from_scratch(problem, more, 1.0)
+    assert np.diff(more.first).tolist() == room.tolist()
+    np.testing.assert_array_equal(found[0], w)
+    np.testing.assert_array_equal(found[1], losses)
+    for i, count in enumerate(sets.count):
+        old, new = (
+            of[start:][: size * size].reshape(size, size)[:count, :count]
+            for of, start, size in ((gram, squares[i], np.diff(first)[i]), (more.gram, more.gram_first[i], room[i]))
+        )
+        np.testing.assert_array_equal(old, new)
+    if keep:
+        np.testing.assert_array_equal(sets.gram, gram)
+
+
+def test_arrays_give_up_whole_pages_within_what_is_released():
+    size, numbers = mmap.PAGESIZE // 8, releasable_zeros(3 * mmap.PAGESIZE // 8)
+    assert releasable_zeros(0).tolist() == []
+    numbers[:] = 1.0
+    release(numbers, 1, 2 * size + 1)
+    assert (numbers[:size] == 1.0).all()
+    assert (numbers[2 * size :] == 1.0).all()
+    assert (numbers[size : 2 * size] == (0.0 if sys.platform == "linux" else numbers[size])).all()
+    release(np.ones(3 * size), 0, 3 * size)  # Arrays that others made stay as they are.
 
 
 def test_stored_inner_products_are_those_of_the_features():

@@ -272,6 +272,32 @@ def test_warm_starts_keep_the_dual_and_the_objective():
         fwexp.solve(problem, "block_entropic", lam=0.1, objective="softmax_margin", warm_start=first)
 
 
+@pytest.mark.parametrize("scale", [1e-10, 1.0, 1e3])
+@pytest.mark.parametrize("accelerate", [False, True])
+def test_single_precision_certifies_less_but_nothing_wrong(scale, accelerate):
+    _, _, (X, y) = chains(n=20)
+    problem = fwexp.chain_problem([scale * x for x in X], y, 3)
+    given = {"lam": 0.05 * max(scale**2, 1.0), "objective": "log", "gap_tol": 1e-12, "max_passes": 200, "accelerate": accelerate}
+    best, found = (fwexp.solve(problem, "block_entropic", precision=name, **given) for name in ("double", "single"))
+    assert found.dual <= best.primal + 1e-12
+    assert found.primal == pytest.approx(best.primal, rel=1e-6)
+    assert found.gap < 1e-5 * found.primal
+
+
+def test_blocks_of_single_precision_take_half_of_the_memory_and_w_is_theirs():
+    _, problem, _ = chains(n=20)
+    starts = [new(problem, 0.1, make_objective("log"), precision=name) for name in ("double", "single")]
+    for solver in starts:
+        solver.advance(Budget(500, 10**9))
+        iterate = solver.state.iterate
+        w = solver._from_scratch()[0]
+        np.testing.assert_allclose(iterate.w, w, rtol=0.0, atol=1e-12 * np.abs(w).max())
+    double, single = (solver.state.iterate.dual.means.nbytes for solver in starts)
+    assert double == 2 * single
+    memory = [BlockEntropic.memory(problem, solver.options, ("last",)) for solver in starts]
+    assert memory[0] - memory[1] == single
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
