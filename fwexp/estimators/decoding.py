@@ -87,25 +87,30 @@ class NamedDecoder:
         """Return the labels of a sequence, None if it must be read feature by feature, or has no labels."""
         if self._tables is None or (columns := at_once(x, self._tables)) is None:
             return None
-        numbers, missing = self((array("i", [*columns]), array("q", map(len, x)), array("q", (0, len(x)))))
+        numbers, missing = self._run(array("i", [*columns]), array("q", (0, len(x), *map(len, x))), 1, len(x))
         return None if missing else [*map(self._labels.__getitem__, numbers)]
 
     def __call__(self, rows: Sequence) -> tuple[array, int]:
         """Return the labels of highest score of all positions, and how many sequences have none, whose labels are -1."""
         columns, lengths, ptr = rows[:3]
-        labels = ONE * len(lengths)
+        return self._run(columns, ptr + lengths, len(ptr) - 1, len(lengths))
+
+    def _run(self, columns: array, spans: array, n: int, size: int) -> tuple[array, int]:
+        """Return the same of n sequences with ``size`` positions; ``spans`` has their bounds, and then the lengths of rows."""
+        labels = ONE * size
         if self._function is None:
             if not isinstance(_decode_named, ArrayKernel):  # plain Python
-                given = map(np.asarray, (ptr, lengths, columns))
-                return labels, _decode_named(*given, self._weights, *self._fixed[2:], np.asarray(labels))
+                given = map(np.asarray, (spans, columns))
+                return labels, _decode_named(*given, self._weights, *self._fixed[2:], n, np.asarray(labels))
             self._function = _decode_named.c_function.in_ctypes()(_decode_named.c_function.load())
-        spans = *ptr.buffer_info(), *lengths.buffer_info(), *columns.buffer_info(), *self._fixed, *labels.buffer_info()
-        return labels, c_functions.run(self._function, *spans)
+        given = *spans.buffer_info(), *columns.buffer_info(), *self._fixed, n, *labels.buffer_info()
+        return labels, c_functions.run(self._function, *given)
 
 
-@array_kernel("i8(i8[::1], i8[::1], i4[::1], f8[::1], i8, i8, i4[::1])", fastmath=False)
-def _decode_named(ptr, lengths, columns, w, num_states, width, y):
-    """Write the labels of highest score of all positions to y; return how many sequences have none."""
+@array_kernel("i8(i8[::1], i4[::1], f8[::1], i8, i8, i8, i4[::1])", fastmath=False)
+def _decode_named(spans, columns, w, num_states, width, n, y):
+    """Write the labels of highest score of all positions to y; return how many of n sequences have none."""
+    ptr, lengths = spans[: n + 1], spans[n + 1 :]
     ends, allowed = np.zeros(len(lengths) + 1, dtype=np.int64), np.empty((0, 0), dtype=np.bool_)
     for t in range(len(lengths)):
         ends[t + 1] = ends[t] + lengths[t]
