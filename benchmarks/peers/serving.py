@@ -22,9 +22,9 @@ USAGE = """\
 usage: python -m benchmarks.peers.serving [SENTENCES]
 
 Train taggers of fwexp and CRFsuite, of the extra peers, on generated sentences, by default 20000, with identical features and
-default parameters. Prints a table: seconds of a process that trains, its peak of memory and the size of the model; those of a
-process that loads it and predicts one sentence; microseconds for one sentence of 1, 10 and 50 words; and words per second for
-many. CRFsuite is left out for more than 50000 sentences.
+default parameters. Prints a table for words of 4 features, and one for words of 11: seconds of a process that trains, its peak of
+memory and the size of the model; those of a process that loads it and predicts one sentence; microseconds for one sentence of 1, 10
+and 50 words; and words per second for many. CRFsuite is left out for more than 50000 sentences.
 """
 LABELS, WORDS, LENGTH = 30, 25_000, 20
 MOST = 50_000  # sentences for CRFsuite, which takes hours for more
@@ -79,9 +79,19 @@ def features(words: Sequence[str]) -> list[dict]:
     ]
 
 
-def train(tool: str, n: int, path: str) -> None:
+def few_features(words: Sequence[str]) -> list[list[str]]:
+    """Return the word, its last letters and the words next to it: as many features as CRFsuite takes about a microsecond for."""
+    around = zip(["", *words], words, [*words[1:], ""])
+    return [[f"w={word}", f"s3={word[-3:]}", f"-1={last}", f"+1={following}"] for last, word, following in around]
+
+
+FEATURES = {"4 features": few_features, "11 features": features}
+
+
+def train(tool: str, text: str, n: int, path: str) -> None:
     """Train and save a tagger."""
     X, y = sentences(n, 0)
+    features = FEATURES[text]
     if tool == CRFSUITE:
         import pycrfsuite
 
@@ -110,10 +120,10 @@ def tagger(tool: str, path: str) -> tuple[Callable, Callable]:
     return model.predict_one, model.predict
 
 
-def speeds(paths: dict[str, str]) -> list[dict]:
+def speeds(paths: dict[str, str], text: str) -> list[dict]:
     """Return the errors of the taggers, and their times: the least of several turns in which all take part."""
     X, y = sentences(2000, 1)
-    X, true = [features(words) for words in X], [*chain.from_iterable(y)]
+    X, true = [FEATURES[text](words) for words in X], [*chain.from_iterable(y)]
     stream, rows, calls = [*chain.from_iterable(X)], [], []
     for tool, path in paths.items():
         one, many = tagger(tool, path)
@@ -143,18 +153,18 @@ def in_process(code: str) -> tuple[float, float]:
     return float(seconds), int(status.partition("VmHWM:")[2].split()[0]) / 1024.0
 
 
-def measure(n: int, folder: Path, say: Callable[[str], object] = lambda line: None) -> list[dict]:
+def measure(text: str, n: int, folder: Path, say: Callable[[str], object] = lambda line: None) -> list[dict]:
     """Return a row per tool, with the cells of `HEAD`."""
     tools = [*TAGGERS, *([CRFSUITE] if n <= MOST else [])]
     paths, rows = {tool: str(folder / f"{k}.npz") for k, tool in enumerate(tools)}, []
     for tool, path in paths.items():
-        seconds, peak = in_process(f"from benchmarks.peers import serving; serving.train({tool!r}, {n}, {path!r})")
+        seconds, peak = in_process(f"from benchmarks.peers import serving; serving.train({tool!r}, {text!r}, {n}, {path!r})")
         row = {"training s": seconds, "peak MB": peak, "file MB": Path(path).stat().st_size / 1e6}
-        name, x = TAGGERS.get(tool, (tool, None))[0], features(["a", "b", "c"])
+        name, x = TAGGERS.get(tool, (tool, None))[0], FEATURES[text](["a", "b", "c"])
         row["first s"], row["first MB"] = in_process(FIRST.get(tool, FIRST["fwexp"]).format(name=name, path=path, x=x))
-        say(f"{tool}: {row}")
+        say(f"{text}, {tool}: {row}")
         rows.append({"tool": tool} | row)
-    return [row | more for row, more in zip(rows, speeds(paths), strict=True)]
+    return [row | more for row, more in zip(rows, speeds(paths, text), strict=True)]
 
 
 def table(rows: Sequence[dict]) -> str:
@@ -176,8 +186,9 @@ def main(given: Arguments) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ParameterError(f"SENTENCES must be an integer >= 1, got {shown(text)}")
     n = int(text)
-    with tempfile.TemporaryDirectory() as folder:
-        print(table(measure(n, Path(folder), print_line)))
+    for text in FEATURES:
+        with tempfile.TemporaryDirectory() as folder:
+            print(f"{text} per word:\n\n{table(measure(text, n, Path(folder), print_line))}\n")
     return 0
 
 

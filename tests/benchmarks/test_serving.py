@@ -17,6 +17,8 @@ def test_sentences_are_those_of_their_seed():
 def test_features_describe_the_words_around():
     first, last = serving.features(["the", "dog"])
     assert (first["w"], first["+1"], last["-1 0"], last["s2"], last["-2"]) == ("the", "dog", "he dog", "og", "")
+    assert serving.few_features(["the", "dog"]) == [["w=the", "s3=the", "-1=", "+1=dog"], ["w=dog", "s3=dog", "-1=the", "+1="]]
+    assert all(len(rows[0]) == int(text.split()[0]) for text, of in serving.FEATURES.items() for rows in [of(["the"])])
 
 
 def test_a_process_reports_its_seconds_and_its_memory():
@@ -27,9 +29,10 @@ def test_a_process_reports_its_seconds_and_its_memory():
 
 
 @pytest.mark.slow
-def test_all_tools_are_measured(tmp_path):
+@pytest.mark.parametrize("text", serving.FEATURES)
+def test_all_tools_are_measured(text, tmp_path):
     pytest.importorskip("pycrfsuite")
-    rows = serving.measure(30, tmp_path)
+    rows = serving.measure(text, 30, tmp_path)
     assert [row["tool"] for row in rows] == [*serving.TAGGERS, serving.CRFSUITE]
     assert all(row.keys() == set(serving.HEAD) for row in rows)
     assert len(serving.table(rows).splitlines()) == 2 + len(rows)
