@@ -22,6 +22,7 @@ The marginals at w alone certify ||g||^2/(2 lam). On handwriting with lam = 1/n 
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -90,7 +91,11 @@ class LBFGS(Solver):
     def prepare(self):
         self.oracle = MarginalOracle(self.problem, self.lam, self.objective)
         self.index = projections.constrained_indices(self.problem)
-        self.curvatures = curvatures(self.problem) if self.options.scaled else None
+
+    @cached_property
+    def curvatures(self) -> np.ndarray | None:
+        """About the second derivatives of the sum of the H_i at 0; None if steps do not allow for them."""
+        return curvatures(self.problem) if self.options.scaled else None
 
     def start(self, seed, iterates, order, warm_start):
         w, v, g, p = (new_weights(self.problem) for _ in range(4))
@@ -115,7 +120,7 @@ class LBFGS(Solver):
         self.state.gradient, self.state.direction = new_weights(self.problem), new_weights(self.problem)
 
     def compile(self):
-        self.oracle(self.state.w)
+        self.oracle.compile()
 
     def advance(self, budget):
         state, n = self.state, self.problem.n
