@@ -134,7 +134,7 @@ class EntropicTurns(Solver):
         return self.active.exact_dual()
 
     def estimated_gap(self):
-        return self.active.estimated_gap()
+        return self.rival.known_gap if self.turn.is_rivals else self.blocks.estimated_gap()
 
     @property
     def known_hinge(self):
