@@ -231,6 +231,9 @@ class LBFGS(Solver):
         self.lam = self.oracle.lam = state.lam
 
     def point(self, iterate):
-        state = self.state
-        v = projections.clip(self.index, state.image)
-        return Point(state.w, self.dual_value(state.ell, product(v, v)))
+        v = self.dual_weights()
+        return Point(self.state.w, self.dual_value(self.state.ell, product(v, v)))
+
+    def dual_weights(self) -> np.ndarray:
+        """Return the w that belongs to the dual variables."""
+        return projections.clip(self.index, self.state.image)
