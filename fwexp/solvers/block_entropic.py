@@ -14,6 +14,7 @@ padded.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from fwexp.blocks.acceleration import AccelerateOptions, check_effects
 from fwexp.blocks.block_steps import NoCorner
@@ -77,6 +78,10 @@ class BlockEntropic(BCFW):
 
     def new_dual(self):
         return new_distributions(self.problem, self.objective)
+
+    @cached_property
+    def terms(self):
+        return super().terms._replace(estimates_gap=self.setting.needs_gaps)
 
     def check_warm_start(self, other):
         Solver.check_warm_start(self, other)
