@@ -226,7 +226,7 @@ def main() -> int:
             measured += beside_rooflines(unit, floor)
         if "gaps" in chosen and has_ocr:
             measured += to_gaps(unit, floor)
-        if "paths" in chosen and has_ocr:
+        if "paths" in chosen:
             measured += paths()
         if "test_error" in chosen:
             show(found := to_test_error())
