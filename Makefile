@@ -18,6 +18,7 @@
 ## make bench               measure speed: start, passes, gaps, oracles in Python; ARGS=--record keeps it in results/bench
 ## make bench-growth        how time and memory grow with n, T, K and p, of every family: a table in results/bench
 ## make bench-rule          auto beside fixed settings of bcfw, on data sets that its rule is fitted on and others: results/bench
+## make bench-path          whole regularisation paths next to grids of 31 values with the same certified gap
 ## make bench-few           block methods and batch methods on few long sequences, which the rule of auto chooses between
 ## make bench-crf           the log-loss next to CRFsuite and scikit-learn, with equal features and objectives: a table
 ## make bench-multiclass  generated multiclass problems next to LIBLINEAR; ARGS="--half test" for those that nothing is tuned on
@@ -60,7 +61,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv venv-dev lock release quickstart test test-slow faults lint format docs figures claims report reproduce publish redraw bench bench-growth bench-rule bench-few bench-crf bench-multiclass bench-scale bench-peers bench-tagger bench-serving clean FORCE
+.PHONY: help venv venv-dev lock release quickstart test test-slow faults lint format docs figures claims report reproduce publish redraw bench bench-growth bench-rule bench-few bench-path bench-crf bench-multiclass bench-scale bench-peers bench-tagger bench-serving clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -174,6 +175,9 @@ bench-rule: $(INSTALLED_DEV)
 
 bench-few: $(INSTALLED_DEV)
 	$(BIN)/python -m benchmarks.few $(ARGS)
+
+bench-path: $(INSTALLED_DEV)
+	$(BIN)/python -m benchmarks.svm paths $(ARGS)
 
 bench-crf: $(INSTALLED_DEV)
 	$(BIN)/python -m benchmarks.log_loss $(ARGS)

@@ -3,7 +3,7 @@
 Data sets are divided into two halves, `CHOICE` and `REPORT`. On the first one, c is chosen: estimators are trained with their
 defaults at each c of a grid, and the mean of error / lowest error over the data sets, on validation examples, is compared. Of the
 c whose mean is at most 1 % above the lowest one, the c nearest to 1 is chosen. ``--report ESTIMATOR=c`` prints test errors on the
-second half: with the former default, with this c, and with the c that validation picks on that data set alone.
+second half: with this c, and with the c that validation picks on that data set alone.
 """
 
 import argparse
@@ -25,19 +25,10 @@ from benchmarks.peers.generated_texts import write_morphology, write_names
 from benchmarks.peers.tagger_comparison import features_of_tokens, read_morphology
 from fwexp.data import conll2000, ocr, read_columns, synthetic_horseseg
 from fwexp.data.data_files import resolve_data_dir
-from fwexp.estimators import (
-    ChainCRF,
-    ChainSVM,
-    GraphSVM,
-    MatchingSVM,
-    MulticlassLogistic,
-    MulticlassSVM,
-    MultiLabelSVM,
-)
+from fwexp.estimators import ChainCRF, ChainSVM, GraphSVM, MatchingSVM, MulticlassLogistic, MulticlassSVM, MultiLabelSVM
 
 GRID = 2.0 ** np.arange(-6, 8)  # of c
 SPLITS = 5  # of tables, whose validation examples are few
-FORMER = {ChainSVM: 1e-4, GraphSVM: 1e-4, MultiLabelSVM: 1e-4, MulticlassSVM: 0.01, MatchingSVM: 0.01}  # others had 1/N
 CHAINS, CLASSES = (ChainSVM, ChainCRF), (MulticlassSVM, MulticlassLogistic)
 
 
@@ -86,11 +77,6 @@ def letters_of_words(fold: int) -> Data:
     return Data(*(tuple(map(list, zip(*part))) for part in (chosen[0], chosen[1][::2])))
 
 
-def letters(fold: int) -> Data:
-    """Return the letters of the same words as examples of classes."""
-    return Data(*((np.concatenate(X), np.concatenate(y)) for X, y in letters_of_words(fold)[:2]))
-
-
 def text(sentences: list, labels: list, size: int) -> Data:
     """Return sentences with the features of `make bench-tagger`."""
     X = [features_of_tokens(sentence) for sentence in sentences]
@@ -127,12 +113,6 @@ def table(load: Callable, size: int) -> Data:
     found = load()
     X = (found.data - found.data.mean(axis=0)) / np.maximum(found.data.std(axis=0), 1e-9)
     return halves(X, found.target, size)
-
-
-def digits() -> Data:
-    """Return 8 x 8 images of digits, with values from 0 to 1."""
-    found = datasets.load_digits()
-    return halves(found.data / 16.0, found.target, 900)
 
 
 def bags(seed: int, classes: int, size: int) -> Data:
@@ -229,7 +209,7 @@ CHOICE: dict[str, tuple[tuple, Callable]] = {
     "OCR words": (CHAINS, lambda folder: letters_of_words(0)),
     "generated names": (CHAINS, lambda folder: generated(write_names, read_columns, folder)),
     "sensors": (CHAINS, lambda folder: readings(20)),
-    "digits": (CLASSES, lambda folder: digits()),
+    "digits": (CLASSES, lambda folder: halves(datasets.load_digits().data / 16.0, datasets.load_digits().target, 900)),
     "wine": (CLASSES, lambda folder: table(datasets.load_wine, 89)),
     "texts, 20 classes": (CLASSES, lambda folder: bags(0, 20, 1000)),
     "ellipses": ((GraphSVM,), lambda folder: images(1, 30, ellipses)),
@@ -241,11 +221,8 @@ CHOICE: dict[str, tuple[tuple, Callable]] = {
 }
 REPORT: dict[str, tuple[tuple, Callable]] = {
     "CoNLL-2000, 1000 sentences": (CHAINS, lambda folder: chunks()),
-    "generated morphology": (
-        CHAINS,
-        lambda folder: generated(write_morphology, read_morphology, folder),
-    ),
-    "letters": (CLASSES, lambda folder: letters(2)),
+    "generated morphology": (CHAINS, lambda folder: generated(write_morphology, read_morphology, folder)),
+    "letters": (CLASSES, lambda folder: Data(*(tuple(map(np.concatenate, part)) for part in letters_of_words(2)[:2]))),
     "breast cancer": (CLASSES, lambda folder: table(datasets.load_breast_cancer, 284)),
     "texts, 5 classes": (CLASSES, lambda folder: bags(1, 5, 300)),
     "stripes": ((GraphSVM,), lambda folder: images(2, 30, stripes)),
@@ -277,17 +254,12 @@ def split(data: Data) -> Data:
     return halves(X, y, len(y) * 4 // 5)
 
 
-def rule(c: float) -> str:
-    """Return the lam that is c/N."""
-    return f"{c:g}/n"
-
-
 def choose(cls: type, sets: dict[str, Data]) -> float:
     """Print the errors of an estimator at all c, on all data sets; return the chosen c."""
     ratios = []
     for name, data in sets.items():
         start = time.process_time()
-        errors = np.mean([[error(cls, one, rule(c)) for c in GRID] for one in divisions(data)], axis=0)
+        errors = np.mean([[error(cls, one, f"{c:g}/n") for c in GRID] for one in divisions(data)], axis=0)
         ratios.append((errors + 1e-4) / (errors.min() + 1e-4))
         shown = " ".join(f"{one:.4f}" for one in errors)
         print(f"{cls.__name__:20} {name:28} {shown}  {time.process_time() - start:.0f} s", flush=True)
@@ -301,13 +273,10 @@ def choose(cls: type, sets: dict[str, Data]) -> float:
 def report(cls: type, name: str, data: Data, c: float) -> None:
     """Print a row of the report."""
     start = time.process_time()
-    validated = GRID[np.argmin([error(cls, split(data), rule(one)) for one in GRID])]
-    found = [error(cls, data, lam) for lam in (FORMER.get(cls, "1/n"), rule(c), rule(validated))]
-    print(
-        f"| {name} | `{cls.__name__}` | {found[0]:.4f} | {found[1]:.4f} | {found[2]:.4f} (c = {validated:g}) |"
-        f"  {time.process_time() - start:.0f} s",
-        flush=True,
-    )
+    validated = GRID[np.argmin([error(cls, split(data), f"{one:g}/n") for one in GRID])]
+    found = [error(cls, data, f"{one:g}/n") for one in (c, validated)]
+    took = time.process_time() - start
+    print(f"| {name} | `{cls.__name__}` | {found[0]:.4f} | {found[1]:.4f} (c = {validated:g}) |  {took:.0f} s", flush=True)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -315,19 +284,18 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("estimators", nargs="*", metavar="ESTIMATOR=c or ESTIMATOR")
     parser.add_argument("--report", action="store_true", help="print errors on the second half, with the given c")
-    given = dict((text.partition("=")[::2]) for text in parser.parse_args(argv).estimators)
-    is_report = parser.parse_args(argv).report
+    asked = parser.parse_args(argv)
+    given = dict(text.partition("=")[::2] for text in asked.estimators)
     with tempfile.TemporaryDirectory() as folder:
         for cls in (*CLASSES, MultiLabelSVM, MatchingSVM, GraphSVM, *CHAINS):
             if given and cls.__name__ not in given:
                 continue
-            half = REPORT if is_report else CHOICE
+            half = REPORT if asked.report else CHOICE
             sets = {name: make(Path(folder)) for name, (users, make) in half.items() if cls in users}
-            if not is_report:
-                choose(cls, sets)
-                continue
-            for name, data in sets.items():
+            for name, data in sets.items() if asked.report else ():
                 report(cls, name, data, float(given[cls.__name__]))
+            if not asked.report:
+                choose(cls, sets)
     return 0
 
 

@@ -45,10 +45,8 @@ def measures_of(name: str, X, y) -> dict[str, Callable[[], float]]:
 def _letters() -> tuple[list[np.ndarray], list[np.ndarray]]:
     (path,) = ocr.DATASET.locate(resolve_data_dir(None)).values()
     letters = ocr.read_letters(path)
-    inner = letters.ptr[1:-1]
-    return np.split(np.pad(letters.pixels, ((0, 0), (0, 1)), constant_values=1).astype(float), inner), np.split(
-        letters.labels, inner
-    )
+    pixels = np.pad(letters.pixels, ((0, 0), (0, 1)), constant_values=1).astype(float)
+    return np.split(pixels, letters.ptr[1:-1]), np.split(letters.labels, letters.ptr[1:-1])
 
 
 def _sentences() -> tuple[list[list[dict]], list[list[str]]]:

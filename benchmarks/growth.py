@@ -6,7 +6,6 @@ stands that of the term that grows fastest. The table, ``results/bench/growth.cs
 measured now.
 """
 
-import argparse
 import sys
 
 import numpy as np
@@ -15,7 +14,7 @@ import pandas as pd
 from benchmarks import history
 from benchmarks.families import FAMILIES, problem_of
 from benchmarks.history import FILE
-from benchmarks.yardstick import advance, best, new_solver
+from benchmarks.yardstick import advance, arguments, best, new_solver
 from fwexp.errors import exit_code
 from fwexp.files import owned
 from fwexp.memory import nbytes
@@ -79,11 +78,7 @@ def exponents(table: pd.DataFrame) -> pd.DataFrame:
 
 def main() -> int:
     """Measure, print, and write the table."""
-    parser = argparse.ArgumentParser(description="Measure growth.")
-    parser.add_argument("families", nargs="*", metavar="family", help=f"of {', '.join(FAMILIES)}; by default all")
-    given = parser.parse_args().families or list(FAMILIES)
-    if unknown := set(given) - set(FAMILIES):
-        parser.error(f"family must be one of {', '.join(FAMILIES)}, got {', '.join(sorted(unknown))}")
+    given = arguments("Measure growth.", "family", FAMILIES).names or list(FAMILIES)
     owned.check([TABLE], history.KIND)
     table = pd.read_csv(TABLE) if TABLE.exists() else pd.DataFrame()
     for family in given:

@@ -10,7 +10,6 @@ their names, with all of their lam; the other half tests it, and nothing may be 
 rule is older.
 """
 
-import argparse
 import itertools
 import sys
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ import fwexp
 from benchmarks import history
 from benchmarks.families import problem_of
 from benchmarks.history import FILE
-from benchmarks.yardstick import new_solver, pin, seconds
+from benchmarks.yardstick import arguments, new_solver, pin, seconds
 from fwexp.driver.iteration import Budget
 from fwexp.errors import UserError, exit_code
 from fwexp.files import owned
@@ -199,12 +198,8 @@ def keep(half: str, rows: list[dict]) -> None:
 
 def main() -> int:
     """Measure, print, and write the table."""
-    parser = argparse.ArgumentParser(description="Measure auto compared with fixed settings.")
-    parser.add_argument("cases", nargs="*", metavar="case", help=f"of {', '.join(CASES)}, or half: of {', '.join(HALVES)}")
-    given = parser.parse_args().cases or list(CASES)
-    given = [name for word in given for name in HALVES.get(word, (word,))]
-    if unknown := set(given) - set(CASES):
-        parser.error(f"case must be one of {', '.join([*CASES, *HALVES])}, got {', '.join(sorted(unknown))}")
+    words = arguments("Measure auto compared with fixed settings.", "case", [*CASES, *HALVES]).names or CASES
+    given = [name for word in words for name in HALVES.get(word, (word,))]
     owned.check([TABLE], history.KIND)
     pin()
     for half, names in HALVES.items():

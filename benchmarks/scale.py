@@ -11,7 +11,6 @@ load of the machine per core (1: no process waits), and ``scale-costs.csv``. Fro
 or those that are named.
 """
 
-import argparse
 import dataclasses
 import io
 import os
@@ -33,6 +32,7 @@ from benchmarks.families import problem_of
 from benchmarks.history import FILE
 from benchmarks.peers.tools import PythonOracle
 from benchmarks.simulation import Costs, Load, Machine, simulate
+from benchmarks.yardstick import arguments
 from fwexp.distributed import Shards, shard
 from fwexp.distributed.cluster import connected
 from fwexp.driver.iteration import Budget
@@ -349,25 +349,21 @@ def simulated(costs: pd.DataFrame, measurements: pd.DataFrame, names: Collection
 
 def main() -> int:
     """Measure and simulate, print, and write the tables."""
-    parser = argparse.ArgumentParser(description="Measure and simulate how training grows with workers.")
-    parser.add_argument("regimes", nargs="*", metavar="regime", help=f"of {'; '.join(REGIMES)}; by default all")
-    parser.add_argument("--simulate", action="store_true", help="measure nothing: take stored costs and measurements")
-    given = parser.parse_args()
-    if unknown := set(given.regimes) - set(REGIMES):
-        parser.error(f"regime must be one of {'; '.join(REGIMES)}, got {'; '.join(sorted(unknown))}")
+    about = "Measure and simulate how training grows with workers."
+    given = arguments(about, "regime", REGIMES, simulate="measure nothing: take stored costs and measurements")
     owned.check([TABLE, COSTS, TABLE.with_suffix(".png")], history.KIND)
     costs, table = (pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS) for path in (COSTS, TABLE))
     is_measured = table["series"] == "measured"
     measurements, simulations = table[is_measured], table[~is_measured]
     if not given.simulate:
         with connected("bench", n_workers=max(WORKERS)) as client:
-            for name in given.regimes or REGIMES:
+            for name in given.names or REGIMES:
                 cost, rows = measure(name, client)
                 costs = history.replaced(costs, pd.DataFrame([cost]), "regime")
                 measurements = history.replaced(measurements, pd.DataFrame(rows, columns=COLUMNS), "regime")
                 history.write({COSTS: costs, TABLE: measurements})
     known = [name for name in costs["regime"] if name in {*measurements["regime"]}]
-    chosen = given.regimes if given.simulate and given.regimes else known or list(REGIMES)
+    chosen = given.names if given.simulate and given.names else known or list(REGIMES)
     if lacking := sorted(set(chosen) - set(known)):
         unmeasured = f"{'; '.join(lacking)} (measured: {'; '.join(known) or 'none'})"
         raise ParameterError(f"--simulate needs regimes that were measured, got {unmeasured}; run without --simulate first")

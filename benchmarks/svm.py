@@ -5,7 +5,6 @@ Machines are noisy, so everything is pinned to one core, processor time is measu
 record on such a processor, by more than the spread, is printed at the end (``benchmarks.history``).
 """
 
-import argparse
 import os
 import resource
 import statistics
@@ -13,13 +12,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 import fwexp
 from benchmarks import history
 from benchmarks.callbacks import overhead
 from benchmarks.roofline import beside_rooflines, oracle_seconds
-from benchmarks.yardstick import Measured, best, in_turns, new_solver, pin, show, summary, unit_of
+from benchmarks.yardstick import Measured, arguments, best, in_turns, new_solver, pin, seconds, show, summary, unit_of
 from fwexp.driver.iteration import Budget
 from fwexp.errors import DataError, exit_code
 
@@ -34,6 +36,8 @@ TO_GAP = (
     ("ocr", {}, "1/n", 1e-3),
     ("conll2000", {}, "1/n", 1e-3),
 )
+PATHS = {"OCR-small": ("ocr", {"split": "ocr"}), "OCR-large": ("ocr", {}), "CoNLL-2000": ("conll2000", {})}
+VALUES = 31  # of lam in a grid
 TEST_ERROR = 0.0429  # on CoNLL-2000, of the tokens
 ORDERED = {"sampling": "perm", "cache": False}  # what auto is without gap sampling and cache
 NEWCOMER = (
@@ -165,6 +169,25 @@ def to_gaps(unit: str, floor: Callable[[], float]) -> list[Measured]:
     return found
 
 
+def paths(rounds: int = TO_GAP_ROUNDS) -> list[Measured]:
+    """Measure paths from lam_inf to 1/n next to grids of `VALUES` values between, to the same certified gap at every lam."""
+    found = []
+    for name, (dataset, options) in PATHS.items():
+        try:
+            train = fwexp.load_dataset(dataset, **options)[0]
+        except DataError as error:
+            print(error)
+            continue
+        path = partial(fwexp.regularization_path, train, lam_min=1.0 / train.n)
+        grid = partial(fwexp.grid_search, train, lams=np.geomspace(path().lam[0], 1.0 / train.n, VALUES))
+        runs = {f"path, {name}": path, f"warm grid, {name}": grid, f"cold grid, {name}": partial(grid, warm=False)}
+        passes = {label: getattr(result := run(), "frame", result)["passes"] for label, run in runs.items()}
+        found += [summary(f"{label}, {len(at)} values", "passes", [at.max()]) for label, at in passes.items()]
+        found += in_turns({label: partial(seconds, run) for label, run in runs.items()}, f"path, {name}", rounds)
+        show(found[-2 * len(runs) :])
+    return found
+
+
 def to_test_error() -> list[Measured]:
     """Measure how long ``auto`` takes on CoNLL-2000 until no more than `TEST_ERROR` of the test set is wrong."""
     try:
@@ -183,16 +206,11 @@ def to_test_error() -> list[Measured]:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Measure speed.")
-    sections = ("start", "passes", "roofline", "gaps", "test_error", "callbacks", "estimators")
-    parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(sections)}; by default all")
-    parser.add_argument("--record", action="store_true", help=f"append what was measured to {history.FILE}")
-    given = parser.parse_args()
-    if unknown := set(given.sections) - set(sections):
-        parser.error(f"section must be one of {', '.join(sections)}, got {', '.join(sorted(unknown))}")
+    sections = ("start", "passes", "roofline", "gaps", "paths", "test_error", "callbacks", "estimators")
+    given = arguments("Measure speed.", "section", sections, record=f"append what was measured to {history.FILE}")
     if given.record:
         history.check()
-    chosen = given.sections or sections
+    chosen = given.names or sections
     pin()
     measured = []
     with tempfile.TemporaryDirectory() as folder:
@@ -208,6 +226,8 @@ def main() -> int:
             measured += beside_rooflines(unit, floor)
         if "gaps" in chosen and has_ocr:
             measured += to_gaps(unit, floor)
+        if "paths" in chosen:
+            measured += paths()
         if "test_error" in chosen:
             show(found := to_test_error())
             measured += found

@@ -5,13 +5,14 @@ part of the repository: its source is looked for at ``FWEXP_FLOOR``, else in ``b
 Without it, OCR or a C++ compiler the unit is one pass over arrays by a kernel of ours, `unit_pass`.
 """
 
+import argparse
 import gzip
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +46,18 @@ def seconds(function: Callable[[], object]) -> float:
     start = time.process_time()
     function()
     return time.process_time() - start
+
+
+def arguments(description: str, kind: str, known: Collection[str], **flags: str) -> argparse.Namespace:
+    """Return the ``names`` on the command line and flags, given with their help; end the program if a name is not known."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("names", nargs="*", metavar=kind, help=f"of {'; '.join(known)}; by default all")
+    for flag, text in flags.items():
+        parser.add_argument(f"--{flag}", action="store_true", help=text)
+    given = parser.parse_args()
+    if unknown := set(given.names) - set(known):
+        parser.error(f"{kind} must be one of {'; '.join(known)}, got {'; '.join(sorted(unknown))}")
+    return given
 
 
 def pin() -> None:

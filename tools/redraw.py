@@ -1,7 +1,8 @@
 """Draw the published figures again, from the archive of their runs, after the code that draws them changed: ``make redraw``.
 
-Runs and numbers stay as they are, and so do verdicts unless ``claims`` is named: what would change the published numbers of a
-figure is told, and that figure is kept. Tables are kept as well, because one of them has measured times.
+Runs and their numbers stay as they are, and so do verdicts unless ``claims`` is named: what would change the published numbers of
+a figure is told, and that figure is kept. A figure without runs is computed anew. Tables are kept as well, because one of them has
+measured times.
 """
 
 import datetime
@@ -63,7 +64,7 @@ def redraw(figure: Figure, published: Path, results_dir: Path, data_dir) -> str:
         drawing = Drawn(figure, stem, "full", read_record(stem, figure.suffixes, figure.name))
         files = small_figure(drawing, published / "figures" / figure.name)
     (numbers,) = paths(published / "figures" / figure.name, [".csv"])
-    if changed := differences(pd.read_csv(numbers), pd.read_csv(io.BytesIO(files[numbers]))):
+    if figure.has_runs and (changed := differences(pd.read_csv(numbers), pd.read_csv(io.BytesIO(files[numbers])))):
         return f"its numbers would change: {changed}"
     for path, content in files.items():
         path.write_bytes(content)

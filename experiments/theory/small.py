@@ -382,7 +382,7 @@ def worst_on_path(outputs: Outputs, eps: float, lam_min: float, count: int, seed
     """Return the largest suboptimality on a regularisation path at random lam, from lam_min to twice lam_inf."""
     import fwexp
 
-    path = fwexp.regularization_path(as_problem(outputs), eps, lam_min=lam_min)
+    path = fwexp.regularization_path(as_problem(outputs), eps, lam_min=lam_min, two_sided=False)
     lams = np.exp(np.random.default_rng(seed).uniform(np.log(lam_min), np.log(2 * path.lam[0]), count))
     return max(primal(outputs, path.w_at(lam)[None], lam).item() - optimum(outputs, lam) for lam in lams)
 

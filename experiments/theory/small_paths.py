@@ -60,7 +60,7 @@ def calls_at_break_points(outputs: Outputs, eps: float, lam_min: float) -> tuple
 
     problem = as_problem(outputs)
     options = {"sampling": "gap", "step": "fw"}
-    path = fwexp.regularization_path(problem, eps, lam_min=lam_min, **options)
+    path = fwexp.regularization_path(problem, eps, lam_min=lam_min, two_sided=False, **options)
     cold = GridSequence(problem, options, 0, DEFAULT_KAPPA[True] * eps, path.lam[1:].tolist(), warm=False)
     _, rows = run_sequence(cold, sequence_settings(max_passes=1e6, seed=0), "grid")
     return np.diff(path.frame["oracle_calls"]), np.diff([0, *(row["oracle_calls"] for row in rows)])

@@ -4,7 +4,7 @@ import numpy as np
 
 from fwexp import lazy_sparse as sp
 from fwexp.errors import ParameterError, shown
-from fwexp.problems import pair_features, protocol
+from fwexp.problems import features, pair_features, protocol
 from fwexp.problems.arrays import as_labels
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.features import row_entries
@@ -58,6 +58,20 @@ def _(problem, w):
 @protocol.from_public.register(ChainProblem)
 def _(problem, w):
     return pair_features.from_public(problem.x, np.asarray(w, dtype=np.float64), problem.num_states, problem.width)
+
+
+@protocol.curvatures.register(ChainProblem)
+def _(problem):
+    K, columns = problem.num_states, [np.repeat(features.spreads(problem.x, problem.num_features), problem.num_states)]
+    if isinstance(problem.transitions, ByPosition):
+        columns.append(np.repeat(features.spreads(problem.transitions.values, problem.transitions.count) / K, K**2))
+    rest = np.full(problem.d - sum(map(len, columns)), float(problem.n))  # first and last labels, and transitions
+    return protocol.from_public(problem, np.concatenate([*columns, rest])) * (K - 1) / K**2
+
+
+@protocol.unevenness.register(ChainProblem)
+def _(problem):
+    return features.unevenness(problem.x, problem.num_features)
 
 
 @protocol.order_of_weights.register(ChainProblem)

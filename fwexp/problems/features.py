@@ -12,6 +12,8 @@ import numpy as np
 from fwexp import lazy_sparse as sp
 from fwexp.problems.arrays import check_scale_of
 
+CONSTANT = 1e-9  # of a sum of squares: a smaller share may be rounding
+
 
 class DenseFeatures(NamedTuple):
     """Rows of a (tokens, p) float64 array."""
@@ -73,6 +75,34 @@ def stack(matrices: list):
 def num_entries(x) -> int:
     """Return how many entries are stored."""
     return x.values.size if isinstance(x, DenseFeatures) else len(x.indices)
+
+
+def column_sums(x, num_features: int, power: int) -> np.ndarray:
+    """Return sum_t x_t^power of every column (plain Python); power 0 counts the entries that are not 0."""
+    if isinstance(x, DenseFeatures):
+        return np.einsum("tf,tf->f", x.values, x.values) if power == 2 else (x.values if power else x.values != 0.0).sum(axis=0)
+    values = getattr(x, "values", ())
+    weights = values**power if len(values) else None
+    return np.bincount(x.indices, weights, minlength=num_features)
+
+
+def spreads(x, num_features: int) -> np.ndarray:
+    """Return sum_t (x_t - mean)^2 of every column, and sum_t x_t^2 of those that are constant (plain Python).
+
+    The mean row makes one steep direction of an objective, and the rest makes as many as there are columns.
+    """
+    rows = len(x.values) if isinstance(x, DenseFeatures) else len(x.indptr) - 1
+    first, second = (column_sums(x, num_features, power) for power in (1, 2))
+    spread = second - first**2 / rows
+    return np.where(spread > CONSTANT * second, spread, second)
+
+
+def unevenness(x, num_features: int) -> float:
+    """Return by how much the column with the largest entries exceeds the median, as root mean squares of entries that are not 0."""
+    counts, squares = (column_sums(x, num_features, power) for power in (0, 2))
+    used = counts > 0
+    scales = np.sqrt(squares[used] / counts[used])
+    return float(scales.max() / np.median(scales)) if len(scales) else 1.0
 
 
 def row_entries(x, t: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import oracle_part
 from fwexp.options import check_choice
 from fwexp.oracles.softmax import softmax
-from fwexp.problems import class_weights, dense_parts, protocol, walk
+from fwexp.problems import class_weights, dense_parts, features, protocol, walk
 from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_labels, check_num_labels
 from fwexp.problems.class_weights import class_scatter, class_scatter_one, class_scores
 from fwexp.problems.constraints import constrained
@@ -348,6 +348,17 @@ def _(problem, x, num_features):
         x=x,
         norm_sq=row_norms_sq(x, problem.n),
     )
+
+
+@protocol.curvatures.register(MulticlassProblem)
+def _(problem):
+    K = problem.num_classes
+    return class_weights.from_public(problem, np.repeat(features.spreads(problem.x, problem.num_features), K)) * (K - 1) / K**2
+
+
+@protocol.unevenness.register(MulticlassProblem)
+def _(problem):
+    return features.unevenness(problem.x, problem.num_features)
 
 
 @protocol.public_labeling.register(MulticlassProblem)

@@ -18,12 +18,13 @@ The rule:
   ``one_slack`` with the options `PLANE_OPTIONS` for the hinge and ``lbfgs`` for the others. A step on one of few blocks uses
   little of what its oracle call shows. ``make bench-few`` has the measurements. Cutting planes are vectors of all weights: they
   are not chosen if `PLANES` of them take more than `MOST_MEMORY` bytes.
-* If the objective is not the hinge, and sqrt(R^2/(tau lam n)) is at least `STEEP`, as with unscaled features: ``lbfgs``.
-  R^2 is the mean of the bounds on ||psi_i(y)||^2. Of 35 such problems with lam n from 1 to 100 (generated classes and chains, wine,
-  breast cancer), ``block_entropic`` solves 6 within 1500 passes and ``lbfgs`` 34; `STEEP` was chosen on 17 of them.
-* If the objective is not the hinge otherwise: ``block_entropic`` with gap sampling, accelerated if kap = `ENTROPIC_STRENGTH`
-  sqrt(R^2/(tau lam n)) is at least 1. To a gap of 0.1 % of the optimum, acceleration saves half of the passes on handwriting with
-  lam n = 1, and a tenth on CoNLL-2000 with lam n = 2.
+* If the objective is not the hinge, and sqrt(R^2/(tau lam n)) is at least `STEEP`, as with features of large values: ``lbfgs`` that
+  allows for the scale of each feature. R^2 is the mean of the bounds on ||psi_i(y)||^2. At `UNEVEN_STEEP` it is chosen already if
+  the values of one feature are `UNEVEN` times as large as those of the median one, unless there are more weights than parts.
+* If the objective is not the hinge otherwise: ``block_entropic`` with gap sampling, and ``lbfgs`` from where that is if it brings
+  little (`fwexp.solvers.entropic_turns`). Block steps are accelerated if kap = `ENTROPIC_STRENGTH` sqrt(R^2/(tau lam n)) is at
+  least 1. To a gap of 0.1 % of the optimum, acceleration saves half of the passes on handwriting with lam n = 1, and a tenth on
+  CoNLL-2000 with lam n = 2. On paths, with averages or with options, these steps go on alone.
 * If averages are asked for, which are not defined with acceleration: corrective steps in random order.
 * If ``lam`` is not known yet, as on a path: the same, with acceleration when it pays.
 * Otherwise: corrective steps, gap sampling with a first pass in random order, a small oracle cache, gap refreshes every ten passes,
@@ -42,11 +43,21 @@ from fwexp.blocks.acceleration import LATE_STRENGTH, OBSERVED, without_effect
 from fwexp.options import OBJECTIVES, left_open
 from fwexp.problems import tiers
 from fwexp.problems.loss_terms import HINGE
-from fwexp.problems.protocol import cheap_oracle, costly_block, costly_oracle, exact_oracle, has_best_block, original, radii_sq
+from fwexp.problems.protocol import (
+    cheap_oracle,
+    costly_block,
+    costly_oracle,
+    exact_oracle,
+    has_best_block,
+    original,
+    radii_sq,
+    unevenness,
+)
 from fwexp.solvers.base import Solver
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.block_entropic import BlockEntropic
 from fwexp.solvers.choosing import Choice, check_options
+from fwexp.solvers.entropic_turns import EntropicTurns
 from fwexp.solvers.lbfgs import LBFGS
 from fwexp.solvers.n_slack import NSlack
 from fwexp.solvers.one_slack import OneSlack
@@ -54,6 +65,8 @@ from fwexp.solvers.one_slack import OneSlack
 CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # small, so that a step has few labelings to score
 ENTROPIC_STRENGTH, STRONGEST = 0.05, 10.0  # kap of `block_entropic` by the square root of R^2/(tau lam n), and its bound
 STEEP = 1000.0  # sqrt(R^2/(tau lam n)) from which block steps on objectives with an entropy get slow
+UNEVEN_STEEP, UNEVEN = 10.0, 30.0  # the same if the values of one feature are so many times as large as those of the median one
+LBFGS_OPTIONS = {"scaled": True, "memory": 20}  # of `lbfgs` on them
 ROUNDS = {"kap": 2.0, "period": 2.0, "refresh": False}  # acceleration of exact steps, whose period is in rounds
 START = 1.0  # passes before acceleration begins, whose labelings determine its strength
 EARLY = 0.25  # passes after which it begins already if ||A a|| has stopped growing
@@ -80,8 +93,13 @@ def choose(problem, lam: float | None = None, iterates=None, objective=HINGE) ->
     """
     if lam is not None and objective == HINGE and prefers_cutting_planes(problem, iterates):
         return NSlack, {"batch": -(-problem.n // QPS), "qp_share": QP_SHARE, "qp_visits": QP_VISITS, "qp_enough": QP_ENOUGH}
-    if only_last(iterates) and objective != HINGE and (has_few_long_examples(problem) or is_steep(problem, lam, objective)):
-        return LBFGS, {}
+    if only_last(iterates) and objective != HINGE:
+        if is_steep(problem, lam, objective):
+            return LBFGS, dict(LBFGS_OPTIONS)
+        if has_few_long_examples(problem):
+            return LBFGS, {}
+        if lam is not None:
+            return EntropicTurns, best_entropic_options(problem, lam, iterates, objective.temperature)
     if only_last(iterates) and objective == HINGE and has_few_long_examples(problem):
         small = 8 * PLANES * problem.num_weights <= MOST_MEMORY
         if lam is not None and exact_oracle(problem) and small and not takes_exact_steps(problem):
@@ -138,8 +156,12 @@ def has_few_long_examples(problem) -> bool:
 
 
 def is_steep(problem, lam: float | None, objective) -> bool:
-    """Return whether features are so large, or lam so small, that block steps on an objective with an entropy get slow."""
-    return lam is not None and tiers.has(problem, "bounds") and _steepness(problem, lam, objective.temperature) >= STEEP
+    """Return whether features are so large or uneven, or lam so small, that block steps on such an objective get slow."""
+    if lam is None or not tiers.has(problem, "bounds"):
+        return False
+    steepness = _steepness(problem, lam, objective.temperature)
+    shared = problem.num_weights < problem.part_ptr[-1]  # Otherwise examples share few weights.
+    return steepness >= STEEP or (steepness >= UNEVEN_STEEP and shared and unevenness(problem) >= UNEVEN)
 
 
 def _steepness(problem, lam: float, temperature: float) -> float:

@@ -94,7 +94,11 @@ class BlockPoints(Solver):
         constrained = isinstance(last.constraint, projections.Nonnegative)
         if self.state.centre is not None and self.origin is None and not constrained:
             return Point(last.w, self.dual_value(last.ell[0], self.state.centre.image_norm_sq(last.w)))
-        return Point(last.w, self.dual_objective(last.ell[0], self.clip(image(self.state))))
+        return Point(last.w, self.dual_objective(last.ell[0], self.dual_weights()))
+
+    def dual_weights(self) -> np.ndarray:
+        """Return the w that belongs to the dual variables."""
+        return self.clip(image(self.state))
 
     def exact_dual(self):
         v, losses = self._from_scratch()

@@ -14,6 +14,7 @@ chains 8 (T + K) K with K padded.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -86,6 +87,10 @@ class BlockEntropic(BCFW):
 
     def new_dual(self):
         return new_distributions(self.problem, self.objective, PRECISIONS[self.options.precision])
+
+    @cached_property
+    def terms(self):
+        return super().terms._replace(estimates_gap=self.setting.needs_gaps)
 
     def check_warm_start(self, other):
         Solver.check_warm_start(self, other)

@@ -15,17 +15,21 @@ evaluation finds marginals p with the image v_p and ell_p (`fwexp.solvers.margin
 If some weights must not be negative, trials are clipped, D is that of max(v, 0) (`fwexp.blocks.projections`), and weights at 0
 that p would make negative are held: they are left out of g and p (two-metric projection: Bertsekas, SIAM J. Control 1982).
 
+With the option ``scaled``, H_0 is the inverse of the diagonal of an approximate Hessian at w = 0 (`curvatures`), lam I + diag(c)/(n
+tau), and t = 1 at first. Columns of features that differ in scale then cost no more steps than standardised ones.
+
 The marginals at w alone certify ||g||^2/(2 lam). On handwriting with lam = 1/n the mixture needs a quarter fewer evaluations.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from fwexp.blocks import projections
 from fwexp.errors import ParameterError
-from fwexp.options import check_integer, option
-from fwexp.problems.protocol import new_weights, product
+from fwexp.options import check_integer, choice, option
+from fwexp.problems.protocol import curvatures, new_weights, product
 from fwexp.solvers.base import Point, Reason, Solver, Stop
 from fwexp.solvers.marginal_oracle import MarginalOracle, MarginalPoint
 
@@ -41,9 +45,12 @@ class Options:
     ----------
     memory : int
         Pairs of changes that are kept.
+    scaled : bool
+        Whether steps allow for the scale of each feature, if the family of the problem tells it: chains and classes.
     """
 
     memory: int = option(10, check_integer, 1)
+    scaled: bool = choice(False, True)
 
 
 @dataclass
@@ -85,6 +92,11 @@ class LBFGS(Solver):
         self.oracle = MarginalOracle(self.problem, self.lam, self.objective)
         self.index = projections.constrained_indices(self.problem)
 
+    @cached_property
+    def curvatures(self) -> np.ndarray | None:
+        """About the second derivatives of the sum of the H_i at 0; None if steps do not allow for them."""
+        return curvatures(self.problem) if self.options.scaled else None
+
     def start(self, seed, iterates, order, warm_start):
         w, v, g, p = (new_weights(self.problem) for _ in range(4))
         self.state = State(self.lam, w, np.inf, v, 0.0, g, p, 1.0, [])
@@ -102,8 +114,13 @@ class LBFGS(Solver):
     def start_near(self, w):
         self.state.w = w
 
+    def restart(self, w: np.ndarray, image: np.ndarray, ell: float) -> None:
+        """Start from weights and a dual point, which the run keeps."""
+        self.state = replace(self.state, w=w, primal=np.inf, image=image, ell=ell, length=1.0, changes=[])
+        self.state.gradient, self.state.direction = new_weights(self.problem), new_weights(self.problem)
+
     def compile(self):
-        self.oracle(self.state.w)
+        self.oracle.compile()
 
     def advance(self, budget):
         state, n = self.state, self.problem.n
@@ -151,17 +168,20 @@ class LBFGS(Solver):
         state.direction = self._direction(gradient)
         state.direction[held] = 0.0
         norm = np.sqrt(product(gradient, gradient))
-        state.length = 1.0 if state.changes or norm == 0.0 else 1.0 / norm
+        state.length = 1.0 if state.changes or norm == 0.0 or self.curvatures is not None else 1.0 / norm
 
     def _direction(self, gradient: np.ndarray) -> np.ndarray:
         """Return -H g, by two loops over the pairs."""
-        q, alphas = -gradient, []
+        q, alphas, curvature = -gradient, [], 1.0
+        if self.curvatures is not None:
+            curvature = self.lam + self.curvatures / (self.problem.n * self.objective.temperature)
         for s, y in reversed(self.state.changes):
             alphas.append(product(s, q) / product(s, y))
             q -= alphas[-1] * y
         if self.state.changes:
             s, y = self.state.changes[-1]
-            q *= product(s, y) / product(y, y)
+            q *= product(s, y) / product(y, y / curvature)
+        q /= curvature
         for s, y in self.state.changes:
             q += (alphas.pop() - product(y, q) / product(s, y)) * s
         return q
@@ -211,6 +231,9 @@ class LBFGS(Solver):
         self.lam = self.oracle.lam = state.lam
 
     def point(self, iterate):
-        state = self.state
-        v = projections.clip(self.index, state.image)
-        return Point(state.w, self.dual_value(state.ell, product(v, v)))
+        v = self.dual_weights()
+        return Point(self.state.w, self.dual_value(self.state.ell, product(v, v)))
+
+    def dual_weights(self) -> np.ndarray:
+        """Return the w that belongs to the dual variables."""
+        return projections.clip(self.index, self.state.image)

@@ -28,10 +28,13 @@ class MarginalPoint(NamedTuple):
 
 
 @njit
-def _add_expectations(problem, objective, w, c, work, total):
-    """Add c times the expected psi of all examples to ``total``; return the sums of n ell_i, rounded down, and of its bounds."""
+def _add_expectations(problem, objective, count, w, c, work, total):
+    """Add c times the expected psi of the first ``count`` examples to ``total``; return the sums of n ell_i and of its bounds.
+
+    The former is rounded down.
+    """
     ell = rounding = 0.0
-    for i in range(problem.n):
+    for i in range(count):
         scores(problem, i, w, work.theta)
         value, _, bound = expectations(objective, problem, i, work)
         ell += value
@@ -49,9 +52,13 @@ class MarginalOracle:
         self._work = soft_workspace(problem)
         self._kernel = specialise(_add_expectations, problem, objective)
 
+    def compile(self) -> None:
+        """Compile what a call needs."""
+        self._kernel(self.problem, self.objective, 0, new_weights(self.problem), 0.0, self._work, new_weights(self.problem))
+
     def __call__(self, w: np.ndarray) -> MarginalPoint:
         """Return the point at internal weights w."""
         v, n = new_weights(self.problem), self.problem.n
-        ell, rounding = self._kernel(self.problem, self.objective, w, 1.0 / (self.lam * n), self._work, v)
+        ell, rounding = self._kernel(self.problem, self.objective, n, w, 1.0 / (self.lam * n), self._work, v)
         primal = 0.5 * self.lam * product(w, w) + (ell + rounding) / n - self.lam * product(w, v)
         return MarginalPoint(primal, self.lam * (w - v), v, ell / n)

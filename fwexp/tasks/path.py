@@ -28,12 +28,13 @@ from fwexp.problems.loss_terms import HINGE, make_objective
 from fwexp.tasks.lam_sequence import (
     MOST_PASSES,
     OPTIONS,
-    PathSequence,
     SequenceTask,
     as_frame,
     run_sequence,
     sequence_settings,
 )
+from fwexp.tasks.path_bounds import BreakPoint, best_weights, bounds_alone, lower_bound, upper_bound
+from fwexp.tasks.path_sequence import PathSequence
 from fwexp.types import FloatArray, ObjectiveName, Problem
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class RegularizationPath:
     Attributes
     ----------
     lam : ndarray (J,)
-        Break points, from lam_inf downwards. ``weights[j]`` is valid from ``lam[j]`` down to ``lam[j + 1]``.
+        Break points, from lam_inf downwards.
     weights : ndarray (J, d)
         Weights at the break points.
     gap : ndarray (J,)
@@ -62,11 +63,15 @@ class RegularizationPath:
         Accuracy of the path, in units of the objective.
     certified : bool
         Whether the gaps are exact, or estimates of a heuristic path.
+    two_sided : bool
+        Whether weights between two break points are mixtures of theirs. Otherwise ``weights[j]`` serves down to ``lam[j + 1]``.
+    points : list of BreakPoint
+        The numbers from which the gap at every lam follows, of each break point.
     status, reason : str
         ``converged`` if the path reaches ``lam_min``, otherwise how it ended, and the same as a sentence.
     frame : DataFrame
-        One row per break point: ``lam``, the costs so far (``step``, ``oracle_calls``, ``passes``, ``time`` in solver
-        seconds), ``primal``, ``dual``, ``gap``, ``certified``.
+        One row per break point, the largest lam first: ``lam``, the costs so far (``step``, ``oracle_calls``, ``passes``, ``time``
+        in solver seconds), ``primal``, ``dual``, ``gap``, ``certified``.
     """
 
     lam: FloatArray
@@ -75,6 +80,8 @@ class RegularizationPath:
     lam_end: float
     eps: float
     certified: bool
+    two_sided: bool
+    points: list[BreakPoint]
     status: str
     reason: str
     frame: "pd.DataFrame"
@@ -82,15 +89,21 @@ class RegularizationPath:
     def w_at(self, lam: float) -> FloatArray:
         """Return weights whose objective at ``lam`` is at most eps above the optimum."""
         j = self._piece(lam)
-        return self.weights[j] * (1.0 if lam <= self.lam[j] else self.lam[j] / lam)
+        if not self.two_sided or lam > self.lam[0] or j + 1 == len(self.lam):
+            return self.weights[j] * (1.0 if lam <= self.lam[j] else self.lam[j] / lam)
+        share, _ = best_weights(lam, *self.points[j : j + 2])
+        return (1.0 - share) * self.weights[j] + share * self.weights[j + 1]
 
     def gap_at(self, lam: float) -> float:
         """Return the bound on the suboptimality of ``w_at(lam)``, at most eps; for a heuristic path it is an estimate."""
         j = self._piece(lam)
         if lam >= self.lam[0]:
             return self.eps * self.lam[0] / lam
-        delta = self.frame["dual"].iloc[j] - 0.5 * self.lam[j] * (self.weights[j] @ self.weights[j])
-        return float(self.gap[j] + (1.0 - lam / self.lam[j]) * delta)
+        upper, lower = bounds_alone(lam, self.points[j])
+        if j + 1 < len(self.lam):
+            ends = self.points[j : j + 2]
+            upper, lower = upper_bound(lam, *ends) if self.two_sided else upper, max(lower, lower_bound(lam, *ends))
+        return float(upper - lower)
 
     def _piece(self, lam: float) -> int:
         lam = check_number("lam", lam, "a number >= 0", least=0.0) if self.lam_end == 0.0 else check_positive("lam", lam)
@@ -112,6 +125,7 @@ def regularization_path(
     *,
     lam_min: float,
     exact: bool = True,
+    two_sided: bool | None = None,
     kappa: float | None = None,
     max_passes: float = MOST_PASSES,
     time_limit: float | None = None,
@@ -134,6 +148,9 @@ def regularization_path(
     exact : bool, default True
         Whether a gap counts only if it was computed exactly, for n oracle calls. A heuristic path uses the last known block gaps
         and certifies nothing.
+    two_sided : bool, optional
+        Whether intervals are certified from both of their ends, by mixtures of both (Giesen et al., NIPS 2012), so that few break
+        points suffice. Default: as ``exact``; ``False`` is the path of Osokin et al.
     kappa : float, optional
         Number between 0 and 1. At every break point the gap is reduced to kappa eps. Default 0.9, or 0.7 for a heuristic path.
     max_passes : float, default 100,000
@@ -177,13 +194,14 @@ def regularization_path(
     """
     check_names("solver bcfw", options, OPTIONS, inspect.signature(regularization_path).parameters)
     eps, lam_min, exact = check_positive("eps", eps), check_positive_scale("lam_min", lam_min), check_flag("exact", exact)
+    two_sided = exact if two_sided is None else check_sides(check_flag("two_sided", two_sided), exact)
     kappa = DEFAULT_KAPPA[exact] if kappa is None else check_kappa("kappa", kappa)
     options = ({} if exact else {"refresh": RARELY}) | options
     settings = sequence_settings(max_passes=max_passes, time_limit=time_limit, seed=seed, verbose=verbose)
     term = make_objective(objective, temperature)
-    sequence = PathSequence(problem, options, settings.seed, exact, eps, lam_min, kappa, term)
+    sequence = PathSequence(problem, options, settings.seed, exact, eps, lam_min, kappa, term, two_sided)
     status, rows = run_sequence(sequence, settings, "path")
-    frame = as_frame(rows)
+    frame = as_frame(rows).sort_values("lam", ascending=False, kind="stable", ignore_index=True)
     return RegularizationPath(
         lam=frame["lam"].to_numpy(copy=True),
         weights=np.array(sequence.weights),
@@ -191,10 +209,19 @@ def regularization_path(
         lam_end=sequence.lam_end,
         eps=eps,
         certified=exact and bool(frame["certified"].all()),
+        two_sided=two_sided,
+        points=sequence.points,
         status=str(status),
         reason=status.sentence,
         frame=frame,
     )
+
+
+def check_sides(two_sided: bool, exact: bool) -> bool:
+    """Return ``two_sided``, which needs exact gaps."""
+    if two_sided and not exact:
+        raise ParameterError("two_sided must be false if exact is false, got true")
+    return two_sided
 
 
 def largest_lam(problem, eps: float, seed: int, lam_min: float, objective=HINGE) -> float:
@@ -222,6 +249,8 @@ class Path(SequenceTask):
             Where the path may end; it must be given.
         exact : bool
             Whether a gap counts only when it was computed exactly; a heuristic path trusts the last known block gaps.
+        two_sided : bool
+            Whether intervals are certified from both ends, with fewer break points than in the paper.
         kappa : float, optional
             At every break point the gap is brought down to kappa eps; 0.9, or 0.7 for a heuristic path.
         """
@@ -230,10 +259,12 @@ class Path(SequenceTask):
         lam_min: float | None = option(None, check_positive_scale, optional=True)  # must be given
         exact: bool = choice(True, False)
         kappa: float | None = option(None, check_kappa, optional=True)
+        two_sided: bool = option(False, check_flag, added_later=True)
 
         def __post_init__(self):
             if self.lam_min is None:
                 raise ParameterError("task path: lam_min must be given, got null")
+            check_sides(self.two_sided, self.exact)
             if self.kappa is None:
                 vars(self)["kappa"] = DEFAULT_KAPPA[self.exact]
 
@@ -242,7 +273,7 @@ class Path(SequenceTask):
         return self.options.lam_min
 
     def sequence(self, problem, options, seed, objective):
-        eps, lam_min, exact, kappa = vars(self.options).values()
+        eps, lam_min, exact, kappa, two_sided = vars(self.options).values()
         if not exact and options.get("refresh") is None:
             options["refresh"] = RARELY
-        return PathSequence(problem, options, seed, exact, eps, lam_min, kappa, objective)
+        return PathSequence(problem, options, seed, exact, eps, lam_min, kappa, objective, two_sided)

@@ -29,6 +29,16 @@ def test_estimators_are_measured_beside_solve():
     assert 0.0 < row.low <= row.high
 
 
+@pytest.mark.slow
+def test_paths_are_measured_next_to_grids(monkeypatch):
+    monkeypatch.setattr(svm, "PATHS", {"digits": ("digits", {})})
+    rows = {row.quantity: row for row in svm.paths(1)}
+    assert {"path, digits, in ms", "warm grid, digits", "cold grid, digits"} <= set(rows)
+    (passes,) = (row for name, row in rows.items() if name.startswith("warm grid, digits, 31 values"))
+    assert passes.unit == "passes"
+    assert passes.median >= svm.VALUES
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_problems_of_all_families_have_the_sizes_asked_for(name):
     problem, work = small_problem(name), FAMILIES[name].work(**{size: SMALL[size] for size in FAMILIES[name].sizes})

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -34,6 +35,8 @@ def test_a_figure_is_drawn_again_unless_its_numbers_would_change(published, tmp_
     before = picture.read_bytes(), numbers.read_bytes()
     assert redraw.redraw(FIGURES[NAME], folder, tmp_path, None) == "its numbers would change: median"
     assert (picture.read_bytes(), numbers.read_bytes()) == before
+    assert redraw.redraw(replace(FIGURES[NAME], has_runs=False), folder, tmp_path, None) == ""  # computed anew
+    assert numbers.read_bytes() != before[1]
     monkeypatch.setattr(redraw, "configs_of", lambda figure, preset: [{}, {}])
     assert redraw.redraw(FIGURES[NAME], folder, tmp_path, None) == "2 of 2 runs are not in the archive"
 

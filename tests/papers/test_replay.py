@@ -15,7 +15,7 @@ from fwexp.experiments.icml2013 import replay
 from fwexp.experiments.icml2016 import replay as replay_2016
 from fwexp.problems.protocol import norm_sq
 from fwexp.solvers import SOLVERS, check_options
-from fwexp.tasks.lam_sequence import PathSequence
+from fwexp.tasks.path_sequence import PathSequence
 
 TOLERANCE = 1e-9
 """The code printed ten digits: half of the last one is 5e-10 for values from 1 to 10."""

@@ -260,7 +260,7 @@ AROUND = {  # how each wrapper is built, and around which families
     "workers with weights": (with_weights(spread), SPREAD),
 }
 NOT_FOR = {  # wrappers, by how their names begin: functions that are not called with them, or that say something else there
-    "a kernel": ("order_of_weights", "joint_feature", "oracle_operations"),
+    "a kernel": ("order_of_weights", "joint_feature", "oracle_operations", "curvatures", "unevenness"),
     "a view": (
         *("max_oracle", "decode", "loss", "as_labeling", "public_labeling", "joint_feature", "maximise_block", "kernel_view"),
         *("new_blocks", "copy_blocks", "divide_blocks", "has_room", "set_direction", "add_to_block", "scatter_block", "dot"),
@@ -282,6 +282,7 @@ NOT_FOR = {  # wrappers, by how their names begin: functions that are not called
             "set_dense",
         ),
         *("decode", "joint_feature", "kernel_view", "ask_ahead", "forget", "costly_block", "counted_positions"),
+        *("curvatures", "unevenness"),
     ),
 }
 
@@ -346,6 +347,12 @@ def as_of_the_problem(name):
         assert function(case.problem) == function(case.d.base)
 
     return check
+
+
+def scales_of_features(case):
+    known = protocol.curvatures(case.problem)
+    assert known is None or (known.shape == (case.problem.num_weights,) and known.min() >= 0.0 < known.max() < np.inf)
+    assert protocol.unevenness(case.problem) >= 1.0
 
 
 def example(case):
@@ -676,6 +683,7 @@ EXPECTED = {  # of every function of the protocol
         for name in ("costly_oracle", "cheap_oracle", "exact_oracle", "has_best_block", "has_marginals", "costly_block")
     },
     "order_of_weights": as_of_the_problem("order_of_weights"),
+    **dict.fromkeys(("curvatures", "unevenness"), scales_of_features),
     "example": example,
     "counted_positions": counted_positions,
     "num_positions": num_positions,

@@ -28,10 +28,10 @@ def train():
     return fwexp.load_dataset("digits")[0]
 
 
-@pytest.mark.parametrize("exact", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_a_path_is_stored_like_a_run(exact, train, tmp_path):
-    wanted = fwexp.regularization_path(train, 0.2, lam_min=2.0, exact=exact, seed=1, **OPTIONS)
-    stored = config("path", {"eps": 0.2, "lam_min": 2, "exact": exact}, OPTIONS, **SETTINGS)
+@pytest.mark.parametrize(("exact", "two_sided"), [(True, False), (True, True), pytest.param(False, False, marks=pytest.mark.slow)])
+def test_a_path_is_stored_like_a_run(exact, two_sided, train, tmp_path):
+    wanted = fwexp.regularization_path(train, 0.2, lam_min=2.0, exact=exact, two_sided=two_sided, seed=1, **OPTIONS)
+    stored = config("path", {"eps": 0.2, "lam_min": 2, "exact": exact, "two_sided": two_sided}, OPTIONS, **SETTINGS)
     outcome = runner.run(stored, tmp_path, verbose=False)
     assert outcome.status == wanted.status == "converged"
     trace = fwexp.load_results(tmp_path, task="path")

@@ -125,13 +125,13 @@ def test_few_long_sequences_are_left_to_methods_that_add_up_all():
     short = fwexp.chain_problem([x[:5] for x in X], [[0] * 5] * 2, 2)
     for problem in (many, short):
         methods = [auto.choose(problem, 1.0, None, make_objective(name))[0].name for name in ("log", "hinge")]
-        assert methods == ["block_entropic", "bcfw"]
+        assert methods == ["entropic_turns", "bcfw"]
 
 
 def test_features_that_were_not_scaled_are_left_to_lbfgs():
     rng = np.random.default_rng(5)
     X, y = [rng.normal(size=(20, 5)) for _ in range(4)], [rng.integers(3, size=20) for _ in range(4)]
-    for scale, wanted in ((1.0, "block_entropic"), (1e3, "lbfgs")):
+    for scale, wanted in ((1.0, "entropic_turns"), (1e3, "lbfgs")):
         problem = fwexp.chain_problem([scale * x for x in X], y, 3)
         assert auto.choose(problem, 1.0, None, make_objective("log"))[0].name == wanted
     result = fwexp.solve(problem, lam=1.0, objective="log", gap_tol=1e-3, max_passes=1000)

@@ -73,7 +73,7 @@ def test_auto_runs_a_block_method_on_few_long_examples_too():
 
 
 def test_an_origin_of_zero_changes_nothing():
-    for case in CASES[:1] + CASES[-1:]:
+    for case in CASES[:1] + CASES[-3:-2]:  # `auto` has other methods for the log-loss without an origin
         plain, same = run(*case), run(*case, origin=np.zeros(case[0].d))
         np.testing.assert_array_equal(plain.w, same.w)
         assert (plain.primal, plain.dual) == (same.primal, same.dual)

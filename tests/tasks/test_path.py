@@ -10,7 +10,8 @@ from fwexp.driver.iteration import Budget
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS, check_options
-from fwexp.tasks.lam_sequence import PathSequence
+from fwexp.tasks import path_bounds, path_sequence
+from fwexp.tasks.path_sequence import PathSequence
 from fwexp.testing import small_chains
 from tests import reference as ref
 
@@ -127,11 +128,12 @@ def test_lam_can_only_fall(lam):
 @pytest.mark.compiled
 @pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("make", TINY.values(), ids=TINY)
-def test_path_is_good_at_every_lam(make, options):
+@pytest.mark.parametrize("two_sided", [True, False], ids=["two-sided", "published"])
+def test_path_is_good_at_every_lam(two_sided, make, options):
     tp, problem = make()
     if options == {} and not isinstance(problem, tuple):
         options = {"step": "corrective"}
-    path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, **options)
+    path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, two_sided=two_sided, **options)
     assert path.status == "converged"
     assert path.lam_end <= LAM_MIN
     assert (np.diff(path.lam) <= 0).all()
@@ -189,6 +191,53 @@ def test_path_to_zero_where_the_data_can_be_fitted():
     assert path.gap_at(path.lam_end) <= EPS
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("objective", ["hinge", "log"])
+def test_bounds_between_break_points_contain_the_optimum(objective):
+    _, problem = tiny_chain(n=8)
+    path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, objective=objective)
+    for a, b in zip(path.points, path.points[1:], strict=False):
+        lams = np.geomspace(b.lam, a.lam, 200)
+        upper, lower = path_bounds.upper_bound(lams, a, b), path_bounds.lower_bound(lams, a, b)
+        assert (upper - lower).max() <= path_bounds.largest_gap(a, b) <= EPS
+        for lam, most, least in list(zip(lams, upper, lower, strict=True))[20::60]:
+            best = fwexp.solve(problem, lam=lam, gap_tol=1e-4, max_passes=5000, objective=objective)
+            assert least <= best.primal
+            assert best.dual <= most
+            value = fwexp.evaluate(problem, path.w_at(lam), objective=objective)
+            assert 0.5 * lam * value.norm_sq + value.hinge <= most + 1e-12
+            assert path.gap_at(lam) <= most - least + 1e-12
+        assert max(path_bounds.bounds_alone(b.lam, a)[1], a.ell - a.dual_norm_sq / (2 * b.lam)) <= upper[0]
+
+
+def test_intervals_that_are_too_long_are_cut(monkeypatch):
+    tp, problem = tiny_chain()
+    few = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN)
+    published = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, two_sided=False)
+    assert len(few.lam) <= len(published.lam) / 3
+    assert few.frame["oracle_calls"].max() <= published.frame["oracle_calls"].max() / 2
+    monkeypatch.setattr(path_sequence, "EXCESS", 1e-3)  # so that lam falls to its end at once
+    path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN)
+    assert len(path.lam) > 2
+    assert (np.diff(path.lam) < 0).all()
+    assert (np.diff(path.frame["oracle_calls"]) < 0).any()
+    np.testing.assert_array_equal(path.lam, [point.lam for point in path.points])
+    for lam in np.geomspace(LAM_MIN, path.lam[0], 20):
+        assert ref.primal(tp, path.w_at(lam), lam) - ref.qp_optimum(tp, lam).dual <= path.gap_at(lam) + 1e-8 <= EPS + 1e-8
+
+
+@pytest.mark.parametrize("scale", [1e-10, 1e8])
+def test_paths_scale_with_features(scale):
+    X, y = ref.random_chains(np.random.default_rng(0), n=1)
+    plain, scaled = (fwexp.chain_problem([s * x for x in X], y, 3, loss="errors") for s in (1.0, scale))
+    for problem, factor in ((plain, 1.0), (scaled, scale**2)):
+        path = fwexp.regularization_path(problem, 0.05, lam_min=0.01 * factor, step="corrective", accelerate=False)
+        assert path.status == "converged"
+        for lam in np.geomspace(0.01 * factor, path.lam[0], 9):
+            best = fwexp.solve(problem, lam=lam, gap_tol=1e-3)
+            assert primal(problem, path.w_at(lam), lam) - best.dual <= 0.051
+
+
 def test_problem_without_anything_to_learn():
     """psi = 0: w = 0 is optimal at every lam."""
     problem = fwexp.enumerated_problem([np.zeros((2, 3))] * 2, [np.array([0.0, 1.0])] * 2)
@@ -200,7 +249,7 @@ def test_problem_without_anything_to_learn():
 def test_heuristic_path_certifies_nothing():
     _, problem = tiny_chain()
     path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, exact=False, sampling="gap", accelerate=False)
-    exact = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, sampling="gap", accelerate=False)
+    exact = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, two_sided=False, sampling="gap", accelerate=False)
     assert not path.certified
     assert not path.frame["certified"].any()
     assert (path.gap[1:] <= 0.8 * 0.7 * EPS).all()
@@ -260,6 +309,8 @@ def test_bounds_end_a_grid_early():
         ({"eps": 0.0}, "eps must be a positive finite number, got 0.0"),
         ({"kappa": 1.0}, "kappa must be a number > 0 and < 1, got 1.0"),
         ({"kappa": 0}, "kappa must be a number > 0 and < 1, got 0"),
+        ({"two_sided": 1}, "two_sided must be true or false, got 1"),
+        ({"two_sided": True, "exact": False}, "two_sided must be false if exact is false, got true"),
         ({"lam_min": -1}, "lam_min must be a positive finite number, got -1"),
         ({"step": "newton"}, "step must be one of"),
     ],

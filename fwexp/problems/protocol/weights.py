@@ -37,6 +37,21 @@ def check_weights(problem, w):
     """
 
 
+@degree(0, default=())
+def curvatures(problem):
+    """Return about the second derivatives of sum_i H_i at w = 0 and temperature 1, one per internal weight (plain Python).
+
+    Returns None if the family does not tell them.
+    """
+    return None
+
+
+@degree(0, default=())
+def unevenness(problem):
+    """Return how much larger the feature with the largest values is than the median one; 1 if unknown (plain Python)."""
+    return 1.0
+
+
 def new_weights(problem: SolverProblem) -> FloatArray:
     """Return internal weights of zero, which start at a cache line, as do the rows of weights of a padded width then.
 
