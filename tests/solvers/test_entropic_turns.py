@@ -121,7 +121,7 @@ def test_turns_come_back_to_a_method_that_others_do_not_beat(monkeypatch):
     monkeypatch.setattr(entropic_turns, "GAIN", -1.0)  # no turn brings enough
     monkeypatch.setattr(entropic_turns, "FIRST_GAIN", -1.0)
     problem = noisy(10.0)
-    solver, whose = turns(problem, 1.0 / problem.n), []
+    solver, whose = turns(problem, 1.0 / problem.n, accelerate={"kap": 2.0}), []
     high = fwexp.solve(problem, "lbfgs", lam="1/n", objective="log", gap_tol=1e-8, max_passes=500).primal
     for calls in range(problem.n, 70 * problem.n, problem.n):
         solver.advance(Budget(calls, 10**9))
@@ -129,6 +129,8 @@ def test_turns_come_back_to_a_method_that_others_do_not_beat(monkeypatch):
         whose.append(solver.turn.is_rivals)
         assert solver.point("last").dual <= high + 1e-12
         assert solver.exact_dual() == pytest.approx(solver.point("last").dual, abs=1e-10)
+        if calls == 9 * problem.n:  # L-BFGS has the dual point of the blocks, whose certificate holds
+            assert solver.rival.point("last").dual == pytest.approx(solver.blocks.exact_dual(), abs=1e-12)
     changes = np.flatnonzero(np.diff(whose)) + 2
     np.testing.assert_array_equal(changes, [9, 25, 57])  # 8 passes and one for P(0), 16, 32
 
