@@ -98,7 +98,7 @@ def choose(problem, lam: float | None = None, iterates=None, objective=HINGE) ->
             return LBFGS, dict(LBFGS_OPTIONS)
         if has_few_long_examples(problem):
             return LBFGS, {}
-        if lam is not None:
+        if lam is not None and not _saves_memory(problem):  # L-BFGS keeps 40 vectors of all weights.
             return EntropicTurns, best_entropic_options(problem, lam, iterates, objective.temperature)
     if only_last(iterates) and objective == HINGE and has_few_long_examples(problem):
         small = 8 * PLANES * problem.num_weights <= MOST_MEMORY
@@ -173,6 +173,10 @@ def takes_exact_steps(problem) -> bool:
     return tiers.has(problem, "exact") and has_best_block(problem) and not costly_block(problem)
 
 
+def _saves_memory(problem) -> bool:
+    return getattr(getattr(original(problem), "x", None), "saves_memory", False)
+
+
 def only_last(iterates) -> bool:
     """Return whether no averages are asked for."""
     return iterates is None or all(name == "last" for name in iterates)
@@ -181,7 +185,7 @@ def only_last(iterates) -> bool:
 def best_entropic_options(problem, lam: float | None = None, iterates=None, temperature: float = 1.0) -> dict:
     """Return the options of ``block_entropic`` that measure best; other parameters as of `choose`."""
     ordered = {"sampling": "gap_perm", "refresh": 10.0, "accelerate": False}
-    if getattr(getattr(original(problem), "x", None), "saves_memory", False):
+    if _saves_memory(problem):
         ordered["precision"] = "single"
     if not (only_last(iterates) and tiers.has(problem, "bounds")):
         return ordered

@@ -3,6 +3,8 @@ import pytest
 
 import fwexp
 from fwexp.errors import OptionError, ParameterError
+from fwexp.estimators import ChainCRF
+from fwexp.problems.loss_terms import make_objective
 from fwexp.solvers import auto
 from fwexp.solvers.auto import EARLY, Auto, best_options
 from fwexp.testing import small_chains
@@ -71,3 +73,13 @@ def test_matchings_of_few_words_are_solved_without_a_cache(words, cached):
 def test_the_cache_depends_on_the_cost_of_the_oracle(monkeypatch, cheap):
     monkeypatch.setattr(auto, "cheap_oracle", lambda problem: cheap)
     assert ("cache" in best_options(small_chains(), 0.1)) == (not cheap)
+
+
+@pytest.mark.parametrize(
+    ("possible_states", "name", "precision"), [(True, "entropic_turns", "double"), (False, "block_entropic", "single")]
+)
+def test_taggers_of_pairs_that_occur_train_with_little_memory(possible_states, name, precision):
+    X, y = [[["a"], ["b"], ["a"]]] * 3, [["A", "B", "A"]] * 3
+    problem = ChainCRF(possible_states=possible_states).to_problem(X, y)
+    method, options = Auto.choose(Auto.Options(), problem, 0.1, objective=make_objective("log"))
+    assert (method.name, options.precision) == (name, precision)
