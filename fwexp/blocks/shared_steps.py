@@ -6,7 +6,8 @@ others, so w drifts away from the blocks. It is computed anew from all blocks (`
 often if it drifts by more than the steps of the threads gain, and before anything else reads w: certificates and logged values
 never depend on the drift. A run takes the rest of its steps on one thread
 
-* from the start if oracle calls take too few operations, compared with the lines of w that a step changes (`new_sharing`);
+* from the start if oracle calls take too few operations, compared with the lines of w that a step changes, or if w has so few
+  lines that threads always change the same ones (`new_sharing`);
 * as soon as the dual objective falls between two such computations: the blocks then depend too much on each other;
 * if w drifts too far even in a `SHORTEST` part of a pass.
 
@@ -61,6 +62,7 @@ LINE = 8  # entries of w in a line of a cache
 RATIO = 1000.0  # operations of an oracle call per line of w that a step changes, from which threads pay
 CACHED = 8.0  # times as many with a cache, since most steps then call no oracle
 LEAST = 1e6  # operations of all oracle calls of a pass, from which they pay
+LINES = 64  # of w, from which they pay; chosen on Weizmann horses (28 lines) and matchings (1), where threads halved the speed
 DENSE = 4.0  # A step that changes more than one of so many entries collects its changes before others see them.
 SAMPLE = 4  # examples whose labelings at w = 0 show how many entries a step changes
 ROUNDING = 1e-12  # A relative fall of the dual objective by less is not counted as one.
@@ -134,7 +136,9 @@ def new_sharing(problem, order, work, has_cache: bool = False) -> Sharing:
     """Return the state at the start of a run: several threads if that pays."""
     count, operations = min(threads.num_threads(), problem.n), oracle_operations(problem)
     one = Sharing(1, False, problem.n)
-    if not isinstance(problem, tuple) or order.rounds is not None or count == 1 or operations * problem.n < LEAST:
+    if not isinstance(problem, tuple) or order.rounds is not None or count == 1:
+        return one
+    if operations * problem.n < LEAST or problem.num_weights < LINES * LINE:
         return one
     entries, lines = changed_entries(problem, work)
     collects = len(projections.constrained_indices(problem)) > 0 or problem.num_weights <= DENSE * entries

@@ -24,7 +24,8 @@ The rule:
 * If the objective is not the hinge otherwise: ``block_entropic`` with gap sampling, and ``lbfgs`` from where that is if it brings
   little (`fwexp.solvers.entropic_turns`). Block steps are accelerated if kap = `ENTROPIC_STRENGTH` sqrt(R^2/(tau lam n)) is at
   least 1. To a gap of 0.1 % of the optimum, acceleration saves half of the passes on handwriting with lam n = 1, and a tenth on
-  CoNLL-2000 with lam n = 2. On paths, with averages or with options, these steps go on alone.
+  CoNLL-2000 with lam n = 2. On paths, with averages or with options, these steps go on alone, and if what L-BFGS keeps would take
+  more than `MOST_MEMORY` bytes.
 * If averages are asked for, which are not defined with acceleration: corrective steps in random order.
 * If ``lam`` is not known yet, as on a path: the same, with acceleration when it pays.
 * Otherwise: corrective steps, gap sampling with a first pass in random order, a small oracle cache, gap refreshes every ten passes,
@@ -57,7 +58,7 @@ from fwexp.solvers.base import Solver
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.block_entropic import BlockEntropic
 from fwexp.solvers.choosing import Choice, check_options
-from fwexp.solvers.entropic_turns import EntropicTurns
+from fwexp.solvers.entropic_turns import RIVAL_OPTIONS, EntropicTurns
 from fwexp.solvers.lbfgs import LBFGS
 from fwexp.solvers.n_slack import NSlack
 from fwexp.solvers.one_slack import OneSlack
@@ -72,7 +73,7 @@ START = 1.0  # passes before acceleration begins, whose labelings determine its 
 EARLY = 0.25  # passes after which it begins already if ||A a|| has stopped growing
 FEW, LONG = 100, 50.0  # examples at most, and positions per example at least
 PLANE_OPTIONS = {"cache": 0, "pull": 0.9}  # of `one_slack` on them
-PLANES, MOST_MEMORY = 128, 2**30  # about how many planes it keeps, and how many bytes they may take
+PLANES, MOST_MEMORY = 128, 2**30  # about how many planes it keeps; how many bytes they, or what L-BFGS keeps, may take
 QPS, QP_SHARE, QP_VISITS, QP_ENOUGH = 40, 0.15, 30.0, 5.0
 
 
@@ -98,7 +99,8 @@ def choose(problem, lam: float | None = None, iterates=None, objective=HINGE) ->
             return LBFGS, dict(LBFGS_OPTIONS)
         if has_few_long_examples(problem):
             return LBFGS, {}
-        if lam is not None and not _saves_memory(problem):  # L-BFGS keeps 40 vectors of all weights.
+        small = LBFGS.memory(problem, RIVAL_OPTIONS, iterates) <= MOST_MEMORY
+        if lam is not None and small and not _saves_memory(problem):
             return EntropicTurns, best_entropic_options(problem, lam, iterates, objective.temperature)
     if only_last(iterates) and objective == HINGE and has_few_long_examples(problem):
         small = 8 * PLANES * problem.num_weights <= MOST_MEMORY

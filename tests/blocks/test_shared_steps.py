@@ -37,6 +37,7 @@ def always(monkeypatch):
     monkeypatch.setattr(shared_steps, "oracle_operations", lambda problem: 1.0)
     monkeypatch.setattr(shared_steps, "RATIO", 0.0)
     monkeypatch.setattr(shared_steps, "LEAST", 0.0)
+    monkeypatch.setattr(shared_steps, "LINES", 0)
 
 
 def solve(problem, solver="bcfw", n_jobs=3, **settings):
@@ -118,6 +119,16 @@ def test_the_rule_counts_operations(monkeypatch, K, n, pays):
         sharing = shared_steps.new_sharing(problem, bcfw.new_order("perm", problem, 0, None, False, False), workspace(problem))
         cached = shared_steps.new_sharing(problem, bcfw.new_order("perm", problem, 0, None, False, False), workspace(problem), True)
     assert (sharing.threads, cached.threads) == (2 if pays else 1, 1)
+
+
+def test_threads_do_not_share_few_weights(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(shared_steps, "oracle_operations", lambda problem: 1e9)
+    for d, threads in ((511, 1), (512, 2)):
+        problem = fwexp.matching_problem(np.ones((2, 1, 1, d)), [[[0, 0]]] * 2)
+        with shared_steps.threads.jobs(2):
+            order = bcfw.new_order("perm", problem, 0, None, False, False)
+            assert shared_steps.new_sharing(problem, order, workspace(problem)).threads == threads
 
 
 def drifted(problem, by, gap_tol=0.0):
