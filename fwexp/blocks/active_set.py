@@ -156,9 +156,10 @@ def with_room(sets: ActiveSets, room: np.ndarray, *, keep: bool = False) -> Acti
     Their memory then goes to the new ones piece by piece.
     """
     found = sets._replace(**_slots(room), count=sets.count.copy())
+    old, new = (each._replace(storage=np.empty(0)) for each in (sets, found))  # Labelings stay where they are.
     for start in range(0, len(room), AT_ONCE):
         end = min(start + AT_ONCE, len(room))
-        _move(sets, found, start, end)
+        _move(old, new, start, end)
         if not keep:
             release(sets.gram, sets.gram_first[start], sets.gram_first[end])
     return found

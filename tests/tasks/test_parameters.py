@@ -28,6 +28,7 @@ VALUES = {
     "warm": False,
     "exact": False,
     "kappa": 0.2,
+    "two_sided": True,
     "check": True,
 }
 START = {
