@@ -10,9 +10,8 @@ import psutil
 from fwexp.errors import UserError
 
 UNCHECKED_BYTES = 1 << 24  # bytes: what needs no more is not worth a look at how many there are, which takes as long as a small run
-
-
-FLAGS = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}  # Windows has no others
+# of pages that only this process has, as other memory; Windows has no others
+PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 
 
 class NoRoomError(UserError, MemoryError):
@@ -47,7 +46,7 @@ def release_free_memory() -> None:
 
 def releasable_zeros(size: int) -> np.ndarray:
     """Return an array of float64, all 0, that `release` takes."""
-    return np.ndarray(size, buffer=mmap.mmap(-1, 8 * int(size), **FLAGS)) if size else np.zeros(0)
+    return np.ndarray(size, buffer=mmap.mmap(-1, 8 * int(size), **PRIVATE)) if size else np.zeros(0)
 
 
 def release(array: np.ndarray, start: int, end: int) -> None:

@@ -73,7 +73,7 @@ def new_distributions(problem, objective: Softmax, dtype=np.float64) -> Distribu
 
 @inlined
 def _rounding(dual, problem, i, work):
-    """Return a bound of the change of the score of the block by rounding, if it is about at ``work.mean``."""
+    """Return how far rounding moves the score of the block if it is about at ``work.mean``, for steps of size 1/8 or more."""
     total = 0.0
     if dual.rounding > 0.0:
         for j in range(problem.part_ptr[i + 1] - problem.part_ptr[i]):

@@ -67,7 +67,6 @@ CACHE = {"F": 0.4, "nu": 0.01, "size": 8}  # small, so that a step has few label
 ENTROPIC_STRENGTH, STRONGEST = 0.05, 10.0  # kap of `block_entropic` by the square root of R^2/(tau lam n), and its bound
 STEEP = 1000.0  # sqrt(R^2/(tau lam n)) from which block steps on objectives with an entropy get slow
 UNEVEN_STEEP, UNEVEN = 10.0, 30.0  # the same if the values of one feature are so many times as large as those of the median one
-LBFGS_OPTIONS = {"scaled": True, "memory": 20}  # of `lbfgs` on them
 ROUNDS = {"kap": 2.0, "period": 2.0, "refresh": False}  # acceleration of exact steps, whose period is in rounds
 START = 1.0  # passes before acceleration begins, whose labelings determine its strength
 EARLY = 0.25  # passes after which it begins already if ||A a|| has stopped growing
@@ -96,7 +95,7 @@ def choose(problem, lam: float | None = None, iterates=None, objective=HINGE) ->
         return NSlack, {"batch": -(-problem.n // QPS), "qp_share": QP_SHARE, "qp_visits": QP_VISITS, "qp_enough": QP_ENOUGH}
     if only_last(iterates) and objective != HINGE:
         if is_steep(problem, lam, objective):
-            return LBFGS, dict(LBFGS_OPTIONS)
+            return LBFGS, dataclasses.asdict(RIVAL_OPTIONS)
         if has_few_long_examples(problem):
             return LBFGS, {}
         small = LBFGS.memory(problem, RIVAL_OPTIONS, iterates) <= MOST_MEMORY

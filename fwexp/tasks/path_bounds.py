@@ -18,7 +18,7 @@ HALVINGS = 100
 
 
 class BreakPoint(NamedTuple):
-    """What the bounds need to know of a break point, and of the next smaller one."""
+    """The norms, products and terms of the objective at a break point; bounds are made of them."""
 
     lam: float
     hinge: float  # H(w)

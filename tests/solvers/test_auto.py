@@ -5,8 +5,9 @@ import fwexp
 from fwexp.errors import OptionError, ParameterError
 from fwexp.estimators import ChainCRF
 from fwexp.problems.loss_terms import make_objective
-from fwexp.solvers import auto
+from fwexp.solvers import auto, entropic_turns
 from fwexp.solvers.auto import EARLY, Auto, best_options
+from fwexp.solvers.lbfgs import LBFGS
 from fwexp.testing import small_chains
 
 RUN = {"lam": 0.01, "max_passes": 6, "gap_tol": 0}
@@ -83,3 +84,11 @@ def test_taggers_of_pairs_that_occur_train_with_little_memory(possible_states, n
     problem = ChainCRF(possible_states=possible_states).to_problem(X, y)
     method, options = Auto.choose(Auto.Options(), problem, 0.1, objective=make_objective("log"))
     assert (method.name, options.precision) == (name, precision)
+
+
+def test_lbfgs_is_not_chosen_where_its_vectors_are_large(monkeypatch):
+    problem = fwexp.chain_problem([np.eye(3)] * 4, [[0, 1, 2]] * 4)
+    need = LBFGS.memory(problem, entropic_turns.RIVAL_OPTIONS, None)
+    for most, name in ((need, "entropic_turns"), (need - 1, "block_entropic")):
+        monkeypatch.setattr(auto, "MOST_MEMORY", most)
+        assert auto.choose(problem, 0.1, None, make_objective("log"))[0].name == name
