@@ -44,16 +44,17 @@ def release_free_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def releasable_zeros(size: int) -> np.ndarray:
-    """Return an array of float64, all 0, that `release` takes."""
-    return np.ndarray(size, buffer=mmap.mmap(-1, 8 * int(size), **PRIVATE)) if size else np.zeros(0)
+def releasable_zeros(size: int, dtype: type = np.float64) -> np.ndarray:
+    """Return an array, all 0, that `release` takes."""
+    nbytes = int(size) * np.dtype(dtype).itemsize
+    return np.ndarray(size, dtype, mmap.mmap(-1, nbytes, **PRIVATE)) if size else np.zeros(0, dtype)
 
 
 def release(array: np.ndarray, start: int, end: int) -> None:
     """Return the memory of entries that are not read any more to the system, as far as it takes parts of an array."""
-    if isinstance(array.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        page = mmap.PAGESIZE
-        first, last = -(-8 * int(start) // page) * page, 8 * int(end) // page * page
+    if isinstance(getattr(array, "base", None), mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        page, size = mmap.PAGESIZE, array.itemsize
+        first, last = -(-size * int(start) // page) * page, size * int(end) // page * page
         if last > first:
             array.base.madvise(mmap.MADV_DONTNEED, first, last - first)
 

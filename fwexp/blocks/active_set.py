@@ -10,7 +10,7 @@ max_y g_y - sum_a weight_a g_a.
 Labelings stand in the storage in the order in which they came, one behind the other: what is not used of it yet, all of it
 zeros, takes no memory.
 
-Memory: per slot 24 + 8 m bytes, for m slots of the example, at most 8/3 of those in use and no fewer than at first, less past the
+Memory: per slot 28 + 4 m bytes, for m slots of the example, at most 8/3 of those in use and no fewer than at first, less past the
 size; and per labeling what the family needs (4 T bytes of a chain of length T; 8 (V + q) of V nodes with q edge features, 2 (V + q)
 where those are 0 or 1).
 """
@@ -41,7 +41,8 @@ from fwexp.problems.protocol import (
 )
 
 UNLIMITED = 1 << 60  # a size that active sets never reach
-AT_ONCE = 1024  # examples whose sets are moved at once
+AT_ONCE, PLACES = 1024, 1 << 20  # examples whose sets, and places whose labelings, are moved at once
+SLOT_TYPES = {"weight": np.float64, "loss": np.float64, "place": np.int64}
 
 
 class ActiveSets(NamedTuple):
@@ -55,10 +56,11 @@ class ActiveSets(NamedTuple):
     place: np.ndarray  # int64 (slots,), where the labeling is stored
     storage: np.ndarray  # the labelings, with room for one in every slot
     taken: np.ndarray  # int64 (parts,), where the next labeling of an example i with this i % parts goes in the storage
-    gram_first: np.ndarray  # int64 (n + 1,), where the room x room matrix of example i begins
-    gram: np.ndarray  # float64, <psi(a), psi(b)>
+    gram_first: np.ndarray  # int64 (n + 1,), where the inner products of example i begin
+    gram: np.ndarray  # float64, <psi(a), psi(b)> for b <= a, row by row
     score: np.ndarray  # float64 (largest room,), g_a of the example at hand
     change: np.ndarray  # float64 (largest room,), of its weights
+    product: np.ndarray  # float64 (largest room,), inner products with the labeling that is stored
     scale: np.ndarray  # float64 (1,), its largest loss
 
 
@@ -86,18 +88,22 @@ def _store_truths(problem, sets, y):
         _write(i, 0, y, sets)
 
 
+@register_jitable
+def _pairs(count):
+    """Return how many inner products labelings have."""
+    return count * (count + 1) // 2
+
+
 @njit
 def _move(old, new, start, end):
     """Copy the slots of some examples in ``old`` to ``new``, which has at least as much room."""
     for i in range(start, end):
-        room_old, room_new = old.first[i + 1] - old.first[i], new.first[i + 1] - new.first[i]
         for a in range(old.count[i]):
             new.weight[new.first[i] + a] = old.weight[old.first[i] + a]
             new.loss[new.first[i] + a] = old.loss[old.first[i] + a]
             new.place[new.first[i] + a] = old.place[old.first[i] + a]
-            for b in range(old.count[i]):
-                value = old.gram[old.gram_first[i] + a * room_old + b]
-                new.gram[new.gram_first[i] + a * room_new + b] = value
+        for k in range(_pairs(old.count[i])):
+            new.gram[new.gram_first[i] + k] = old.gram[old.gram_first[i] + k]
 
 
 def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
@@ -119,16 +125,15 @@ def new_active_sets(problem, room: np.ndarray) -> ActiveSets:
 
 def _slots(room: np.ndarray) -> dict[str, np.ndarray]:
     """Return the fields of sets that depend on their room, 0 in all slots."""
-    first, squares = (np.concatenate(([0], np.cumsum(sizes))).astype(np.int64) for sizes in (room, room**2))
-    (weight, loss), (score, change) = np.zeros((2, first[-1])), np.zeros((2, int(room.max())))
-    place, gram = np.zeros(first[-1], dtype=np.int64), releasable_zeros(squares[-1])
-    fields = {"first": first, "weight": weight, "loss": loss, "place": place, "gram_first": squares, "gram": gram}
-    return fields | {"score": score, "change": change}
+    first, gram_first = (np.concatenate(([0], np.cumsum(sizes))).astype(np.int64) for sizes in (room, _pairs(room)))
+    fields = {"first": first, "gram_first": gram_first, "gram": releasable_zeros(gram_first[-1])}
+    fields |= {name: releasable_zeros(first[-1], dtype) for name, dtype in SLOT_TYPES.items()}
+    return fields | dict(zip(("score", "change", "product"), np.zeros((3, int(room.max())))))
 
 
 def least_memory(problem, room: int) -> int:
     """Return the bytes of sets with room for so many labelings per example, without the labelings themselves."""
-    return problem.n * (room * (24 + 8 * room) + 24)
+    return problem.n * (24 * room + 8 * _pairs(room) + 24)
 
 
 def more_room(sets: ActiveSets, size: int) -> np.ndarray:
@@ -139,14 +144,18 @@ def more_room(sets: ActiveSets, size: int) -> np.ndarray:
     room, begins = np.diff(sets.first), sets.first[:-1]
     kept = np.add.reduceat(sets.weight > 0.0, begins, dtype=np.int64) + (sets.weight[begins] == 0.0)
     below = np.where(4 * sets.count >= 3 * room, np.minimum(2 * room, size), room)
-    return np.where(room < size, below, np.where(8 * kept >= 7 * room, room + -(-room // 4), room))
+    return np.where(room < size, below, np.where(8 * kept >= 7 * room, room + -(-room // 8), room))
 
 
-def with_places(problem, sets: ActiveSets, room: np.ndarray) -> ActiveSets:
-    """Return the sets with a copy of their storage that has places for ``room[i]`` labelings of example i."""
+def with_places(problem, sets: ActiveSets, room: np.ndarray, *, keep: bool = False) -> ActiveSets:
+    """Return the sets with a storage that has places for ``room[i]`` labelings of example i; ``keep`` as of `with_room`."""
     end = int(sets.taken.max())
     storage = new_storage(problem, end + int((room - sets.count) @ sets.length))
-    storage[:end] = sets.storage[:end]
+    for start in range(0, end, PLACES):
+        piece = slice(start, min(start + PLACES, end))
+        storage[piece] = sets.storage[piece]
+        if not keep:
+            release(sets.storage, piece.start, piece.stop)
     return sets._replace(storage=storage, taken=np.array([end]))
 
 
@@ -162,6 +171,8 @@ def with_room(sets: ActiveSets, room: np.ndarray, *, keep: bool = False) -> Acti
         _move(old, new, start, end)
         if not keep:
             release(sets.gram, sets.gram_first[start], sets.gram_first[end])
+            for name in SLOT_TYPES:
+                release(getattr(sets, name), sets.first[start], sets.first[end])
     return found
 
 
@@ -180,13 +191,14 @@ def divided(problem, sets: ActiveSets, parts: int) -> ActiveSets:
 
 def for_thread(sets: ActiveSets) -> ActiveSets:
     """Return the same sets with buffers of their own."""
-    return sets._replace(score=np.zeros_like(sets.score), change=np.zeros_like(sets.change), scale=np.zeros(1))
+    score, change, product = np.zeros((3, len(sets.score)))
+    return sets._replace(score=score, change=change, product=product, scale=np.zeros(1))
 
 
 def copied(problem, sets: ActiveSets) -> ActiveSets:
     """Return a copy."""
     room = np.diff(sets.first)
-    return with_room(with_places(problem, sets, room), room, keep=True)
+    return with_room(with_places(problem, sets, room, keep=True), room, keep=True)
 
 
 def owners(sets: ActiveSets) -> np.ndarray:
@@ -219,10 +231,10 @@ def mean_norm_sq(sets):
 @register_jitable
 def prefetch_set(i, sets):
     """Prefetch what is stored of example i."""
-    first, count, room = sets.first[i], sets.count[i], sets.first[i + 1] - sets.first[i]
+    first, count = sets.first[i], sets.count[i]
     prefetch(sets.weight, first, first + count)
     prefetch(sets.loss, first, first + count)
-    prefetch(sets.gram, sets.gram_first[i], sets.gram_first[i] + count * room)
+    prefetch(sets.gram, sets.gram_first[i], sets.gram_first[i] + _pairs(count))
     for a in range(1, count):
         place = sets.place[first + a]
         prefetch(sets.storage, place, place + sets.length[i])
@@ -292,13 +304,13 @@ def store(problem, i, y, loss, theta, size, sets, work):
     sets.change[slot] = 0.0
     set_psi(problem, i, y, work.direction)
     if sets.count[i] == 2:  # it and the true labeling, psi = 0; a norm is sooner computed than products with what is stored
-        sets.gram[sets.gram_first[i] + slot * room + slot] = norm_sq(problem, i, work.direction)
+        sets.gram[gram_place(i, slot, slot, sets)] = norm_sq(problem, i, work.direction)
         return slot
     gram_scores(problem, i, work.direction, work.image)
-    products = sets.gram[gram_place(i, slot, sets) : gram_place(i, slot, sets) + sets.count[i]]
-    psi_scores(problem, i, sets.storage, sets.place[first + 1 : first + sets.count[i]], work.image, products[1:])
-    for a in range(1, sets.count[i]):
-        sets.gram[gram_place(i, a, sets) + slot] = products[a]
+    count = sets.count[i]
+    psi_scores(problem, i, sets.storage, sets.place[first + 1 : first + count], work.image, sets.product[1:count])
+    for a in range(1, count):
+        sets.gram[gram_place(i, a, slot, sets)] = sets.product[a]
     return slot
 
 
@@ -314,15 +326,15 @@ def has_room(i, size, sets):
 
 
 @register_jitable
-def gram_place(i, a, sets):
-    """Return where the <psi(a), psi(b)> of all labelings b begin."""
-    return sets.gram_first[i] + a * (sets.first[i + 1] - sets.first[i])
+def gram_place(i, a, b, sets):
+    """Return where <psi(a), psi(b)> is stored."""
+    return sets.gram_first[i] + _pairs(max(a, b)) + min(a, b)
 
 
 @register_jitable
 def gram_entry(i, a, b, sets):
     """Return <psi(a), psi(b)>."""
-    return sets.gram[gram_place(i, a, sets) + b]
+    return sets.gram[gram_place(i, a, b, sets)]
 
 
 @register_jitable

@@ -191,8 +191,7 @@ class SharedSteps:
         todo = [t for t in range(parts) if len(shares[t][1])] or [0]
         while todo:
             self._divide()
-            kernels = [self._kernel(t, *shares[t]) for t in todo]
-            reasons = threads.parallel_map(lambda kernel: kernel(), kernels)
+            reasons = threads.parallel_map(lambda kernel: kernel(), [self._kernel(t, *shares[t]) for t in todo])
             if SET_FULL in reasons:
                 run.grow_sets()
             if BLOCKS_FULL in reasons:

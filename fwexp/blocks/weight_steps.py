@@ -56,9 +56,16 @@ def move_weight(i, a, b, amount, lam_n, sets):
     # A drop step empties a slot exactly.
     sets.weight[first + a] = 0.0 if amount == sets.weight[first + a] else sets.weight[first + a] - amount
     sets.change[a] -= amount
-    row_a, row_b, factor = gram_place(i, a, sets), gram_place(i, b, sets), amount / lam_n
-    for c in range(sets.count[i]):
+    row_a, row_b, factor = gram_place(i, a, 0, sets), gram_place(i, b, 0, sets), amount / lam_n
+    both = min(a, b) + 1  # scores whose inner products follow each other in both rows
+    for c in range(both):
         sets.score[c] -= factor * (sets.gram[row_b + c] - sets.gram[row_a + c])
+    row = gram_place(i, both, 0, sets)
+    for c in range(both, sets.count[i]):
+        of_a = sets.gram[row_a + c] if c <= a else sets.gram[row + a]
+        of_b = sets.gram[row_b + c] if c <= b else sets.gram[row + b]
+        sets.score[c] -= factor * (of_b - of_a)
+        row += c + 1
 
 
 @register_jitable

@@ -294,9 +294,10 @@ class BCFW(BlockPoints):
         if self.sharing is not None and self.sharing.threads > 1:
             ended = self.shared.take_steps(draws, target_gap, budget)
         else:
-            values = self._values(draws, target_gap)
             last = counts[STEPS_TAKEN] + len(draws)
-            ended = self._take_steps(self.problem, *values, self.work, self.inner_lam, budget.calls, last, budget.hits)
+            limits = self.inner_lam, budget.calls, last, budget.hits
+            # No variable holds the values, so that the labelings are freed when they are moved.
+            ended = self._take_steps(self.problem, *self._values(draws, target_gap), self.work, *limits)
         state.order.draws.drop(int(counts[DRAWS_USED]))
         if ended == SET_FULL:
             self.grow_sets()

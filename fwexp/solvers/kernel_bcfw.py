@@ -11,7 +11,7 @@ the inputs of example i and those of the support (``problems.kernel_features``).
 pairs (i, y) with a_i(y) > 0; true labelings, whose psi is 0, are none. The averages are those of a.
 
 With N input vectors in all and K classes, padded, memory is 8 N K bytes for the coefficients (as much again for each
-average), and 16 + 4 T + 8 m bytes for each of the m labelings of length T that an example has room for. A step costs
+average), and 20 + 4 T + 4 m bytes for each of the m labelings of length T that an example has room for. A step costs
 T N_s (p + K), where N_s <= N inputs belong to support vectors.
 """
 

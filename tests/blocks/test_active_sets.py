@@ -22,7 +22,7 @@ def _move(i, a, b, amount, lam_n, sets):
 
 def sets_of(count: int, rng) -> ActiveSets:
     """Return sets of three examples, with scores that tie except for rounding, between more extreme ones."""
-    slots, squares = 3 * ROOM, 3 * ROOM**2
+    slots, pairs = 3 * ROOM, ROOM * (ROOM + 1) // 2
     weight = rng.random(slots + 8) * (rng.random(slots + 8) < 0.5)
     weight[ROOM + rng.integers(count)] = 1.0
     score = rng.integers(-2, 3, size=ROOM + 8) * (1.0 + 1e-14 * rng.random(ROOM + 8))
@@ -36,10 +36,11 @@ def sets_of(count: int, rng) -> ActiveSets:
         place=np.zeros(slots, dtype=np.int64),
         storage=np.zeros(slots, dtype=np.int32),
         taken=np.zeros(1, dtype=np.int64),
-        gram_first=ROOM**2 * np.arange(3),
-        gram=rng.normal(size=squares + 8),
+        gram_first=pairs * np.arange(4),
+        gram=rng.normal(size=3 * pairs + 8),
         score=score,
         change=np.zeros(ROOM),
+        product=np.zeros(ROOM),
         scale=np.array([rng.choice([0.0, 1.0])]),
     )
 

@@ -2,6 +2,7 @@
 
 import mmap
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -421,37 +422,71 @@ def test_more_room_goes_to_full_sets_and_past_the_size_to_those_that_weights_fil
     for i, first in enumerate(sets.first[:-1]):
         sets.weight[first : first + 8 - i] = 1.0
     sets.weight[sets.first[1]] = 0.0  # The true labeling stays, all the same.
-    assert active_set.more_room(sets, 8).tolist() == [10, 10, *[8] * (problem.n - 2)]
+    assert active_set.more_room(sets, 8).tolist() == [9, 9, *[8] * (problem.n - 2)]
+
+
+def gram_of(sets):
+    """Return the inner products of the labelings of each example."""
+    pairs = [[(a, b) for a in range(count) for b in range(count)] for count in sets.count]
+    return [
+        np.array([active_set.gram_entry(i, a, b, sets) for a, b in of_one]).reshape(-1, sets.count[i])
+        for i, of_one in enumerate(pairs)
+    ]
+
+
+def test_labelings_take_half_of_a_matrix_and_growing_frees_the_former_ones(monkeypatch):
+    _, problem = tiny(6)
+    solver, former, grown = start(problem, step="corrective", lam=0.01), [], []
+    with_places, with_room = active_set.with_places, active_set.with_room
+
+    def places(problem, sets, room):
+        former.append(weakref.ref(sets.storage))
+        return with_places(problem, sets, room)
+
+    def room(sets, room):
+        grown.append(former[-1]() is None)
+        return with_room(sets, room)
+
+    monkeypatch.setattr(active_set, "with_places", places)
+    monkeypatch.setattr(active_set, "with_room", room)
+    solver.advance(Budget(100, BIG))
+    assert grown
+    assert all(grown)
+    room = np.diff(solver.sets.first)
+    assert solver.sets.gram.nbytes == 4 * (room * (room + 1)).sum()
 
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_sets_with_more_room_hold_the_same(keep, monkeypatch):
     monkeypatch.setattr(active_set, "AT_ONCE", 2)
-    monkeypatch.setattr(active_set, "release", lambda array, start, end: array[start:end].fill(np.nan))
+    monkeypatch.setattr(active_set, "PLACES", 3)
+    monkeypatch.setattr(active_set, "release", lambda array, start, end: array[start:end].fill(-1))
     _, problem = tiny(6)
     solver = start(problem, step="corrective", lam=0.01)
     solver.advance(Budget(100, BIG))
     sets = active_set.copied(problem, solver.sets)
     w, losses = active_set.from_scratch(problem, sets, 1.0)
-    first, squares, gram = sets.first.copy(), sets.gram_first.copy(), sets.gram.copy()
+    first, gram, former = sets.first.copy(), sets.gram.copy(), gram_of(sets)
     room = np.diff(first) + np.arange(problem.n) % 3
-    more = active_set.with_room(active_set.with_places(problem, sets, room), room, keep=keep)
+    more = active_set.with_room(active_set.with_places(problem, sets, room, keep=keep), room, keep=keep)
     found = active_set.from_scratch(problem, more, 1.0)
     assert np.diff(more.first).tolist() == room.tolist()
     np.testing.assert_array_equal(found[0], w)
     np.testing.assert_array_equal(found[1], losses)
-    for i, count in enumerate(sets.count):
-        old, new = (
-            of[start:][: size * size].reshape(size, size)[:count, :count]
-            for of, start, size in ((gram, squares[i], np.diff(first)[i]), (more.gram, more.gram_first[i], room[i]))
-        )
+    for old, new in zip(former, gram_of(more), strict=True):
         np.testing.assert_array_equal(old, new)
     if keep:
         np.testing.assert_array_equal(sets.gram, gram)
+    else:
+        for array in (sets.gram, sets.weight, sets.loss, sets.place, sets.storage[: sets.taken[0]]):
+            assert (array == -1).all()
 
 
-def test_arrays_give_up_whole_pages_within_what_is_released():
-    size, numbers = mmap.PAGESIZE // 8, releasable_zeros(3 * mmap.PAGESIZE // 8)
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+def test_arrays_give_up_whole_pages_within_what_is_released(dtype):
+    size = mmap.PAGESIZE // np.dtype(dtype).itemsize
+    numbers = releasable_zeros(3 * size, dtype)
+    assert numbers.dtype == releasable_zeros(0, dtype).dtype == dtype
     assert releasable_zeros(0).tolist() == []
     numbers[:] = 1.0
     release(numbers, 1, 2 * size + 1)
@@ -466,9 +501,8 @@ def test_stored_inner_products_are_those_of_the_features():
     solver = start(problem, step="corrective")
     solver.advance(Budget(200, BIG))
     sets = solver.sets
-    for i in range(problem.n):
-        room, count = sets.first[i + 1] - sets.first[i], sets.count[i]
-        gram = sets.gram[sets.gram_first[i] :][: room * room].reshape(room, room)[:count, :count]
+    for i, gram in enumerate(gram_of(sets)):
+        count = sets.count[i]
         labels = [tuple(active_set.labeling_at(sets, i, a)) for a in range(count)]
         assert len(set(labels)) == count
         rows = np.array([tp.psi[i][[tuple(y) for y in tp.labelings[i]].index(y)] for y in labels])

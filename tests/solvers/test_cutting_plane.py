@@ -52,7 +52,7 @@ def sets_bytes(problem, sets):
     """Return what the active sets take up, and what their docstring states."""
     lengths, room = np.diff(problem.label_ptr), np.diff(sets.first)
     taken = sum(array.nbytes for array in (sets.weight, sets.loss, sets.storage, sets.gram))
-    return taken, (room * (16 + 4 * lengths + 8 * room)).sum()
+    return taken, (room * (16 + 4 * lengths + 4 * (room + 1))).sum()
 
 
 @pytest.mark.parametrize("solver", ["one_slack", "fcfw"])

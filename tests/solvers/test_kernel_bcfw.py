@@ -190,7 +190,7 @@ def test_memory_is_as_stated():
     assert solver.state.iterate.w.nbytes == 8 * N * K + extra
     assert solver.state.averages.sums.nbytes == 8 * N * K + K * K * 8
     lengths, room = np.diff(problem.label_ptr), np.diff(sets.first)
-    stated = (room * (16 + 4 * lengths + 8 * room)).sum()
+    stated = (room * (16 + 4 * lengths + 4 * (room + 1))).sum()
     assert sum(array.nbytes for array in (sets.weight, sets.loss, sets.storage, sets.gram)) == stated
     assert room.max() > kernel_bcfw.FIRST_ROOM
     assert (room <= np.maximum(2 * sets.count, kernel_bcfw.FIRST_ROOM)).all()

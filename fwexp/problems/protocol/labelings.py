@@ -8,6 +8,7 @@ import contextlib
 import numpy as np
 
 from fwexp.jit.families import describes_families
+from fwexp.memory import releasable_zeros
 from fwexp.problems.protocol.declared import add_psi, scatter, scores
 from fwexp.problems.protocol.degrees import degree
 from fwexp.problems.protocol.derived import clear, close, dot, new_blocks, rescale, workspace
@@ -59,7 +60,7 @@ def labeling_ptr(problem):
 @degree(0, tier="sets", default=())
 def new_storage(problem, size):
     """Return storage for labelings of ``size`` entries in all, int32 or the family's own type (plain Python)."""
-    return np.zeros(size, dtype=np.int32)
+    return releasable_zeros(size, np.int32)
 
 
 @degree(0, tier="sets", default=())
