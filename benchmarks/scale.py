@@ -100,10 +100,6 @@ REGIMES = {
 }
 
 
-def _processor_time():
-    return time.process_time()
-
-
 class Run:
     """A training on some workers, a few calls at a time."""
 
@@ -150,7 +146,7 @@ class Cost(NamedTuple):
 def processors(shards: Shards) -> tuple[float, float]:
     """Return the processor time so far of this process, and of the workers that have parts."""
     places = sorted(set(shards._places.values()))
-    return time.process_time(), sum(shards.client.run(_processor_time, workers=places).values())
+    return time.process_time(), sum(shards.client.run(time.process_time, workers=places).values())
 
 
 def timed(regime: Regime, run: Run, options: dict) -> Cost:
@@ -263,9 +259,9 @@ def with_bytes(large: Costs, load: Load, small: Costs) -> Costs:
 
 def idle(client: Client) -> tuple[float, float]:
     """Return the shares of a core that this process, and all workers together, take where nothing is to be done."""
-    start, main, cpu_seconds = time.perf_counter(), time.process_time(), sum(client.run(_processor_time).values())
+    start, main, cpu_seconds = time.perf_counter(), time.process_time(), sum(client.run(time.process_time).values())
     time.sleep(2.0)
-    main, cpu_seconds = time.process_time() - main, sum(client.run(_processor_time).values()) - cpu_seconds
+    main, cpu_seconds = time.process_time() - main, sum(client.run(time.process_time).values()) - cpu_seconds
     return main / (time.perf_counter() - start), cpu_seconds / (time.perf_counter() - start)
 
 
@@ -301,10 +297,8 @@ def measure(name: str, client: Client) -> tuple[dict, list[tuple]]:
         busy = os.getloadavg()[0] / os.cpu_count()
         rows.append((name, "measured", workers, cost.calls / cost.seconds, passes_to_gap(regime, shards), "", busy))
         print(*rows[-1], flush=True)
-    return {"regime": name} | dataclasses.asdict(costs) | dataclasses.asdict(load) | {
-        "cores": os.cpu_count(),
-        "idle": resting,
-    }, rows
+    machine = {"cores": os.cpu_count(), "idle": resting}
+    return {"regime": name} | dataclasses.asdict(costs) | dataclasses.asdict(load) | machine, rows
 
 
 def of_row(kind: type, row) -> Costs | Load:

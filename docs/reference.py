@@ -34,6 +34,7 @@ API = {
     "fwexp.types": "Annotate your own code.",
     "fwexp.experiments": "Declare papers and figures.",
     "fwexp.papers.claims": "Declare and check claims.",
+    "fwexp.papers.claims.runs": "Ask the runs of a claim which method is lower, from where on, and how fast a measure falls.",
     "fwexp.plots": "Draw curves.",
 }
 EXTENDED = {
@@ -59,6 +60,10 @@ EXTENDED = {
     ],
     "fwexp.problems.protocol": [
         *["declared", "labelings", "derived", "weights"],
+    ],
+    "fwexp.papers.claims.runs": [
+        *["Curves", "Ordering", "Rate", "Runs", "below", "interval", "is_linear", "measured", "passes_by_decade", "reached"],
+        *["sign"],
     ],
     "fwexp.plots": ["draw_results", "curves.Chart", "curves.Panel"],
 }

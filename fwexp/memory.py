@@ -5,7 +5,6 @@ import ctypes
 import mmap
 
 import numpy as np
-import psutil
 
 from fwexp.errors import UserError
 
@@ -27,6 +26,8 @@ def nbytes(value) -> int:
 
 def available() -> float:
     """Return how many bytes this process can still take: free memory or the limit of the process; infinity if unknown."""
+    import psutil  # here, because a tagger predicts sooner without it
+
     least = np.inf
     with contextlib.suppress(OSError):
         least = psutil.virtual_memory().available

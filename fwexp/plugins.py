@@ -13,16 +13,18 @@ import re
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fwexp import plugin_files
 from fwexp.errors import ParameterError, shown, unknown
 from fwexp.files.folders import is_folder
 from fwexp.options import KINDS
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 GROUPS = {kind: f"fwexp.{kind}s" for kind in ("solver", "dataset", "task", "paper", "figure")}
 NAME = re.compile(r"[A-Za-z]\w*")
@@ -136,7 +138,7 @@ class Catalogue(Named):
         if self._definitions is None:
             definitions: dict[str, Definition] = {}  # other threads see all of them, or look themselves
             self._take(definitions, self._own())
-            points = entry_points(group=GROUPS[self._kind])
+            points = _entry_points(self._kind)
             self._take(definitions, [(point.name, Definition(point.module, _described(point), point.load)) for point in points])
             self._take_files(definitions)
             self._definitions = definitions
@@ -279,10 +281,17 @@ def defined_classes(module: ModuleType, base: type) -> list[type]:
     return [cls for cls in classes if cls.__module__ == module.__name__ and "name" in vars(cls)]
 
 
+def _entry_points(kind: str) -> "EntryPoints":
+    """Return what installed packages have of a kind."""
+    from importlib.metadata import entry_points  # here, because a tagger predicts sooner without it
+
+    return entry_points(group=GROUPS[kind])
+
+
 @cache
 def configurations() -> tuple[Path, ...]:
     """Return the folders ``conf`` of the packages that have something for us, where their YAML files are looked for."""
-    points = [point for group in GROUPS.values() for point in entry_points(group=group)]
+    points = [point for kind in GROUPS for point in _entry_points(kind)]
     folders = []
     for package in dict.fromkeys(point.module.partition(".")[0] for point in points):
         try:
@@ -297,7 +306,7 @@ def _definition(module: ModuleType, value) -> Definition:
     return Definition(module.__name__, module.__name__, lambda: value)
 
 
-def _described(point: EntryPoint) -> str:
+def _described(point: "EntryPoint") -> str:
     return f"package {point.dist.name}" if point.dist else point.module
 
 

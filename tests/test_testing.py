@@ -138,6 +138,13 @@ def test_checks_are_independent():
     assert failed == ["decoding_finds_the_maximum"]
 
 
+def test_a_function_that_raises_fails_the_check_that_called_it():
+    problem = broken(loss=lambda tp, i, y: [0.0][len(tp.labelings)])
+    with pytest.raises(CheckFailed, match=r"^\w+: IndexError: list index out of range$") as failed:
+        check_problem(problem)
+    assert isinstance(failed.value.__cause__, IndexError)
+
+
 # --- broken families ------------------------------------------------------------------------------------------------
 
 

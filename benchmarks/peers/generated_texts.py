@@ -6,7 +6,7 @@ inflected language in CoNLL-U: endings tell case, number and person, but several
 decide. A text is the same each time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,27 +36,22 @@ GOVERNED = {"Acc": ("per", "na"), "Gen": ("de", "sen"), "Dat": ("na", "kon")}  #
 
 def write_names(folder: Path, sizes: Sequence[int] = (2000, 800), seed: int = 0) -> list[Path]:
     """Write a training and a test text with columns for word, part of speech and label, as CoNLL-2003 has; return their paths."""
-    rng, paths = np.random.default_rng(seed), []
-    draw = _Names(rng)
-    for part, size in zip(("train", "test"), sizes, strict=True):
-        paths.append(folder / f"names.{part}.txt")
-        sentences = ["".join(f"{' '.join(token)}\n" for token in draw.sentence()) for _ in range(size)]
-        paths[-1].write_text("\n".join(sentences))
-    return paths
+    draw = _Names(np.random.default_rng(seed))
+    return _written(folder, "names.{}.txt", sizes, lambda: map(" ".join, draw.sentence()))
 
 
 def write_morphology(folder: Path, sizes: Sequence[int] = (1500, 700), seed: int = 0) -> list[Path]:
     """Write a training and a test text in CoNLL-U, with parts of speech and morphological features; return their paths."""
-    rng, paths = np.random.default_rng(seed), []
-    draw = _Clauses(rng)
-    for part, size in zip(("train", "test"), sizes, strict=True):
-        paths.append(folder / f"morphology.{part}.conllu")
-        sentences = []
-        for _ in range(size):
-            rows = enumerate(draw.sentence(), 1)
-            lines = [f"{k}\t{form}\t_\t{tag}\t_\t{features}\t_\t_\t_\t_\n" for k, (form, tag, features) in rows]
-            sentences.append("".join(lines))
-        paths[-1].write_text("\n".join(sentences))
+    draw = _Clauses(np.random.default_rng(seed))
+    row = "{}\t{}\t_\t{}\t_\t{}\t_\t_\t_\t_".format
+    return _written(folder, "morphology.{}.conllu", sizes, lambda: (row(k, *token) for k, token in enumerate(draw.sentence(), 1)))
+
+
+def _written(folder: Path, name: str, sizes: Sequence[int], lines: Callable[[], Iterable[str]]) -> list[Path]:
+    """Write two texts of sentences, whose ``lines`` are drawn one sentence after the other; return their paths."""
+    paths = [folder / name.format(part) for part in ("train", "test")]
+    for path, size in zip(paths, sizes, strict=True):
+        path.write_text("\n".join("".join(f"{line}\n" for line in lines()) for _ in range(size)))
     return paths
 
 

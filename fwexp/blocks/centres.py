@@ -73,15 +73,19 @@ class ProximalCentre:
 
     def image_norm_sq(self, v: np.ndarray) -> float:
         """Return ||A a||^2 without storing A a, given the shifted v."""
-        return _combination_norm_sq(1.0 + self.kap, v, self.kap, self.z)
+        return combination_norm_sq(1.0 + self.kap, v, self.kap, self.z)
 
     def distance_sq(self, v: np.ndarray) -> float:
         """Return ||v - A a||^2, given the shifted v: v - A a = kap (z - v)."""
-        return _combination_norm_sq(self.kap, v, self.kap, self.z)
+        return combination_norm_sq(self.kap, v, self.kap, self.z)
 
     def shifted(self, image: np.ndarray) -> np.ndarray:
         """Return the shifted v, given A a."""
-        return image / (1.0 + self.kap) + self.kap / (1.0 + self.kap) * self.z
+        v = np.empty_like(image)
+        for start in range(0, len(v), PIECE):
+            piece = slice(start, start + PIECE)
+            v[piece] = image[piece] / (1.0 + self.kap) + self.kap / (1.0 + self.kap) * self.z[piece]
+        return v
 
     def move(self, w: np.ndarray, v: np.ndarray, known_gap: Callable[[], float]) -> None:
         """Choose a new centre and shift v, in place; ``known_gap()`` is the gap of the original problem."""
@@ -96,7 +100,7 @@ class ProximalCentre:
             self.z[piece] = z
 
 
-def _combination_norm_sq(a: float, v: np.ndarray, b: float, z: np.ndarray) -> float:
+def combination_norm_sq(a: float, v: np.ndarray, b: float, z: np.ndarray) -> float:
     """Return ||a v - b z||^2, computed in pieces that stay in the cache."""
     total = 0.0
     for start in range(0, len(v), PIECE):

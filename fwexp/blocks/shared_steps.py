@@ -41,6 +41,7 @@ from fwexp.blocks.block_loop import (
     has_ended,
     run_steps,
 )
+from fwexp.blocks.centres import combination_norm_sq
 from fwexp.blocks.corners import StoringOracle
 from fwexp.jit import threads
 from fwexp.jit.compilation import njit, specialise
@@ -265,8 +266,8 @@ class SharedSteps:
         before = run.state.iterate.w.copy()
         run.state.iterate.ell[0] = run.set_weights(run.state.centre)
         w, sharing.steps = run.state.iterate.w, 0
-        gain, difference = self.value() - sharing.value, w - before
-        drift = run.inner_lam * math.sqrt(product(difference, difference) * product(w, w))
+        gain = self.value() - sharing.value
+        drift = run.inner_lam * math.sqrt(combination_norm_sq(1.0, w, 1.0, before) * product(w, w))
         allowed = max(gain, self.gap_tol)
         if drift > allowed:
             sharing.period = max(sharing.period // 2, 1)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from itertools import chain, count, cycle, repeat
 from numbers import Real
-from operator import getitem
+from operator import getitem, itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -27,37 +27,25 @@ MOST_TABLES = 1000  # of keys, which are few if they come from a template; names
 MOST_UNKNOWN = 1 << 14  # values of a key without a column that are kept
 
 
-class _LookedUp(dict):
-    """The columns of names, each looked up once, unless many are unknown."""
+class _Table(dict):
+    """The columns of the values of a key, texts, 0 and 1: each looked up once, unless many are unknown."""
 
-    __slots__ = ("find",)
-
-    def __init__(self, find: Callable) -> None:
-        self.find = find
-
-    def __missing__(self, name):
-        return self.kept(name, self.find(name))
-
-    def kept(self, name, column: int) -> int:
-        """Keep and return the column of a name."""
-        if column != NONE or len(self) < MOST_UNKNOWN:
-            self[name] = column
-        return column
-
-
-class _Table(_LookedUp):
-    """The same of the values of a key: texts, 0 and 1."""
-
-    __slots__ = ("key", "prefix")
+    __slots__ = ("find", "key", "prefix")
 
     def __init__(self, key: str, find: Callable) -> None:
-        super().__init__(find)
-        self.key, self.prefix = key, f"{key}="
+        self.find, self.key, self.prefix = find, key, f"{key}="
 
     def __missing__(self, value):
         if isinstance(value, str):
-            return self.kept(value, self.find(self.prefix + value))
-        return self.kept(value, self.find(self.key) if value else NONE)
+            return kept(self, value, self.find(self.prefix + value))
+        return kept(self, value, self.find(self.key) if value else NONE)
+
+
+def kept(columns: dict, name, column: int) -> int:
+    """Keep and return the column of a name, unless many are unknown."""
+    if column != NONE or len(columns) < MOST_UNKNOWN:
+        columns[name] = column
+    return column
 
 
 class Tables(dict):
@@ -73,6 +61,10 @@ class Tables(dict):
             return None
         table = self[key] = _Table(key, self.find)
         return table
+
+    def of_names(self, names: list) -> Iterable[int] | None:
+        """Return the columns of names, or None if one is no text."""
+        return map(self.column_of, names) if {*map(type, names)} <= TEXT else None
 
     def at_once(self, x: list[dict], values: list) -> Iterable[int] | None:
         """Return the columns of all features of a sequence, or None if a key has no table."""
@@ -101,13 +93,22 @@ class Learning(Tables):
 class Known(Tables):
     """Tables of names whose columns are known: their places, counted from 1, or the ``numbers`` of these columns."""
 
-    __slots__ = ("names",)
+    __slots__ = ("known", "names")
 
     def __init__(self, names: Iterable[str] = (), numbers: Sequence[int] | None = None) -> None:
-        self.names = TextTable.of(names)
+        self.names, self.known = TextTable.of(names), {}
         place_of = self.names.find
         find = (lambda name: place_of(name) + 1) if numbers is None else lambda name: numbers[place_of(name) + 1]
-        super().__init__(find, _LookedUp(find).__getitem__)
+        super().__init__(find, self._column_of)
+
+    def _column_of(self, name: str) -> int:
+        return self.known[name] if name in self.known else kept(self.known, name, self.find(name))
+
+    def of_names(self, names: list) -> Iterable[int] | None:
+        try:  # All are known as a rule, and then are texts.
+            return itemgetter(*names)(self.known) if len(names) > 1 else [self.known[name] for name in names]
+        except (KeyError, TypeError):
+            return super().of_names(names)
 
     def columns_of(self, key: str, size: int) -> Collection[int]:
         """Return the columns of the entries of a vector; none where the key is not known."""
@@ -146,8 +147,7 @@ def at_once(x: list, tables: Tables) -> Iterable[int] | None:
     """Return the columns of all features of a sequence, or None if it must be read feature by feature."""
     kinds = {*map(type, x)}
     if kinds <= SEVERAL:
-        names = [*chain.from_iterable(x)]
-        return map(tables.column_of, names) if {*map(type, names)} <= TEXT else None
+        return tables.of_names([*chain.from_iterable(x)])
     if kinds == DICT or all(map(issubclass, kinds, repeat(dict))):  # the first is faster
         values = [*chain.from_iterable(map(dict.values, x))]
         if {*map(type, values)} <= TEXTS_AND_FLAGS or all(

@@ -7,10 +7,7 @@ import uuid
 from functools import cache
 from pathlib import Path
 
-import psutil
-
 TOKEN = re.compile(r"(?P<machine>[0-9a-f]{12})-(?P<pid>\d+)-(?P<started>\d*)")
-ENDED = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
 SAME = 100  # in 1/100 s: emulators (qemu) tell a process that it started a moment later than others see
 
 
@@ -27,10 +24,13 @@ def _machine() -> str:
 
 def _started(pid: int) -> str | None:
     """Return when a process of this machine started, in 1/100 s; empty if that is hidden; None if there is no such process."""
+    import psutil  # here, because a tagger predicts sooner without it
+
     try:
         boot = psutil.boot_time() if psutil.LINUX else 0.0  # psutil adds it there, and it changes when the clock is set
         process = psutil.Process(pid)
-        return None if process.status() in ENDED else f"{100 * (process.create_time() - boot):.0f}"
+        ended = process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+        return None if ended else f"{100 * (process.create_time() - boot):.0f}"
     except psutil.NoSuchProcess:
         return "" if psutil.POSIX and _is_hidden(pid) else None
     except (psutil.Error, OSError):

@@ -42,7 +42,7 @@ class Check:
     name : str
         Name of the checked property.
     function : callable
-        Function that raises `CheckFailed` or an error of `fwexp.errors` if the property does not hold.
+        Function that raises if the property does not hold.
     """
 
     name: str
@@ -54,6 +54,8 @@ class Check:
             self.function()
         except (CheckFailed, UserError) as error:
             raise CheckFailed(f"{self.name}: {error}") from None
+        except Exception as error:  # of a function of the family or the solver, which the traceback shows
+            raise CheckFailed(f"{self.name}: {type(error).__name__}: {error}") from error
 
     def __str__(self) -> str:
         return self.name

@@ -19,7 +19,7 @@ X, partial = json.loads(given)
 import fwexp.estimators
 tagger = getattr(fwexp.estimators, cls).load(path)
 found = [tagger.predict(X), tagger.predict_one(X[0]), tagger.predict(X, partial=partial), tagger.predict([])]
-heavy = {"numba", "scipy", "pandas", "sklearn", "matplotlib", "hydra"} & set(sys.modules)
+heavy = {"numba", "scipy", "pandas", "sklearn", "matplotlib", "hydra", "psutil", "importlib.metadata"} & set(sys.modules)
 print(json.dumps([found, sorted(heavy)]))
 """
 LATER = """
