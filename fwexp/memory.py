@@ -47,8 +47,13 @@ def release_free_memory() -> None:
 
 def releasable_zeros(size: int, dtype: type = np.float64) -> np.ndarray:
     """Return an array, all 0, that `release` takes."""
+    if not size:
+        return np.zeros(0, dtype)
     nbytes = int(size) * np.dtype(dtype).itemsize
-    return np.ndarray(size, dtype, mmap.mmap(-1, nbytes, **PRIVATE)) if size else np.zeros(0, dtype)
+    try:
+        return np.ndarray(size, dtype, mmap.mmap(-1, nbytes, **PRIVATE))
+    except (OSError, OverflowError) as error:  # as other arrays raise it
+        raise MemoryError(f"no room for an array of {nbytes} bytes") from error
 
 
 def release(array: np.ndarray, start: int, end: int) -> None:

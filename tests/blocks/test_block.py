@@ -482,6 +482,12 @@ def test_sets_with_more_room_hold_the_same(keep, monkeypatch):
             assert (array == -1).all()
 
 
+@pytest.mark.parametrize("size", [1 << 50, 1 << 62])
+def test_arrays_without_room_raise_a_memory_error(size):
+    with pytest.raises(MemoryError, match=f"no room for an array of {8 * size} bytes"):
+        releasable_zeros(size)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.int32])
 def test_arrays_give_up_whole_pages_within_what_is_released(dtype):
     size = mmap.PAGESIZE // np.dtype(dtype).itemsize
