@@ -96,13 +96,10 @@ class Known(Tables):
     __slots__ = ("known", "names")
 
     def __init__(self, names: Iterable[str] = (), numbers: Sequence[int] | None = None) -> None:
-        self.names, self.known = TextTable.of(names), {}
+        self.names, self.known = TextTable.of(names), (known := {})
         place_of = self.names.find
         find = (lambda name: place_of(name) + 1) if numbers is None else lambda name: numbers[place_of(name) + 1]
-        super().__init__(find, self._column_of)
-
-    def _column_of(self, name: str) -> int:
-        return self.known[name] if name in self.known else kept(self.known, name, self.find(name))
+        super().__init__(find, lambda name: known[name] if name in known else kept(known, name, find(name)))
 
     def of_names(self, names: list) -> Iterable[int] | None:
         try:  # All are known as a rule, and then are texts.
