@@ -105,7 +105,8 @@ class Known(Tables):
         try:  # All are known as a rule, and then are texts.
             return itemgetter(*names)(self.known) if len(names) > 1 else [self.known[name] for name in names]
         except (KeyError, TypeError):
-            return super().of_names(names)
+            places = map(self.known.get, names) if {*map(type, names)} <= TEXT else None
+        return places and [self.column_of(name) if place is None else place for name, place in zip(names, places)]
 
     def columns_of(self, key: str, size: int) -> Collection[int]:
         """Return the columns of the entries of a vector; none where the key is not known."""
