@@ -7,20 +7,7 @@ import warnings
 import pytest
 
 from fwexp import store
-from fwexp.cli import COMMANDS, main
-
-
-@pytest.fixture
-def fwexp(tmp_path, monkeypatch, capsys):
-    """Call the command in an empty folder; gives exit code, output and errors."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*argv):
-        code = main(list(argv))
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+from fwexp.cli import COMMANDS
 
 
 def make_stray(kind, path):
@@ -32,7 +19,7 @@ def make_stray(kind, path):
 
 
 @pytest.mark.parametrize("kind", ["file", "dangling", "circle"])
-@pytest.mark.parametrize("place", ["", "digits/bcfw", "digits/bcfw/failed"])
+@pytest.mark.parametrize("place", ["", "digits/bcfw", "digits/bcfw/failed", f"{'d' * 250}/bcfw"])
 def test_a_stray_item_is_one_line_and_the_rest_is_listed(fwexp, tmp_path, config, make_result, place, kind):
     path = store.save(make_result(), config, "results")
     store.save_failure(ValueError("nothing"), config | {"seed": 1}, "results")

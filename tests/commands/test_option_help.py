@@ -5,19 +5,10 @@ import dataclasses
 import pytest
 
 from fwexp.blocks.acceleration import AccelerateOptions
-from fwexp.cli import main
 from fwexp.commands.option_help import GROUPS, meanings, offered
 from fwexp.methods import ALIASES, methods
 from fwexp.run.catalogues import catalogue
 from fwexp.solvers.bcfw_options import CacheOptions
-
-
-@pytest.fixture
-def fwexp(capsys):
-    def run(*arguments):
-        return main([*arguments]), *capsys.readouterr()
-
-    return run
 
 
 def test_every_option_has_a_meaning():

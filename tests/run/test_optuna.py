@@ -13,7 +13,7 @@ import pytest
 
 from fwexp import store
 from fwexp.cli import main
-from fwexp.run import execution, optuna_sweeper, runner
+from fwexp.run import execution, optuna_sweeper
 from fwexp.store.results import measures
 
 optuna, sqlalchemy = pytest.importorskip("optuna"), pytest.importorskip("sqlalchemy")
@@ -24,22 +24,6 @@ SPACE = ["solver=bcfw,fw", "lam=tag(log, interval(1e-3, 1))", "max_passes=range(
 
 class Killed(BaseException):
     """Ends a process, as SIGKILL does: nothing is kept, told or tidied after it."""
-
-
-@pytest.fixture
-def solved(monkeypatch):
-    """Return the configurations that were run; ``plan`` has what is raised by the next runs, or None."""
-    solve = runner.solve
-
-    def watched(config, *problems, **options):
-        watched.calls.append(json.dumps(config, sort_keys=True))
-        if event := watched.plan.pop(0) if watched.plan else None:
-            raise event
-        return solve(config, *problems, **options)
-
-    watched.calls, watched.plan = [], []
-    monkeypatch.setattr(runner, "solve", watched)
-    return watched
 
 
 def search(folder, *words, trials=6):
@@ -89,7 +73,7 @@ def test_a_failed_trial_is_tried_again_and_one_that_is_gone_too(tmp_path, solved
     next(run.path.glob("model*.npz")).unlink()
     solved.calls.clear()
     assert search(tmp_path, trials=4) == 0
-    assert json.dumps(run.config, sort_keys=True) in solved.calls
+    assert run.key in solved.calls
     assert len({*solved.calls}) == len(solved.calls) <= 4
 
 
@@ -217,7 +201,7 @@ def test_an_experiment_states_a_space(tmp_path, solved):
     words = ["run", "-m", "hydra/sweeper=optuna", "--config-dir", str(tmp_path), "+experiment=mine", "objective_value=test_error"]
     assert main([*words, f"results_dir={tmp_path / 'results'}"]) == 0
     assert len(solved.calls) == 3
-    assert {json.loads(call)["max_passes"] for call in solved.calls} == {0.1}
+    assert {run.config["max_passes"] for run in store.find_runs(tmp_path / "results")} == {0.1}
 
 
 def test_what_is_minimised_is_what_a_run_returned(tmp_path):

@@ -29,27 +29,6 @@ def short(configs, *keys):
     return [tuple(c["solver"]["name"] if key == "solver" else c[key] for key in keys) for c in configs]
 
 
-@pytest.fixture
-def solved(monkeypatch):
-    """Return the configurations that were run; the list may hold exceptions to be raised by the next runs."""
-    calls, plan = [], []
-    solve = runner.solve
-
-    def watched(config, *problems, **options):
-        calls.append(run_key(config))
-        event = plan.pop(0) if plan else None
-        if isinstance(event, BaseException):
-            raise event
-        result = solve(config, *problems, **options)
-        if event:
-            result.status = event
-        return result
-
-    monkeypatch.setattr(runner, "solve", watched)
-    watched.calls, watched.plan = calls, plan
-    return watched
-
-
 # -- what a sweep consists of
 
 
