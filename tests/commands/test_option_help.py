@@ -18,33 +18,6 @@ def test_every_option_has_a_meaning():
         assert {name for name, meaning in said.items() if meaning} == {field.name for field in dataclasses.fields(options)}, options
 
 
-def test_meanings_are_those_of_the_class_and_its_bases():
-    class Base:
-        """A base.
-
-        Attributes
-        ----------
-        a, b : float
-            Two, over
-            two lines.
-
-        Notes
-        -----
-        c : no attribute
-        """
-
-    class Options(Base):
-        """Options.
-
-        Attributes
-        ----------
-        b : float
-            Another.
-        """
-
-    assert meanings(Options) == {"a": "Two, over two lines.", "b": "Another."}
-
-
 def test_all_names_are_listed_with_a_line_on_each(fwexp):
     code, out, err = fwexp("solvers")
     lines = [line.split(maxsplit=1) for line in out.splitlines()]

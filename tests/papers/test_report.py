@@ -410,15 +410,6 @@ def test_a_repetition_that_did_not_finish_leaves_the_run_as_it_was(store, report
     assert "too bad" not in page.read_text()
 
 
-def test_what_people_drew_themselves_is_marked(parsed, report, store, tmp_path):
-    shutil.copytree(store / "figures/compare", tmp_path / "figures/compare")
-    for first, second in ((store, tmp_path), (tmp_path, store)):
-        assert [drawing.stem for drawing in figures.compared(first, second)] == [first / "figures/compare/bcfw-fw"]
-    assert "Profiles of mine yours" in " ".join(parsed["yours"].words.split())
-    assert "yours" not in parsed["review"].words
-    assert (report / "figures/compare-bcfw-fw.webp").is_file()
-
-
 if BROWSER:  # elsewhere the pages are read, not run
 
     def seen(report, link):

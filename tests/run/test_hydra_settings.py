@@ -52,11 +52,6 @@ def test_a_preset_cannot_set_what_would_be_called_or_ignored(refused, text, mess
     assert message in refused("-m", "solver=bcfw", "+experiment=new", experiment__new=f"# @package _global_\n{text}\n")
 
 
-def test_logging_writes_no_files(refused):
-    file = "version: 1\nroot: {handlers: [x]}\nhandlers: {x: {class: logging.FileHandler, filename: called}}\n"
-    assert "hydra/job_logging must not write files, got mine" in refused("hydra/job_logging=mine", hydra__job_logging__mine=file)
-
-
 def test_what_comes_with_hydra_is_accepted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     settings = ["hydra/launcher=joblib", "hydra/job_logging=disabled", "hydra/hydra_logging=none"]

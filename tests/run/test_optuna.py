@@ -156,15 +156,6 @@ def test_wrong_searches_take_one_line(tmp_path, capsys, words, message):
     assert re.search(message, line)
 
 
-def test_runs_without_an_objective_take_one_line(tmp_path, capsys):
-    """A heuristic path has estimates only."""
-    words = ["run", "-m", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=1", "objective_value=primal"]
-    path = ["task=path", "task.exact=false", "task.eps=0.3", "task.lam_min=2,4"]
-    assert main([*words, *path, f"results_dir={tmp_path}"]) == 2
-    (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("fwexp: "))
-    assert line == "fwexp: objective_value=primal needs runs that measure it, got none from solver auto on dataset digits"
-
-
 def test_another_file_is_no_study(tmp_path, capsys):
     assert search(tmp_path, "lam=0.1,1", "max_passes=0.1", trials=1) == 0
     (file,) = (tmp_path / "sweeps").iterdir()
@@ -224,9 +215,9 @@ def test_what_is_minimised_is_what_a_run_returned(tmp_path):
 def test_a_search_with_workers_that_is_killed_does_nothing_twice(tmp_path):
     """By SIGKILL, which also loses what its workers had in work."""
     launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
-    words = [*COMMAND, "hydra.sweeper.n_trials=16", *SPACE[:2], "max_passes=1", *launcher, f"results_dir={tmp_path}"]
+    words = [*COMMAND, "hydra.sweeper.n_trials=8", *SPACE[:2], "max_passes=1", *launcher, f"results_dir={tmp_path}"]
     command, lines = [sys.executable, "-c", "import sys; from fwexp.cli import main; sys.exit(main())", *words], []
-    for kill in (5, 9, None):
+    for kill in (3, None):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
         for line in process.stderr:
             lines.append(line)
@@ -237,6 +228,6 @@ def test_a_search_with_workers_that_is_killed_does_nothing_twice(tmp_path):
         assert process.wait() == (-signal.SIGKILL if kill else 0)
         time.sleep(0.5)
     ends = [line.partition(": stopped")[0] for line in lines if ": stopped at " in line]
-    assert len(ends) == len(set(ends)) <= 16
-    assert len(store.find_runs(tmp_path)) == 16
-    assert [trial.state.name for trial in trials_of(tmp_path)] == ["COMPLETE"] * 16
+    assert len(ends) == len(set(ends)) <= 8
+    assert len(store.find_runs(tmp_path)) == 8
+    assert [trial.state.name for trial in trials_of(tmp_path)] == ["COMPLETE"] * 8
