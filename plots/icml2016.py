@@ -80,10 +80,8 @@ def ways(results: "pd.DataFrame") -> "pd.Series":
 
 
 def with_gap_ratio(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return `results` with true over estimated gap, both totals over all examples, without training that checks no gap.
-
-    The caption of the paper's figure 1 names the inverse ratio; this one is that of section 3.1, on exploitation versus staleness.
-    """
+    """Return `results` with true over estimated gap, both totals over all examples, without training that checks no gap."""
+    # The caption of the paper's figure 1 names the inverse ratio; this is the one of section 3.1, on exploitation and staleness.
     uncharged = (results["task"].fillna("train") == "train") & (of_results(results, ("refresh",)) == "bcfw")
     results = results[~uncharged]
     estimate = results["gap_estimate"].where(np.isfinite(results["gap_estimate"]) & (results["gap_estimate"] > 0))
@@ -99,10 +97,7 @@ FIG2_B = Chart([Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")], split_by=("c
 
 
 def fig2_data(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the shares of steps that the cache answered and each criterion allowed, by F and nu (a), and some gaps (b).
-
-    In the panels a the variants are the values of F, and the positions those of nu.
-    """
+    """Return the shares of steps that the cache answered and each criterion allowed, by F and nu (a), and some gaps (b)."""
     import pandas as pd
 
     names = of_results(results, FIG2_B.split_by)

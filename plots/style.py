@@ -190,11 +190,9 @@ def line(variant: str) -> Line:
 
 
 def lines(variants: Iterable[str]) -> dict[str, Line]:
-    """Return the lines of all variants of a figure, in the order of the table.
-
-    A method that is not in the table gets a spare style that depends on its name, and the next one where another such
-    method of the figure has that: no two lines of a figure look alike, as long as there are spare styles.
-    """
+    """Return the lines of all variants of a figure, in the order of the table; methods without a line of it get spare ones."""
+    # A spare style depends on the name, and is the next one where another such method of the figure has that: no two lines of a
+    # figure look alike, as long as there are spare styles.
     found: dict[str, Line] = {}
     given: dict[str, tuple[str, str, Any]] = {}
     for variant in in_table_order(variants):

@@ -164,10 +164,7 @@ def copied(dual, problem):
 
 
 def from_scratch(dual, problem, losses: np.ndarray, c: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return c sum_i F_i' (block i) as internal weights, and n ell_i, computed from the dual variables.
-
-    ``losses`` are the n ell_i that the method maintains, because vectors of parts do not determine them.
-    """
+    """Return c sum_i F_i' (block i) and n ell_i from the dual variables; vectors of parts do not determine these: ``losses`` do."""
     if isinstance(dual, Parts):
         return blocks_to_weights(problem, dual.blocks, c), losses
     if isinstance(dual, Distributions):

@@ -265,11 +265,8 @@ class RoundsOrder(Order):
 
 
 def new_order(sampling: str, problem, seed, given: np.ndarray | None, repeats: bool, refreshes: bool) -> Order:
-    """Return the order of a run at its start; unknown gaps count as infinite, so orders by gap visit all examples first.
-
-    ``given`` examples replace any other order, again and again if it ``repeats``; ``refreshes``: if the run computes all gaps at
-    times.
-    """
+    """Return the order of a run at its start; ``given`` examples replace any other, again and again if it ``repeats``."""
+    # Unknown gaps count as infinite, so orders by gap visit all examples first. ``refreshes``: the run computes all gaps at times.
     n = problem.n
     if given is not None:
         return Order(fixed_order_draws(given, repeat=repeats))

@@ -84,11 +84,9 @@ def at_least_some(curvature: np.ndarray) -> np.ndarray:
 
 
 def lipschitz_draws(curvature: np.ndarray, seed: int) -> Draws:
-    """Return example indices drawn in proportion to bounds >= 0 on their curvature.
-
-    An example without curvature may have a gap that one visit closes: those below `LEAST_WEIGHT` times the mean are visited once at
-    first, in order, and drawn as if they were there later.
-    """
+    """Return example indices drawn in proportion to bounds >= 0 on their curvature."""
+    # An example without curvature may have a gap that one visit closes: those below `LEAST_WEIGHT` times the mean are visited once
+    # at first, in order, and drawn as if they were there later.
     weights = at_least_some(curvature)
     draws = order_draws("lipschitz", len(curvature), seed, weights)
     draws.put_first(np.flatnonzero(curvature < weights))

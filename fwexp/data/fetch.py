@@ -19,10 +19,7 @@ LEAST_CAP = 2**20  # bytes that any download may have, where twice its size is l
 
 
 def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
-    """Download ``file`` into ``data_dir``, check it, and only then give it its name; return its path.
-
-    A file that is there already is replaced, and kept next to the new one with the suffix ``.old``.
-    """
+    """Download ``file``, check it, and only then give it its name; return its path. A former one gets the suffix ``.old``."""
     if data_dir == NO_HOME:
         raise DataError("FWEXP_DATA must name the data folder where there is no home folder, got nothing")
     target = data_dir / file.path

@@ -175,10 +175,7 @@ class Shards(PythonProblem):
     def gather(
         self, name: str, args: Callable[[int], tuple], parts: Iterable[int] | None = None, stop: Callable[[], bool] | None = None
     ) -> dict:
-        """Ask parts, all by default; return the answers by part, without those whose dual blocks are lost.
-
-        ``name`` is a method of `worker.Part` and ``args(k)`` are its arguments; where ``stop()`` is true the asking is given up.
-        """
+        """Call a method of `worker.Part` with ``args(k)`` for (all) parts; return the answers, if no dual blocks are lost."""
         parts = range(self.k) if parts is None else parts
         asked, answers = {k: self.ask(k, name, *args(k)) for k in parts}, {}
         for k, future in asked.items():

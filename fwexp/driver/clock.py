@@ -39,11 +39,10 @@ def noticing(notice: Callable[[], None] | None) -> Iterator[None]:
 
 
 class Pauses:
-    """The seconds in which this process did not run, as after Ctrl-Z: none of its threads did, and it used no processor.
+    """The seconds in which this process did not run, as after Ctrl-Z: none of its threads did, and it used no processor."""
 
-    A thread looks at the time while clocks run. A step that keeps the interpreter to itself stops that thread, too, but uses a
-    processor; one that waits for other processes lets the thread go on.
-    """
+    # A thread looks at the time while clocks run. A step that keeps the interpreter to itself stops that thread, too, but uses a
+    # processor; one that waits for other processes lets the thread go on.
 
     TICK, LEAST, BUSY = 0.1, 3.0, 0.1  # seconds between two looks, of the shortest pause, and the share of a processor in a pause
     LOOKS = 50  # after the last clock, until the thread ends

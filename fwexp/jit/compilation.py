@@ -76,11 +76,9 @@ def warn_if_interpreted() -> None:
 
 
 def njit(function: Callable | None = None, *, fastmath: bool = False):
-    """Compile ``function`` in nopython mode, once for all families of problems where that can be.
-
-    Divisions follow numpy (no exception on zero): kernels guard them. ``fastmath`` is for oracles only. Kernels release the
-    interpreter lock; loops over examples are spread over threads by ``fwexp.jit.threads``.
-    """
+    """Compile ``function`` in nopython mode, once for all families of problems where that can be."""
+    # Divisions follow numpy (no exception on zero): kernels guard them. ``fastmath`` is for oracles only. Kernels release the
+    # interpreter lock; loops over examples are spread over threads by ``fwexp.jit.threads``.
     if function is None:
         return lambda function: njit(function, fastmath=fastmath)
     if numba.config.DISABLE_JIT:  # numba would return the function too; this setting is for debuggers

@@ -164,10 +164,8 @@ class Calls:
         return self._own_function(frame, function, arguments, keywords)
 
     def _own_function(self, frame: Frame, function: Callable, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-        """Call a function that remains one.
-
-        Its sums are not reordered: numba optimises a copy for every caller, and what runs may be the copy that was loaded first.
-        """
+        """Call a function that remains one."""
+        # Its sums are not reordered: numba optimises a copy for every caller, and what runs may be the copy that was loaded first.
         names = parsed(function).names
         ordered = [*arguments, *(keywords[name] for name in names[len(arguments) :] if name in keywords)]
         key = function, tuple(map(key_of, ordered))

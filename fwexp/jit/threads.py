@@ -88,10 +88,8 @@ def _of_version_1(folder: Path) -> tuple[int, int]:
 
 
 def num_threads() -> int:
-    """Return the number of threads: the number in `jobs`, by default the processors of this process; at most ``OMP_NUM_THREADS``.
-
-    joblib's workers get their share of the machine in that variable. OpenMP takes a list, too, for nested loops.
-    """
+    """Return the number of threads: that of `jobs`, by default the processors of this process; at most ``OMP_NUM_THREADS``."""
+    # joblib's workers get their share of the machine in that variable. OpenMP takes a list, too, for nested loops.
     given = os.environ.get("NUMBA_NUM_THREADS", "").strip()
     if re.fullmatch(r"-[0-9]+|0+", given):
         raise ParameterError(f"NUMBA_NUM_THREADS must be a number of threads, at least 1, got {shown(given)}")
@@ -117,12 +115,10 @@ def chunks_of(problem) -> int:
 
 
 def parallel_for(kernel: Callable, n: int, chunks: int) -> None:
-    """Call ``kernel(chunk, start, end)`` for consecutive ranges that cover 0 .. n, one after the other or at once.
-
-    ``kernel`` must release the interpreter lock, and what it does for one of 0 .. n must not depend on the range that this is in:
-    there are fewer ranges where there is one thread, and where a first range, of the share `PROBE`, says that the others would
-    take less than `WORTH` seconds. Else this thread takes chunks like the others, and does not wait for those that have not begun.
-    """
+    """Call ``kernel(chunk, start, end)`` for consecutive ranges that cover 0 .. n, one after the other or at once."""
+    # ``kernel`` must release the interpreter lock, and what it does for one of 0 .. n must not depend on the range that this is in:
+    # there are fewer ranges where there is one thread, and where a first range, of the share `PROBE`, says that the others take
+    # less than `WORTH` seconds. Else this thread takes chunks like the others, and does not wait for those that have not begun.
     threads, done = min(num_threads(), chunks) if chunks > 1 else 1, 0
     if threads > 1 and (done := int(n * PROBE)):
         begun = time.perf_counter()

@@ -110,11 +110,9 @@ def _as_flag(value: str):
 
 
 def load(sides: Sequence[Side], results_dir, stale: bool = False, **filters) -> pd.DataFrame:
-    """Return the stored runs of `TASKS` that the sides name, as `comparable` does, with a column ``store``.
-
-    Runs by another version of the code are left out, and a line names their solvers. They are kept if ``stale`` asks for them, or
-    the sides are stores; then a line names solvers whose runs differ in their code.
-    """
+    """Return the stored runs of `TASKS` that the sides name, as `comparable` does, with a column ``store``."""
+    # Runs by another version of the code are left out, and a line names their solvers. They are kept if ``stale`` asks for them, or
+    # the sides are stores; then a line names solvers whose runs differ in their code.
     from fwexp import store
 
     folders = dict.fromkeys(str(side.store) for side in sides if side.store is not None) or [str(results_dir)]
@@ -190,10 +188,8 @@ class Run(NamedTuple):
 
 
 def by_seed(rows_of: Mapping[str, pd.DataFrame], gaps: Sequence[float] | None = None) -> pd.DataFrame:
-    """Return passes and time of the longest run of each seed to each level: `SEED_COLUMNS`, infinite where it did not get there.
-
-    Levels are by default those of `levels_of`, on each problem its own. Problems that no run bounds from below are left out.
-    """
+    """Return passes and time of the longest run of each seed to each level: `SEED_COLUMNS`, infinite where it did not get there."""
+    # Levels are by default those of `levels_of`, on each problem its own. Problems that no run bounds from below are left out.
     runs = {name: _runs(rows) for name, rows in rows_of.items()}
     found = []
     for place in sorted(set.intersection(*map(set, runs.values()))):
@@ -215,12 +211,10 @@ def _measure(sides: Iterable[Sequence[Run]]) -> str:
 
 
 def levels_of(sides: Sequence[Sequence[np.ndarray]]) -> list[float]:
-    """Return the levels at which to compare sides, given the measure of each of their runs: at most three, the largest first.
-
-    They are the least level that more than half of the seeds of every side reach, the least that any side reaches so, and the one
-    midway from the start to the former, as powers of ten times 1, 2 or 5. Where these are not below the start, the first two have
-    more digits, so that a side that ends just below the start has a level, too.
-    """
+    """Return the levels at which to compare sides, given the measure of each of their runs: at most three, the largest first."""
+    # They are the least level that more than half of the seeds of every side reach, the least that any side reaches so, and the one
+    # midway from the start to the former, as powers of ten times 1, 2 or 5. Where these are not below the start, the first two have
+    # more digits, so that a side that ends just below the start has a level, too.
     least = np.array([np.sort([np.nanmin(run, initial=np.inf) for run in side])[len(side) // 2] for side in sides])
     least = least[np.isfinite(least)]
     start = min((run[np.isfinite(run)][0] for side in sides for run in side if np.isfinite(run).any()), default=0.0)
@@ -241,10 +235,7 @@ def _rounded_up(level: float, start: float) -> float:
 
 
 def costs_of(seeds: pd.DataFrame) -> pd.DataFrame:
-    """Return one row with `COLUMNS` per side, problem and level: the median over the seeds and its 95 % interval.
-
-    With fewer than `LEAST` seeds there is no interval, and ``passes_low`` to ``passes_high`` are the least and the most.
-    """
+    """Return `COLUMNS` per side, problem and level: the median over the seeds, with its 95 % interval or (few seeds) the range."""
     rows = []
     for (place, gap, name), runs in seeds.groupby(["place", "gap", "side"], sort=False):
         problem = f"{place}, {MEASURES[runs['measure'].iloc[0]].format(gap)}"

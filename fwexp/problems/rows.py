@@ -38,10 +38,8 @@ def row_dot(x, t, z, u):
 
 @dispatched
 def renumbered(x, spans, num_features):
-    """Return ``x`` with the columns that occur in the rows of a span (start, end) numbered from 0, and their counts (plain Python).
-
-    Sums of these rows then fit into an array of so many places. Rows outside of the spans must not be used.
-    """
+    """Return ``x`` with the columns of the rows of a span (start, end) numbered from 0, and their counts (plain Python)."""
+    # Sums of these rows then fit into an array of so many places. Rows outside of the spans must not be used.
 
 
 @dispatched
@@ -274,10 +272,7 @@ def _(x, t, z, u):
 
 @njit(fastmath=True)
 def packed_gram(x, ptr, gram_ptr, out):
-    """Fill ``out`` with <x_t, x_u>, u <= t, for the tokens of every example: a packed lower triangle each.
-
-    Examples without room in ``out`` are left out.
-    """
+    """Fill ``out`` with <x_t, x_u>, u <= t, for the tokens of every example with room in it: a packed lower triangle each."""
     for i in range(ptr.shape[0] - 1):
         position = gram_ptr[i]
         if position == gram_ptr[i + 1]:

@@ -46,10 +46,8 @@ def fingerprint(content: bytes) -> dict:
 
 
 def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping, may_store: Callable[[], bool] = lambda: True) -> None:
-    """Replace the run in a folder: its files by their plain names, and ``run.json`` without its ``files``.
-
-    `TakenOver` if another process stores or stored it, or ``may_store``, asked just before the end, says no.
-    """
+    """Replace the run in a folder: its files by their plain names, and ``run.json`` without its ``files``."""
+    # `TakenOver` if another process stores or stored it, or ``may_store``, asked just before the end, says no.
     if folder.is_symlink() or not is_folder(folder):  # the target of a link does not belong to the store
         _set_aside(folder)
     with _claimed(folder, PATIENCE) as claim:

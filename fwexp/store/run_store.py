@@ -112,10 +112,8 @@ def save(
     paused: float = 0.0,
     claim: locks.Claim | None = None,
 ) -> Path:
-    """Store a result and return its folder; an interrupted one as ``<key>.partial``.
-
-    A run of unknown code (``made_by``) is stale. `TakenOver` if another process took over the run during a pause.
-    """
+    """Store a result, stale if its code is unknown, and return its folder; an interrupted one as ``<key>.partial``."""
+    # `TakenOver` if another process took over the run during a pause.
     import numpy as np
 
     from fwexp.tasks.result_files import model_of

@@ -27,12 +27,10 @@ from fwexp.types import Iterate, Lam, Metrics, ObjectiveName, Problem
 @takes_options(STRUCTURED)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Settings(RunSettings):
-    """Everything that one training run depends on: `fwexp.solve` describes the arguments.
+    """Everything that one training run depends on, checked: `fwexp.solve` describes the arguments."""
 
-    The constructor checks all of them. Afterwards ``method`` is the solver class that runs, ``options`` is an object of its
-    ``Options``, ``lam`` and ``iterates`` have their values, ``loss_term`` is the objective as solvers take it, and ``name`` and
-    ``title`` are those of the requested solver.
-    """
+    # ``method`` is the solver class that runs, ``options`` an object of its ``Options``, ``loss_term`` the objective as solvers
+    # take it, and ``name`` and ``title`` are those of the requested solver.
 
     problem: Any
     solver: str = "auto"

@@ -82,10 +82,8 @@ def text_lines(path: Source) -> Iterator[tuple[int, str]]:
 
 
 def split(line: str, sep: str | None = None) -> list[str]:
-    """Return the texts between separators, which may be empty, or by default between runs of spaces and tabs.
-
-    `str.split` would split at many other characters as well.
-    """
+    """Return the texts between separators, which may be empty, or by default between runs of spaces and tabs."""
+    # `str.split` would split at many other characters as well.
     if sep is not None:
         return line.split(sep)
     words = line.replace("\t", " ").split(" ")

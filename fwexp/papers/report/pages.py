@@ -60,10 +60,7 @@ def title_of(name: str) -> str:
 
 
 def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping], folder: Path) -> dict:
-    """Return the contents of a paper's page: its figures in order, each with its claims, and the claims that no figure shows.
-
-    Links to files of figures begin at ``folder``, where the page is.
-    """
+    """Return the page of a paper: its figures in order, each with its claims, and other claims; links begin at ``folder``."""
     claims = [record for record in everything.values() if page_of(record) == name]
     ids = {id for one in figures for id in shown_by(one.figure.name)}
     return {
