@@ -141,7 +141,7 @@ def _plant(trees):
 
 @inlined
 def _grow(v, graph, trees, head, tail):
-    """Add the free neighbours of v to its tree, until v meets the other; return the arc between (or `NONE`), and the list's ends."""
+    """Add the free neighbours of v to its tree, until v meets the other; return the arc between, or `NONE`, and the list's ends."""
     residual, ends, first, out = graph.residual, graph.ends, graph.first, graph.out
     parent, at_source, stamp, depth = trees.parent, trees.at_source, trees.stamp, trees.depth
     for k in range(first[v], first[v + ONE]):
@@ -217,7 +217,7 @@ def _augment(bridge, graph, trees):
 
 @inlined
 def _adopt(waiting, time, graph, trees, head, tail):
-    """Give every orphan the nearest parent that leads to the terminal, or free its children; return the ends of the list."""
+    """Assign every orphan the nearest parent that leads to the terminal, or free its children; return the ends of the list."""
     residual, ends, first, out = graph.residual, graph.ends, graph.first, graph.out
     parent, at_source, stamp, depth, orphans = trees.parent, trees.at_source, trees.stamp, trees.depth, trees.orphans
     done = 0
