@@ -43,7 +43,6 @@ from fwexp.problems.protocol import (
     dot,
     loss,
     max_oracle,
-    new_blocks,
     new_weights,
     norm_sq,
     psi_score,
@@ -147,11 +146,6 @@ def _(step, problem, i, slot, lam_n, iterate, work):
 
 
 # --- in plain Python ------------------------------------------------------------------------------------------------
-
-
-def new_parts(problem) -> Parts:
-    """Return all blocks at their true labelings, psi = 0."""
-    return Parts(new_blocks(problem))
 
 
 def copied(dual, problem):

@@ -98,16 +98,13 @@ class Clock:
         self._stops, self._lock = 1, threading.Lock()
 
     def __enter__(self) -> None:
-        self._outside = on_compilation.set(self._while_compiling)
+        # Stops while kernels are compiled or loaded, or wait for that, in this thread or its helpers.
+        self._outside = on_compilation.set(lambda begins: (self.stop if begins else self.start)())
         self.start()
 
     def __exit__(self, *_) -> None:
         self.stop()
         on_compilation.reset(self._outside)
-
-    def _while_compiling(self, begins: bool) -> None:
-        """Stop while kernels are compiled or loaded, or wait for that, in this thread or its helpers."""
-        (self.stop if begins else self.start)()
 
     def stop(self) -> None:
         """Stop until the matching ``start``; several threads may stop the clock at the same time."""

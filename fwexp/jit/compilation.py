@@ -267,8 +267,8 @@ def array_kernel(signature: str, *, fastmath: bool = True) -> Callable[[Callable
 
 
 def named(function: Callable, name: str) -> Callable:
-    """Set the name, which tracebacks and profiles show, of a function that is called ``_`` in the sources."""
-    if function.__name__ == "_":
+    """Set the name, which tracebacks and profiles show, of a function that has none in the sources."""
+    if function.__name__ in ("_", "<lambda>"):
         function.__name__ = function.__qualname__ = name
         function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
     return function

@@ -5,7 +5,7 @@ certified gap, the lowest primal minus the highest dual of the run so far, gets 
 as ``ssg``, all sides are measured alike, by the lowest primal minus the highest dual of any stored run of the problem.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -100,13 +100,9 @@ def parse(text: str, results_dir="results", config_dir: Path | None = None) -> S
     for name, equals, value in pairs:
         if not (name and equals and value):
             raise OptionError(f"options of {solver} are given as {solver}:NAME=VALUE,NAME=VALUE, got {text!r}")
-    options = {name: _as_flag(value) for name, _, value in pairs}
+    options = {name: {"true": True, "false": False}.get(value, value) for name, _, value in pairs}
     is_plain = methods().get(solver, (solver,))[0] == solver
     return Side(text, solver=solver, options=options) if is_plain else Side(text, method=solver, options=options)
-
-
-def _as_flag(value: str):
-    return {"true": True, "false": False}.get(value, value)
 
 
 def load(sides: Sequence[Side], results_dir, stale: bool = False, **filters) -> pd.DataFrame:
@@ -194,7 +190,8 @@ def by_seed(rows_of: Mapping[str, pd.DataFrame], gaps: Sequence[float] | None = 
     found = []
     for place in sorted(set.intersection(*map(set, runs.values()))):
         sides = {name: of_side[place] for name, of_side in runs.items()}
-        measure = _measure(sides.values())
+        certified = all(np.isfinite(run.columns["gap"]).any() for side in sides.values() for run in side)
+        measure = "gap" if certified else "primal"  # one of `MEASURES`
         if not any(np.isfinite(run.columns[measure]).any() for side in sides.values() for run in side):
             continue
         for gap in gaps or levels_of([[run.columns[measure] for run in side] for side in sides.values()]):
@@ -203,11 +200,6 @@ def by_seed(rows_of: Mapping[str, pd.DataFrame], gaps: Sequence[float] | None = 
                     costs = [first(run.columns[cost], run.columns[measure], gap) for cost in AXES]
                     found.append((name, place, measure, gap, run.seed, run.key, *costs))
     return pd.DataFrame(found, columns=SEED_COLUMNS)
-
-
-def _measure(sides: Iterable[Sequence[Run]]) -> str:
-    """Return the one of `MEASURES` by which sides are compared: the certified gap if all of their runs have one."""
-    return "gap" if all(np.isfinite(run.columns["gap"]).any() for side in sides for run in side) else "primal"
 
 
 def levels_of(sides: Sequence[Sequence[np.ndarray]]) -> list[float]:

@@ -96,9 +96,7 @@ def product_bounds(problem) -> tuple[np.ndarray, np.ndarray]:
 # --- graphs without cycles ------------------------------------------------------------------------------------------------
 
 
-@protocol.has_marginals.register(SegmentationProblem, MultiLabelProblem)
-def _(problem):
-    return problem.is_forest
+protocol.has_marginals.register(SegmentationProblem, MultiLabelProblem)(lambda problem: problem.is_forest)
 
 
 def room_for_forest(problem) -> int:

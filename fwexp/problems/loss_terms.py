@@ -87,14 +87,8 @@ def term(objective, problem, i, work):
     """Return H_i, given the part scores in ``work.theta``, and the loss that the labelings that attain it have, in the mean."""
 
 
-@new_work.register(Hinge)
-def _(objective, problem):
-    return protocol.workspace(problem)
-
-
-@new_work.register(Softmax)
-def _(objective, problem):
-    return soft_workspace(problem)
+new_work.register(Hinge)(lambda objective, problem: protocol.workspace(problem))
+new_work.register(Softmax)(lambda objective, problem: soft_workspace(problem))
 
 
 @term.register(Hinge)

@@ -292,9 +292,9 @@ def row_norms_sq(x, rows):
     return out
 
 
-@renumbered.register(DenseFeatures)
-def _(x, spans, num_features):
-    return x, np.full(len(spans), num_features, dtype=np.int64)
+renumbered.register(DenseFeatures)(lambda x, spans, num_features: (x, np.full(len(spans), num_features, dtype=np.int64)))
+row_sum.register(DenseFeatures)(lambda x, start, end, c, num_features: c @ x.values[start:end])
+product_bound.register(DenseFeatures)(lambda x, start, end: float((np.abs(x.values[start:end]).sum(axis=0) ** 2).sum()))
 
 
 @renumbered.register(SparseFeatures, BinaryFeatures)
@@ -307,11 +307,6 @@ def _(x, spans, num_features):
     return x._replace(indices=indices), counts
 
 
-@row_sum.register(DenseFeatures)
-def _(x, start, end, c, num_features):
-    return c @ x.values[start:end]
-
-
 @row_sum.register(SparseFeatures, BinaryFeatures)
 def _(x, start, end, c, num_features):
     entries, counts = slice(x.indptr[start], x.indptr[end]), np.diff(x.indptr[start : end + 1])
@@ -320,11 +315,6 @@ def _(x, start, end, c, num_features):
 
 
 # Of features, ||sum_t |x_t| ||^2 is such a bound: what it adds are products of the same feature, without their signs.
-
-
-@product_bound.register(DenseFeatures)
-def _(x, start, end):
-    return float((np.abs(x.values[start:end]).sum(axis=0) ** 2).sum())
 
 
 @product_bound.register(SparseFeatures, BinaryFeatures)

@@ -82,7 +82,8 @@ class Csv(TextFormat):
 
     def __post_init__(self):
         check_separator(self.sep)
-        if self.columns is not None and (not self.columns or not _are_names(self.columns)):
+        named = isinstance(self.columns, tuple) and all(isinstance(name, str) for name in self.columns)
+        if self.columns is not None and not (self.columns and named):
             raise ParameterError(f"columns must be names of columns, such as ['word'], got {shown(self.columns)}")
         for name in ("label", "sequence"):
             if not (getattr(self, name) is None or isinstance(getattr(self, name), str)):
@@ -179,7 +180,3 @@ class Csv(TextFormat):
             if name not in names:
                 raise DataError(f"{path}, line {number}: {unknown('column', name, names)}")
         return names
-
-
-def _are_names(names) -> bool:
-    return isinstance(names, tuple) and all(isinstance(name, str) for name in names)

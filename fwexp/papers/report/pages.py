@@ -102,7 +102,8 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping], folder: Path) -> d
     """Return the text on a figure: its own, the text of its files, and the claims about its runs."""
     figure, note = pictured.figure, pictured.record.get("note")
     claims = {id: everything[id] for id in shown_by(figure.name) if id in everything}
-    bearing, looking = _bearing(figure, everything), _looking(pictured, everything)
+    bearing, drawn = _bearing(figure, everything), set(pictured.record.get("runs", ()))
+    looking = {id: record for id, record in everything.items() if drawn & set(record["runs"])}  # possibly at others as well
     of_its_paper = _of_its_paper(figure.name, {**claims, **bearing})
     return {
         "id": pictured.id,
@@ -149,12 +150,6 @@ def _on(places: Sequence[str], record: Mapping) -> Mapping:
         return record
     finding = Finding(here["parts"], stand_ins=here["stand_ins"])
     return {**record, **here, "verdict": finding.verdict, "why": finding.why}
-
-
-def _looking(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
-    """Return the claims that read runs of this figure, possibly among others."""
-    drawn = set(pictured.record.get("runs", ()))
-    return {id: record for id, record in everything.items() if drawn & set(record["runs"])}
 
 
 def _of_its_paper(figure: str, records: Mapping[str, Mapping]) -> list[Mapping]:
