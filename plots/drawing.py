@@ -15,20 +15,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-EARLIEST = 20.0
-"""Linear axes show all of every curve from this part of their length on, at the latest."""
-
-ROOM = 30.0
-"""Log axes also show earlier values if these are at most this many times as high."""
+EARLIEST = 20.0  # linear axes show all of every curve from this part of their length on, at the latest
+ROOM = 30.0  # log axes also show earlier values if these are at most this many times as high
 
 APART, MOSTLY, TURN = 0.012, 0.6, 12.0
 """Lines coincide if they are closer than this part of the panel's height on so much of the way; points of a dash and a gap."""
 
-CROWD = 4
-"""Bands of more curves are paler."""
-
-PLAIN = 1e-4, 1e4
-"""Ticks of log axes are plain numbers if all of a figure are between these."""
+CROWD = 4  # bands of more curves are paler
+PLAIN = 1e-4, 1e4  # ticks of log axes are plain numbers if all of a figure are between these
 
 
 def draw_panel(frame: "pd.DataFrame", panel: Panel, ax: "Axes | None" = None) -> "Axes":

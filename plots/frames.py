@@ -48,11 +48,8 @@ AXES |= {
     "factor": "factor over the fastest",
 }
 
-QUARTERS = 5
-"""From so many runs on, quartiles are not the best and the worst."""
-
-FLOOR = 1e-12
-"""Differences of objectives below this are rounding; log axes end here."""
+QUARTERS = 5  # from so many runs on, quartiles are not the best and the worst
+FLOOR = 1e-12  # differences of objectives below this are rounding; log axes end here
 
 POSITIONS = {"passes": "passes", "calls": "oracle_calls", "seconds": "time"}
 """Where runs were on the way: columns of a figure's frame, by those of a trace."""

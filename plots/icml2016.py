@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-LAM = 0.001
-"""Of the figures at one lam: the middle one of the published code on OCR. The text of the paper names no lam for them."""
+LAM = 0.001  # of the figures at one lam: the middle one of the published code on OCR. The text of the paper names no lam for them.
 
 
 class DataSetting(NamedTuple):
@@ -49,13 +48,9 @@ those of the larger HorseSeg, for LSP smaller ones, as fit features about as lon
 SLOW, SLOW_SETTING = "slow LSP", DataSetting("slow_lsp", (1.0, 0.1, 0.01))
 """Poses with an oracle of about 50 ms, at the middle lam only."""
 
-WALKERS = ("bcfw_gap", "bcpfw_gap_cache")
-"""The methods of paths and grids."""
-
-WALKED = ("synth. HorseSeg-small", "OCR-small", "synth. HorseSeg-medium", "OCR-large")
-"""The data sets of paths and grids."""
-LAM_MIN = 2.0**-15
-"""The last of the paper's 31 values of lam (section 5.2, paragraph 1), at which paths and grids end."""
+WALKERS = ("bcfw_gap", "bcpfw_gap_cache")  # the methods of paths and grids
+WALKED = ("synth. HorseSeg-small", "OCR-small", "synth. HorseSeg-medium", "OCR-large")  # the data sets of paths and grids
+LAM_MIN = 2.0**-15  # the last of the paper's 31 values of lam (section 5.2, paragraph 1), at which paths and grids end
 
 
 def steps(results: "pd.DataFrame") -> "pd.Series":

@@ -304,30 +304,12 @@ def _(shards, objective=None):
     return ShardsEvaluator(shards)
 
 
-def _of_example(function):
-    """Apply a function of the protocol that concerns no single example to the example of the shards."""
-    function.register(Shards)(lambda shards, *args: function(shards.example, *args))
-
-
-for _function in (
-    protocol.example,
-    protocol.to_public,
-    protocol.from_public,
-    protocol.check_weights,
-    protocol.order_of_weights,
-    protocol.inner,
-):
-    _of_example(_function)
-
-
-@protocol.costly_oracle.register(Shards)
-def _(shards):
-    return any(about.costly for about in shards.about)
-
-
-@protocol.exact_oracle.register(Shards)
-def _(shards):
-    return all(about.exact for about in shards.about)
+# Functions that concern no single example are those of one example.
+for _name in ("example", "to_public", "from_public", "check_weights", "order_of_weights", "inner"):
+    _function = getattr(protocol, _name)
+    _function.register(Shards)(lambda shards, *args, of=_function: of(shards.example, *args))
+protocol.costly_oracle.register(Shards)(lambda shards: any(about.costly for about in shards.about))
+protocol.exact_oracle.register(Shards)(lambda shards: all(about.exact for about in shards.about))
 
 
 @protocol.radii_sq.register(Shards)

@@ -19,10 +19,8 @@ from fwexp.store import records
 from fwexp.store.records import Damaged
 
 PICTURE = (".png", ".svg", ".csv", ".json")
-TABLE = (".md", ".csv", ".json")
-"""The suffixes of the files of a figure and of a table."""
-MORE = (".pdf", ".pgf")
-"""Suffixes of further pictures, which are drawn on request."""
+TABLE = (".md", ".csv", ".json")  # the suffixes of the files of a figure and of a table
+MORE = (".pdf", ".pgf")  # suffixes of further pictures, which are drawn on request
 
 KIND = "figures"
 

@@ -15,11 +15,8 @@ from fwexp.papers.declarations import FIGURES, Figure
 GUESS, SMOKE_GUESS = 60.0, 3.0
 """Seconds of a run of which no stored run tells anything, where no figure is drawn of it, and of one of the smoke presets."""
 
-PUBLISHED_RUNS = Path(__file__).parents[2] / "results" / "runs.tar.xz"
-"""The archive of the published runs, in a checkout."""
-
-OVERHEAD = 1.6
-"""What a run takes over the time of the solver, which is what it records: evaluation for the log, loading, compiling."""
+PUBLISHED_RUNS = Path(__file__).parents[2] / "results" / "runs.tar.xz"  # the archive of the published runs, in a checkout
+OVERHEAD = 1.6  # what a run takes over the time of the solver, which is what it records: evaluation for the log, loading, compiling
 
 
 @dataclass(frozen=True)

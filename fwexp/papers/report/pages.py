@@ -17,8 +17,7 @@ from fwexp.papers.origin import OF_CODE
 from fwexp.papers.report import run_pages
 from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn
 
-BORNE_OUT = {HOLDS, MEASURED, IN_PART, MOSTLY}
-"""The verdicts of claims that hold somewhere."""
+BORNE_OUT = {HOLDS, MEASURED, IN_PART, MOSTLY}  # the verdicts of claims that hold somewhere
 TITLES = {
     "index": "Overview",
     "runs": "Runs",
