@@ -216,6 +216,8 @@ def _limits(frame, panel, yscale):
 
 def _mark_end(curve, line, ax, middle):
     """Mark curves that end early: a cross where runs diverged, a bar where they were stopped."""
+    from matplotlib.patheffects import withStroke
+
     finite = curve[np.isfinite(curve["median"])]
     runs, diverged, stopped = (int(curve[column].iloc[0]) for column in ("runs", "diverged", "stopped"))
     for count, word, marker in ((diverged, "diverged", "x"), (stopped, "stopped early", "|")):
@@ -225,13 +227,7 @@ def _mark_end(curve, line, ax, middle):
             text = word if runs == 1 else f"{count} of {runs} {word}"
             side = {"xytext": (6, 0), "va": "center"} if end[0] < middle else {"xytext": (-2, 5), "ha": "right"}
             note = ax.annotate(text, end, textcoords="offset points", fontsize=7, color=line.color, zorder=6, **side)
-            note.set_path_effects(_halo())
-
-
-def _halo():
-    from matplotlib.patheffects import withStroke
-
-    return [withStroke(linewidth=2, foreground="white")]
+            note.set_path_effects([withStroke(linewidth=2, foreground="white")])
 
 
 def legend(figure: "Figure", frame: "pd.DataFrame", width: float, lines: "dict[str, style.Line] | None" = None) -> None:

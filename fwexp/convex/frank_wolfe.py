@@ -9,7 +9,7 @@ import numpy as np
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import Product
 from fwexp.convex.functions import EVERYWHERE
-from fwexp.convex.method import Method, OpenLoopOptions, State, StepOptions, View
+from fwexp.convex.method import PROGRESS, Method, OpenLoopOptions, State, StepOptions, View
 from fwexp.convex.steps import STEPS
 from fwexp.driver.iteration import Reason, Stop
 from fwexp.options import check_number, choice, option
@@ -48,7 +48,8 @@ class LinearMinimisation(Method):
     def _is_enough(self) -> bool:
         """Return whether the gap may be small enough, also without the rounding errors of running sums."""
         state = self.state
-        self._note_gap(self._view.gap)
+        if self._view.gap < PROGRESS * state.least:
+            state.least, state.idle = self._view.gap, 0
         if self._view.bound <= self.gap_tol and not np.array_equal(image := self.f.image(state.x), state.z):
             state.z = image
             self._view = self.look()

@@ -29,7 +29,8 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
             path = folder / target.name
             most = LARGEST if file.size is None else max(2 * file.size, LEAST_CAP)
             _download(file.url, path, most, progress)
-            _drop_lines(path, file.skip)
+            if file.skip:
+                path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[file.skip :]))
             _pack(path)
             try:
                 file.verify(path)
@@ -72,12 +73,6 @@ def _working_folder(target: Path) -> Iterator[Path]:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _drop_lines(path: Path, count: int) -> None:
-    """Remove lines at the start of a text."""
-    if count:
-        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[count:]))
 
 
 def _pack(path: Path) -> None:

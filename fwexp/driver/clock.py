@@ -6,12 +6,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from types import CodeType
 
 from fwexp.errors import warn
-from fwexp.jit.listening import on_compilation, on_news
+from fwexp.jit.listening import during, on_compilation, on_news
 
 _asks_to_end: ContextVar[Callable[[], bool]] = ContextVar("asks_to_end", default=lambda: False)  # in this thread and its helpers
 _on_interrupt: ContextVar[str] = ContextVar("on_interrupt", default="warn")  # in this thread
@@ -24,18 +24,12 @@ def stopwatch() -> Callable[[], float]:
     return lambda: time.perf_counter() - start
 
 
-@contextmanager
-def noticing(notice: Callable[[], None] | None) -> Iterator[None]:
+def noticing(notice: Callable[[], None] | None) -> AbstractContextManager[None]:
     """Call ``notice`` once, when the first kernel that the disk cache does not have is compiled in this context."""
     if notice is None or on_news.get() is not None:
-        yield
-        return
+        return nullcontext()
     pending = [notice]
-    before = on_news.set(lambda: pending.pop()() if pending else None)
-    try:
-        yield
-    finally:
-        on_news.reset(before)
+    return during(on_news, lambda: pending.pop()() if pending else None)
 
 
 class Pauses:
@@ -121,28 +115,16 @@ class Clock:
                 self._start = running_seconds()
 
 
-@contextmanager
-def interrupted_by(asks_to_end: Callable[[], bool]) -> Iterator[None]:
+def interrupted_by(asks_to_end: Callable[[], bool]) -> AbstractContextManager[None]:
     """Interrupt runs in this context, in any thread, when a function returns True."""
-    before = _asks_to_end.set(asks_to_end)
-    try:
-        yield
-    finally:
-        _asks_to_end.reset(before)
+    return during(_asks_to_end, asks_to_end)
 
 
-@contextmanager
-def on_interrupt(how: str) -> Iterator[None]:
-    """Choose how Ctrl-C acts on runs in this context: ``raise`` KeyboardInterrupt, ``keep`` the result so far, or ``warn`` as well.
-
-    With ``warn``, the default, the next Ctrl-C raises KeyboardInterrupt, also in a later run of the same script or cell: loops over
-    runs can be left.
-    """
-    before = _on_interrupt.set(how)
-    try:
-        yield
-    finally:
-        _on_interrupt.reset(before)
+def on_interrupt(how: str) -> AbstractContextManager[None]:
+    """Choose how Ctrl-C acts on runs in a context: ``raise`` KeyboardInterrupt, ``keep`` the result so far, or ``warn`` as well."""
+    # With ``warn``, the default, the next Ctrl-C raises KeyboardInterrupt, also in a later run of the same script or cell: loops
+    # over runs can be left.
+    return during(_on_interrupt, how)
 
 
 @contextmanager

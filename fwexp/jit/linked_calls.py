@@ -37,16 +37,10 @@ def mark(function: Callable, compiled: Callable | None = None, fastmath: bool | 
 
 
 class Calls:
-    """The calls of one linked function, and what it needs to run: C functions that are loaded before it is.
-
-    Parameters
-    ----------
-    entry : callable, optional
-        Returns the C function of the family for a function of the protocol, where such are called and not written out.
-    """
+    """The calls of one linked function, and what it needs to run: C functions that are loaded before it is."""
 
     def __init__(self, entry: Callable | None = None) -> None:
-        self._entry = entry
+        self._entry = entry  # returns the C function of a function of the protocol, where such are called and not written out
         self.needed: list[Named] = []
         self.can_be_kept = True
         self.header: list[str] = []  # names of functions of their own that the text depends on

@@ -6,42 +6,32 @@ import re
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, copy_context
 from functools import cache
 from pathlib import Path
 
 from fwexp.errors import ParameterError, shown
+from fwexp.jit.listening import during
 
 CHUNKS = 8  # of the examples of a problem, dealt out to the threads
 PROBE, WORTH = 1.0 / 32.0, 1e-3
 CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 _n_jobs: ContextVar[int | None] = ContextVar("n_jobs", default=None)
-
 _of_steps: ContextVar[int | None] = ContextVar("of steps", default=None)
 
 
-@contextmanager
-def jobs(n_jobs: int | None) -> Iterator[None]:
-    """Use so many threads, counted as scikit-learn does; None leaves the number as it is."""
-    token = _n_jobs.set(_n_jobs.get() if n_jobs is None else n_jobs)
-    try:
-        yield
-    finally:
-        _n_jobs.reset(token)
+def jobs(n_jobs: int | None) -> AbstractContextManager[None]:
+    """Use so many threads in a context, counted as scikit-learn does; None leaves the number as it is."""
+    return during(_n_jobs, _n_jobs.get() if n_jobs is None else n_jobs)
 
 
-@contextmanager
-def steps_with(threads: int | None) -> Iterator[None]:
-    """Use so many threads for all that counts in the seconds of runs; None leaves the number as it is."""
-    token = _of_steps.set(threads)
-    try:
-        yield
-    finally:
-        _of_steps.reset(token)
+def steps_with(threads: int | None) -> AbstractContextManager[None]:
+    """Use so many threads in a context for all that counts in the seconds of runs; None leaves the number as it is."""
+    return during(_of_steps, threads)
 
 
 def for_steps() -> AbstractContextManager[None]:

@@ -29,8 +29,8 @@ LONGEST_ERROR = 2**14  # characters
 
 def run_dir(results_dir, config: Mapping) -> Path:
     """Return the folder of the finished run of a canonical configuration."""
-    place = config["dataset"]["name"], config["solver"]["name"], key_of(config)
-    return paths.run_path(folders.check_folder("results_dir", results_dir), *place)
+    runs = folders.check_folder("results_dir", results_dir) / "runs"
+    return runs / config["dataset"]["name"] / config["solver"]["name"] / key_of(config)
 
 
 def is_stored(results_dir, config: Mapping) -> bool:
