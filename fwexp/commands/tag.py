@@ -112,7 +112,7 @@ def _train(train: Path, flags: dict, parameters: dict) -> None:
     unknown = [key for key in parameters if key not in model.get_params()]
     if unknown:
         raise OptionError(f"{unknown[0]} does not belong to --objective {objective}")
-    form = _form(flags, _by_name(train), {})
+    form = _form(flags, SUFFIXES.get(Path(train.name.removesuffix(".gz")).suffix, "columns"), {})
     if form.name == "conllu":
         form = dataclasses.replace(form, ignore_label=parameters.get("ignore_label"))
     if form.name == "csv":
@@ -295,11 +295,6 @@ def _form(flags: dict, name: object, before: dict):
             else:
                 settings[key] = "\t" if (key, text) == ("sep", r"\t") else text
     return kind(**settings)
-
-
-def _by_name(path: Path) -> str:
-    """Return the name of the format that the name of a file suggests."""
-    return SUFFIXES.get(Path(path.name.removesuffix(".gz")).suffix, "columns")
 
 
 def _check_target(target: Path, sources: list[Path]) -> None:

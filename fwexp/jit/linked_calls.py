@@ -138,11 +138,6 @@ class Calls:
             return constant(None)
         return value
 
-    def _take_over(self, calls: "Calls") -> None:
-        """Need what a function of its own needs."""
-        self.needed += [one for one in calls.needed if one not in self.needed]
-        self.can_be_kept &= calls.can_be_kept
-
     # --- functions with a source --------------------------------------------------------------------------------------
 
     def _function(
@@ -176,7 +171,8 @@ class Calls:
             text = Text(function.__name__, calls.headed(source), linker.scope, False, calls.can_be_kept)
             _apart[key] = text, calls, compiled_part(text), linker.table
         text, calls, compiled, table = _apart[key]
-        self._take_over(calls)
+        self.needed += [one for one in calls.needed if one not in self.needed]
+        self.can_be_kept &= calls.can_be_kept
         if text.key not in self.header:
             self.header.append(text.key)
         passed = [part for value in ordered for part in parts_of(value)]

@@ -92,7 +92,6 @@ class Csv(TextFormat):
             raise ParameterError(f"label must be another column than the others, got {shown(self.label)} for two of them")
 
     def sentences(self, path: Source) -> Iterator[Sentence]:
-        """Yield all lines of a file, sentence by sentence."""
         header, found, last = None, Sentence.at(1), ""
         for number, line, row in self._rows(path):
             blank = not any(text.strip(" \t") for text in row)
@@ -120,12 +119,10 @@ class Csv(TextFormat):
             yield found
 
     def inputs(self, found: Sentence) -> list[tuple[str, ...]]:
-        """Return the tokens of a sentence."""
         names = self.columns or self._others(found)
         return [tuple(intern(token[name]) for name in names) for token in found.tokens]
 
     def labels(self, path: Source, found: Sentence) -> list[str]:
-        """Return the labels of a sentence."""
         if self.label not in found.tokens[0]:
             raise DataError(f"{path}: {unknown('column', self.label, found.tokens[0])}{see('tagging')}")
         return found_labels(path, found, [token[self.label] for token in found.tokens])

@@ -53,8 +53,8 @@ class Sentence(NamedTuple):
 class TextFormat:
     """A format whose tokens have texts in columns, with the label in one of them.
 
-    A format has ``sentences(path)``, ``inputs(sentence)``, ``labels(path, sentence)``, and ``tagged(sentence, labels)``, which
-    returns the lines of a sentence with other labels.
+    A format has ``sentences(path)``, which yields all lines of a file as `Sentence`, ``inputs(sentence)``, ``labels(path,
+    sentence)``, and ``tagged(sentence, labels)``, which returns the lines of a sentence with other labels.
     """
 
     has_features: ClassVar[bool] = False  # Tokens need a template.
