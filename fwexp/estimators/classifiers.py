@@ -86,18 +86,6 @@ class MulticlassModel(FitsFurther, ClassifierMixin, ExampleModel):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the class of highest score of every example.
-
-        Parameters
-        ----------
-        X : sequence of inputs
-            As for `fit`.
-
-        Returns
-        -------
-        ndarray (n,)
-            A class per input.
-        """
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
