@@ -7,7 +7,7 @@ looked at. The hue says the method and the dashes say the iterate: ``bcfw`` and 
 import logging
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fwexp.errors import ParameterError
-from fwexp.jit.listening import during
 from fwexp.methods import variant_of
 
 COLUMN = 3.25  # width in inches of a figure that fills one column of a two-column page
@@ -246,9 +245,14 @@ def context() -> Iterator[None]:
         yield
 
 
-def using(own: str | PathLike[str] | None) -> AbstractContextManager[None]:
+@contextmanager
+def using(own: str | PathLike[str] | None) -> Iterator[None]:
     """Add a style file of matplotlib, or a style by its name, to the style of all figures in a ``with`` block."""
-    return during(_OWN, _settings(own) if own is not None else {})
+    token = _OWN.set(_settings(own) if own is not None else {})
+    try:
+        yield
+    finally:
+        _OWN.reset(token)
 
 
 def _settings(own: str | PathLike[str]) -> Any:
