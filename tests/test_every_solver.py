@@ -94,10 +94,15 @@ def test_a_run_leaves_its_arrays_to_no_collector(name):
         gc.enable()
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", SOLVER_OPTIONS)
+@pytest.mark.parametrize(
+    ("name", "compiled"),
+    [
+        *((name, False) for name in SOLVER_OPTIONS),
+        *(pytest.param(name, True, marks=pytest.mark.slow) for name in ("bcfw", "fw", "online_eg")),
+    ],
+)
 def test_without_features_there_is_nothing_to_learn(name, compiled, monkeypatch):
-    if not compiled:  # For multiclass problems, which are small, every method has machine code of its own.
+    if not compiled:  # Classes have machine code of their own, which these methods call alike.
         run_in_plain_python(monkeypatch)
     for problem in (fwexp.multiclass_problem(np.zeros((4, p)), [0, 1, 0, 1]) for p in (0, 2)):
         objective = get_solver(name).objectives[0]
