@@ -419,7 +419,7 @@ def test_more_room_goes_to_full_sets_and_past_the_size_to_those_that_weights_fil
     for i, first in enumerate(sets.first[:-1]):
         sets.weight[first : first + 8 - i] = 1.0
     sets.weight[sets.first[1]] = 0.0  # The true labeling stays, all the same.
-    assert active_set.more_room(sets, 8).tolist() == [9, 9, *[8] * (problem.n - 2)]
+    assert active_set.more_room(sets, 8).tolist() == [12, 12, 12, *[8] * (problem.n - 3)]
 
 
 def gram_of(sets):
