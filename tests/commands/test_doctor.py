@@ -114,11 +114,6 @@ def test_data(examine, tmp_path):
     assert line == "WRONG: elsewhere is no folder: make it, or name another with FWEXP_DATA or data_dir="
 
 
-@pytest.mark.data
-def test_real_data_are_complete():
-    assert "complete: conll2000, digits, hansards, horses, lsp, ocr, " in "".join(text for _, text in doctor._data(None))
-
-
 def test_results(examine, tmp_path):
     (tmp_path / "results" / "runs").mkdir(parents=True)
     (tmp_path / "results" / "runs" / "notes").write_text("")

@@ -5,19 +5,10 @@ import dataclasses
 import pytest
 
 from fwexp.blocks.acceleration import AccelerateOptions
-from fwexp.cli import main
 from fwexp.commands.option_help import GROUPS, meanings, offered
 from fwexp.methods import ALIASES, methods
 from fwexp.run.catalogues import catalogue
 from fwexp.solvers.bcfw_options import CacheOptions
-
-
-@pytest.fixture
-def fwexp(capsys):
-    def run(*arguments):
-        return main([*arguments]), *capsys.readouterr()
-
-    return run
 
 
 def test_every_option_has_a_meaning():
@@ -25,33 +16,6 @@ def test_every_option_has_a_meaning():
     for options in classes:
         said = meanings(options)
         assert {name for name, meaning in said.items() if meaning} == {field.name for field in dataclasses.fields(options)}, options
-
-
-def test_meanings_are_those_of_the_class_and_its_bases():
-    class Base:
-        """A base.
-
-        Attributes
-        ----------
-        a, b : float
-            Two, over
-            two lines.
-
-        Notes
-        -----
-        c : no attribute
-        """
-
-    class Options(Base):
-        """Options.
-
-        Attributes
-        ----------
-        b : float
-            Another.
-        """
-
-    assert meanings(Options) == {"a": "Two, over two lines.", "b": "Another."}
 
 
 def test_all_names_are_listed_with_a_line_on_each(fwexp):

@@ -3,6 +3,8 @@ import sys
 
 import pytest
 
+from tests.plain_python import pytest_runtest_setup, pytest_runtest_teardown  # noqa: F401 (hooks)
+
 
 class LetterFile:
     """The lines of a small ``letter.data``, to be spoilt by a test and written."""

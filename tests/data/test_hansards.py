@@ -69,6 +69,7 @@ def test_training_links_are_translations(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_learning_on_synthetic_pairs(folder):
     train, test = load_dataset("hansards", data_dir=folder)
     result = fwexp.solve(train, lam=0.01, max_passes=20, test=test)
@@ -173,6 +174,7 @@ def test_real_gold(real_data):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.data
 def test_real_pairs_are_learned(real_data):
     # a tenth of the text, and fewer training pairs than the data set has

@@ -1,7 +1,6 @@
-"""The data set ``horses`` on small images made here, and on the real ones."""
+"""The data set ``horses`` on small images made here."""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,6 +59,7 @@ def test_borders_against_a_count_by_hand():
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_a_rule_is_learned_and_scored(folder):
     train, test = load_dataset("horses", data_dir=folder)
     assert (train.n, test.n, train.d) == (4, 2, NUM_FEATURES + CONTRASTS)
@@ -154,10 +154,3 @@ def test_scores_against_pixels():
     assert got.pixel_accuracy == pytest.approx(np.mean(right))
     assert got.iou == pytest.approx(np.mean(overlap))
     assert segmentation_scores([[3]], [[0]], [[0]]) == (1.0, 1.0)
-
-
-@pytest.mark.data
-def test_the_real_images_are_whole(real_data):
-    for file in DATASETS["horses"].files:
-        path = file.find(Path(real_data))
-        assert file.verify(path).endswith("images with masks of their sizes")

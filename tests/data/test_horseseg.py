@@ -166,6 +166,7 @@ def test_drawn_images_are_the_same_everywhere():
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_words_and_contrasts_tell_the_planted_labels():
     train, test = load_dataset("synthetic_horseseg")
     assert (train.n, test.n, train.d, test.d) == (147, 241, 2069, 2069)

@@ -131,17 +131,18 @@ def test_keys_are_those_of_before_without_a_share():
     assert config(digits(validation=0.2), seed=4)["dataset"] == config(digits(validation=0.2))["dataset"]
 
 
-def test_a_run_logs_and_stores_the_error(tmp_path):
-    given = config(digits(validation=0.3), train_error=True)
-    outcome = runner.run(given, tmp_path, verbose=False)
+def test_a_run_logs_and_stores_the_error(letter_file, tmp_path):
+    letter_file.write(tmp_path)
+    given = config({"name": "ocr", "validation": 0.5}, train_error=True)
+    outcome = runner.run(given, tmp_path / "results", tmp_path, verbose=False)
     run = store.read_run(outcome.path)
-    train, validation, test = fwexp.load_dataset("digits", validation=0.3)
+    train, validation, test = fwexp.load_dataset("ocr", data_dir=tmp_path, validation=0.5)
     for name, problem in (("train_error", train), ("validation_error", validation), ("test_error", test)):
         assert run.errors[name] == pytest.approx(fwexp.evaluate(problem, run.weights()).error, abs=1e-12)
-    frame = store.load_results(tmp_path)
+    frame = store.load_results(tmp_path / "results")
     assert frame["validation_error"].notna().all()
     assert json.loads((run.path / "run.json").read_text())["config"]["dataset"] == given["dataset"]
-    assert set(frame["dataset.validation"]) == {0.3}
+    assert set(frame["dataset.validation"]) == {0.5}
     result = fwexp.solve(train, "bcfw", lam=0.1, max_passes=2)  # the same numbers without a look at the others
     assert result.primal == run.record["primal"]
 

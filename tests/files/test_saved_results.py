@@ -8,16 +8,13 @@ import pytest
 import fwexp
 from fwexp.errors import ParameterError
 from fwexp.files import saved_results
-from tests.small_problems import run_in_plain_python
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     """Save a result most of whose weights are 0; return its path, and the weights."""
     path = tmp_path_factory.mktemp("saved") / "model.npz"
-    with pytest.MonkeyPatch.context() as patch:
-        run_in_plain_python(patch)
-        result = fwexp.solve(fwexp.multiclass_problem(np.eye(70, 3), np.arange(70) % 3, 5), "ssg", lam=1.0, max_passes=1)
+    result = fwexp.solve(fwexp.multiclass_problem(np.eye(70, 3), np.arange(70) % 3, 5), "ssg", lam=1.0, max_passes=1)
     result.w[:] = 11 * [0.0] + [1.0, 2.0, -3.0, 4.0]
     result.save(path)
     return path, result.w

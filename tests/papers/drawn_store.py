@@ -1,5 +1,6 @@
 """A store without runs that has files of figures, as one commit drew them, and what is published of it."""
 
+import contextlib
 import functools
 import io
 
@@ -31,8 +32,8 @@ def picture():
     return made.getvalue()
 
 
-@pytest.fixture(scope="module")
-def at_one_commit():
+@contextlib.contextmanager
+def in_a_checkout():
     """Draw in a checkout without changes, regardless of this one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(origin, "provenance", lambda: provenance() | {"git": {"commit": COMMIT, "dirty": False}})
@@ -56,26 +57,31 @@ def draw(results, name, commit=COMMIT, **more):
         )
 
 
-@pytest.fixture(scope="module")
-def drawn(at_one_commit, tmp_path_factory):
-    """Return a store without runs that has the files of a figure, a table and a comparison."""
-    results = tmp_path_factory.mktemp("results")
-    for name in NAMES:
-        draw(results, name)
-    save_figure("| a |", peers.frame([{"kind": "same task"}]), results / "peers/dlib", Origin("peers/dlib"))
-    return results
-
-
-@pytest.fixture(scope="module")
-def published(drawn, tmp_path_factory):
-    """Return a folder as `publish` writes it."""
-    results, folder = drawn, tmp_path_factory.mktemp("published") / "there"
-    patch = pytest.MonkeyPatch()
-    patch.setattr(publish, "all_claims", lambda: CLAIMS)
-    patch.setattr(departures, "_configs", lambda name: [])  # which takes seconds; tests/papers/test_departures.py has them
-    before = sorted(results.rglob("*"))
-    written = publish.publish(results, folder)
-    patch.undo()
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory):
+    """Return a store without runs that has the files of a figure, a table and a comparison, and what `publish` writes of it."""
+    results, folder = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("published") / "there"
+    with in_a_checkout(), pytest.MonkeyPatch.context() as patch:
+        for name in NAMES:
+            draw(results, name)
+        save_figure("| a |", peers.frame([{"kind": "same task"}]), results / "peers/dlib", Origin("peers/dlib"))
+        patch.setattr(publish, "all_claims", lambda: CLAIMS)
+        patch.setattr(departures, "_configs", lambda name: [])  # which takes seconds; tests/papers/test_departures.py has them
+        before = sorted(results.rglob("*"))
+        written = publish.publish(results, folder)
     assert written == sorted(path for path in folder.rglob("*") if path.is_file())
     assert sorted(results.rglob("*")) == before
-    return folder
+    return results, folder
+
+
+@pytest.fixture
+def drawn(folders):
+    """Return the store, which tests must not change, in a checkout without changes."""
+    with in_a_checkout():
+        yield folders[0]
+
+
+@pytest.fixture
+def published(drawn, folders):
+    """Return the published folder, which tests must not change."""
+    return folders[1]

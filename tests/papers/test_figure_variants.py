@@ -114,9 +114,6 @@ def test_stored_runs_are_drawn_without_a_declaration(tmp_path, config, make_resu
     assert "(did you mean 'suboptimality'?)" in capsys.readouterr().err
     assert main([*chosen, "--y", "gap_ratio"]) == 2
     assert "gap_ratio must be in the traces of the runs" in capsys.readouterr().err
-    (stem.with_name(f"{stem.name}.pdf")).write_bytes(b"mine")
-    assert main([*chosen, "--y", "primal", "--format", "pdf"]) == 2
-    assert "must be a file that fwexp wrote" in capsys.readouterr().err
 
 
 def test_stored_runs_on_changed_data_are_another_problem(tmp_path, config, make_result, capsys):  # noqa: F811

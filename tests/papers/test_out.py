@@ -15,7 +15,7 @@ COMMANDS = {
     ("figure", "--from", "solver=bcfw"): "figures/from/solver=bcfw_passes_gap.png",
     FIGURE: "figures/quickstart-lam=0.1,dataset=digits-smoke.png",
     ("compare", "bcfw", "fw"): "figures/compare/bcfw-fw.png",
-    ("claims", "L-1"): "claims/lecture.json",
+    ("claims", "L-3"): "claims/lecture.json",
 }
 
 
@@ -41,7 +41,7 @@ def test_files_go_to_out_and_the_store_stays_as_it_is(command, file, store, tmp_
 
 @pytest.mark.slow
 def test_the_report_goes_to_out_and_shows_the_figures_there(store, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(building, "all_claims", lambda: of_paper("L-1"))
+    monkeypatch.setattr(building, "all_claims", lambda: of_paper("L-3"))
     before = state(store)
     for command in (("compare", "bcfw", "fw"), ("report",)):
         assert main([*command, f"results_dir={store}", f"out={tmp_path}"]) == 0

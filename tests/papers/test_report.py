@@ -17,7 +17,7 @@ from fwexp.driver.progress import counted
 from fwexp.errors import MissingPackage
 from fwexp.experiments import FIGURES
 from fwexp.papers import figure_files
-from fwexp.papers.claims import all_claims, verdict_records
+from fwexp.papers.claims import all_claims
 from fwexp.papers.declarations import papers_by_id
 from fwexp.papers.figure_files import save_figure
 from fwexp.papers.origin import Origin
@@ -33,7 +33,7 @@ from fwexp.store.run_store import StoredRun, save_failure
 from tests.papers.drawn_store import picture
 from tests.plots.synthetic_results import concat, make_results, make_run
 
-pytestmark = pytest.mark.slow  # pages of all claims are built
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("computed_as_published")]  # pages of all claims are built
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 PUBLISHED = Path(__file__).parents[2] / "results/published"
@@ -68,25 +68,8 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _what_is_computed_is_what_is_published():
-    """Take verdicts that need no runs from the published ones, which the tests of claims and of the archive compute."""
-    published = [verdict_records.read(path) for path in (PUBLISHED / "claims").glob("*.json")]
-    known = {id: record for records in published for id, record in records.items()}
-    found, fields = verdict_records.decide, ("verdict", "why", *verdict_records.NOTHING)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            verdict_records,
-            "decide",
-            lambda claim, runs: (
-                {name: known[claim.id][name] for name in fields} if not claim.needs and claim.id in known else found(claim, runs)
-            ),
-        )
-        yield
-
-
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def store(tmp_path_factory, computed_as_published):
     """Return a store with four short runs, and with the files of three figures (other pictures than theirs)."""
     folder = tmp_path_factory.mktemp("results")
     sweep_of_runs = ["run", "-m", "dataset=digits", "solver=bcfw,fw", "lam=0.1", "seed=0,1", "max_passes=4"]
@@ -425,15 +408,6 @@ def test_a_repetition_that_did_not_finish_leaves_the_run_as_it_was(store, report
     assert len([*page.parent.iterdir()]) == 3
     assert "interrupted: Ctrl-C" in page.read_text()
     assert "too bad" not in page.read_text()
-
-
-def test_what_people_drew_themselves_is_marked(parsed, report, store, tmp_path):
-    shutil.copytree(store / "figures/compare", tmp_path / "figures/compare")
-    for first, second in ((store, tmp_path), (tmp_path, store)):
-        assert [drawing.stem for drawing in figures.compared(first, second)] == [first / "figures/compare/bcfw-fw"]
-    assert "Profiles of mine yours" in " ".join(parsed["yours"].words.split())
-    assert "yours" not in parsed["review"].words
-    assert (report / "figures/compare-bcfw-fw.webp").is_file()
 
 
 if BROWSER:  # elsewhere the pages are read, not run

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from fwexp import store
 from fwexp.cli import main
 from fwexp.commands import reproduce
-from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed
+from fwexp.errors import DataError, OptionError, RunsFailed
 from fwexp.experiments import FIGURES
 from fwexp.files.owned import MARK, check_folder
 from fwexp.papers import figure_files, figure_pipeline, origin, plan
@@ -222,19 +222,12 @@ def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path, monkey
     assert faults(folder) == []
 
 
-@pytest.mark.parametrize("place", ["results", "", "other"])
-def test_what_is_not_published_is_not_replaced(tmp_path, place):
+@pytest.mark.parametrize("place", ["results", ""])
+def test_a_store_is_not_replaced_by_what_is_published(tmp_path, place):
     (tmp_path / "results" / "runs").mkdir(parents=True)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "mine.txt").write_text("mine")
-    holds_store = r"^published=.* holds the store, which would be replaced; accepted: "
-    with pytest.raises(
-        (OptionError, ParameterError),
-        match=rf"{holds_store}|other must be a folder that fwexp wrote, got another one with mine.txt",
-    ):
+    with pytest.raises(OptionError, match=r"^published=.* holds the store, which would be replaced; accepted: "):
         publish.publish(tmp_path / "results", tmp_path / place)
     assert (tmp_path / "results" / "runs").is_dir()
-    assert (tmp_path / "other" / "mine.txt").is_file()
 
 
 def test_thinned_curves_keep_their_ends():
@@ -291,16 +284,10 @@ def first_claim(**changes):
 
 
 BROKEN = [
-    (lambda folder: (folder / "figures/quickstart.csv").unlink(), r"quickstart.json: is damaged: quickstart.csv is missing"),
-    (edit("figures/quickstart.csv", lambda text: text[: len(text) // 2]), "is damaged: quickstart.csv is not as it was written"),
-    (edit("figures/quickstart.json", lambda record: record | {"note": "x"}), "is damaged: quickstart.json is not as it was stored"),
     (lambda folder: (folder / "quickstart.png").touch(), "quickstart.png: does not belong here"),
     (lambda folder: (folder / "figures/fig99.png").touch(), "figures/fig99.png: there is no figure 'fig99'"),
     (lambda folder: (folder / "figures/quickstart.svg").touch(), "figures/quickstart.svg: quickstart has files .png, .csv, .json"),
-    (lambda folder: (folder / "figures/quickstart.png").write_text("x"), "damaged: quickstart.png is not as it was written"),
     (lambda folder: (folder / "README.md").write_bytes(bytes(10_000_000)), "10.* MB in all, at most 10 MB"),
-    (lambda folder: (folder / "provenance.json").unlink(), "provenance.json is missing"),
-    (edit("provenance.json", lambda _: "{"), "provenance.json: must have the runs of all publications"),
     (edit("provenance.json", lambda record: record | {"since": [{}]}), "provenance.json: must have the runs of all publications"),
     (rewrite(preset="smoke"), "is that of another figure"),
     (rewrite(runs={"k": {"commit": COMMIT}}), "quickstart.json: runs must be named by 12 digits"),
@@ -310,7 +297,6 @@ BROKEN = [
     (edit("claims/lecture.json", first_claim(figure="review/fig9")), "L-3: verdict or figure are none of a claim"),
     (edit("claims/lecture.json", lambda _: "[]"), "claims/lecture.json: is no JSON object of verdicts"),
     (lambda folder: (folder / "claims/B13.json").write_text("{}"), "claims/B13.json: there is no such paper"),
-    (edit("peers/dlib.csv", lambda text: text.replace("tool", "peer", 1)), "peers/dlib.csv: is damaged: dlib.csv is not as"),
     (rewrite(note="smoke, runs of ssg mix sources"), "figures/quickstart: smoke, runs of ssg mix sources"),
     (rewrite(note="runs of fw were made by another version of the code"), "figures/quickstart: runs of fw were made by another"),
     (rewrite(name="review/fig3", commit="d" * 40), "drawings are of cccccccccccc, dddddddddddd, expected one commit"),

@@ -18,7 +18,6 @@ from fwexp.run.config import run_key
 EXPAND = from_arguments.expand
 SEEDS = {"made/one": "seed=0,1", "made/two": "seed=1,2", "made/three": "seed=3"}
 NAMES = list(SEEDS)
-LAUNCHERS = ["joblib", pytest.param("basic", marks=pytest.mark.slow)]
 
 
 def configs_of(*seeds, dataset="digits"):
@@ -136,7 +135,7 @@ def test_one_figure_may_take_turns_beside_others(tmp_path, world, monkeypatch):
     assert world.events[1:] == [("draw", "one"), ("run", [2]), ("draw", "two"), ("draw", "three")]
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize("launcher", ["joblib", "basic"])
 def test_what_fails_is_said_of_the_figures_that_need_it(tmp_path, world, capsys, launcher):
     world.failing = {2}
     with pytest.raises(RunsFailed, match=r"^1 of 3 figures failed: made/two; repeat the command to try again$"):
@@ -162,25 +161,23 @@ def test_what_fails_is_said_of_the_figures_that_need_it(tmp_path, world, capsys,
     assert sorted(world.ran[5:]) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS)
 @pytest.mark.parametrize("while_expanding", [False, True])
-def test_a_figure_without_data_does_not_hold_up_the_others(tmp_path, world, launcher, while_expanding):
+def test_a_figure_without_data_does_not_hold_up_the_others(tmp_path, world, while_expanding):
     error = DataError("dataset ocr needs files")
     world.configs["made/one"] = error if while_expanding else configs_of("seed=0") + configs_of("seed=1", dataset="ocr")
-    found = what_is_made(makers(NAMES, tmp_path / "results", tmp_path, launcher=launcher))
+    found = what_is_made(makers(NAMES, tmp_path / "results", tmp_path, launcher="joblib"))
     assert isinstance(found["made/one"], DataError)
     assert str(found["made/one"]).startswith("dataset ocr needs ")
     assert [found[name] for name in NAMES[1:]] == [files(name) for name in NAMES[1:]]
     assert sorted(world.ran) == [1, 2, 3]
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_forced_run_that_fails_is_a_failure_though_an_older_one_is_drawn(tmp_path, world, launcher):
-    command(tmp_path, launcher=launcher)
+def test_a_forced_run_that_fails_is_a_failure_though_an_older_one_is_drawn(tmp_path, world):
+    command(tmp_path)
     world.events.clear()
     world.failing = {1}
     with pytest.raises(RunsFailed, match=r"^2 of 3 figures failed: made/one, made/two; "):
-        command(tmp_path, "force=true", launcher=launcher)
+        command(tmp_path, "force=true")
     assert sorted(world.ran) == [0, 1, 2, 3]
     assert [what for kind, what in world.events if kind == "draw"] == ["one", "two", "three"]
     assert json.loads((tmp_path / "figures/made/one.json").read_text())["note"] == ""

@@ -1,17 +1,38 @@
-"""What the tests of runs share: a small configuration and a made-up result."""
+"""What the tests of runs share: a small configuration, a made-up result, and a look at what is run."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fwexp.driver.trace import TRACE_COLUMNS
-from fwexp.run.config import canonical
+from fwexp.run import runner
+from fwexp.run.config import canonical, run_key
 from fwexp.tasks.result import Result
 
 
 @pytest.fixture
 def config():
     return canonical({"dataset": {"name": "digits"}, "solver": {"name": "bcfw"}, "lam": 0.01})
+
+
+@pytest.fixture
+def solved(monkeypatch):
+    """Return the keys of the runs that were run; ``plan`` has what the next ones raise, their statuses, or None."""
+    calls, plan, solve = [], [], runner.solve
+
+    def watched(config, *problems, **options):
+        calls.append(run_key(config))
+        event = plan.pop(0) if plan else None
+        if isinstance(event, BaseException):
+            raise event
+        result = solve(config, *problems, **options)
+        if event:
+            result.status = event
+        return result
+
+    monkeypatch.setattr(runner, "solve", watched)
+    watched.calls, watched.plan = calls, plan
+    return watched
 
 
 @pytest.fixture(scope="session")

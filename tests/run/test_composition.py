@@ -92,7 +92,7 @@ def test_the_parser_of_hydra_is_made_where_help_must_be_text(monkeypatch, capsys
 
 
 def test_hydras_own_name_for_the_product_is_accepted(tmp_path, capsys):
-    words = ["run", "-m", "lam=1,2", "max_passes=0.1", f"results_dir={tmp_path}"]
+    words = ["run", "-m", "solver=bcfw", "lam=1,2", "max_passes=0.1", f"results_dir={tmp_path}"]
     assert main([*words, "hydra/sweeper=basic"]) == 0
     assert main(words) == 0
     assert "2 runs: 2 stored, 0 to run" in capsys.readouterr().err

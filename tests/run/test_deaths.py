@@ -3,7 +3,6 @@
 import errno
 import os
 import signal
-import subprocess
 import sys
 import threading
 
@@ -12,9 +11,7 @@ import pytest
 import fwexp
 from fwexp import store
 from fwexp.cli import main
-from fwexp.errors import RunsFailed
 from fwexp.run import from_arguments, runner
-from fwexp.run.executors import Executor
 from fwexp.store import paths
 
 RUN = ["dataset=digits", "solver=bcfw", "gap_tol=0"]
@@ -66,22 +63,6 @@ def test_a_run_whose_process_died_goes_last(tmp_path, capsys):
     assert main(["run", "-m", *words, f"results_dir={tmp_path}"]) == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("[")]
     assert [line.partition(":")[0].split()[-1] for line in lines] == ["seed=1", "seed=2", "seed=0"]
-
-
-def test_a_run_that_takes_too_long_is_a_failure(tmp_path, config, monkeypatch, capsys):
-    def work(executor, job, folder, keys):
-        script = "import sys, time; from pathlib import Path; from fwexp.run import runner, sweep_folder"
-        script += "\nrunner.run = lambda *_, **__: time.sleep(600)\nsweep_folder.Job()(Path(sys.argv[1]), sys.argv[2])"
-        assert subprocess.run([sys.executable, "-c", script, folder, *keys], timeout=600).returncode == 1
-        return []
-
-    monkeypatch.setattr(Executor, "map", work)
-    with pytest.raises(RunsFailed, match="1 of 1 runs failed"):
-        from_arguments.execute([config], wall_limit=0.5, results_dir=tmp_path)
-    (failed,) = store.find_runs(tmp_path, include={"failed"})
-    assert failed.record["error"] == "WallTimeExceeded: it took longer than its wall time limit of 0.5 s"
-    assert failed.record["error"] in capsys.readouterr().err.splitlines()[-1]
-    assert not list(tmp_path.rglob(".*"))
 
 
 @pytest.mark.parametrize("code", [0, "a message"])

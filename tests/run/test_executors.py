@@ -88,17 +88,6 @@ def test_each_key_is_done_and_errors_are_returned(executor, tmp_path):
     assert {path.stem for path in tmp_path.glob("*.seen")} == {"one", "raises", "other"}
 
 
-@pytest.mark.slow
-def test_a_job_of_submitit_that_dies_is_lost_alone(tmp_path):
-    def kills(folder, key):
-        import os
-
-        return os._exit(1) if key == "dies" else (folder / "done").touch()
-
-    assert made("submitit_local").map(kills, tmp_path, ["dies", "other"]) == []
-    assert (tmp_path / "done").exists()
-
-
 def test_a_job_of_submitit_is_submitted_again_as_it_was(tmp_path):
     again = sweep_folder.Job().checkpoint(tmp_path / "sweep", "key")
     assert again.args == (tmp_path / "sweep", "key")

@@ -1,4 +1,4 @@
-"""One sweep through all launchers: the same store, even if processes die or are interrupted meanwhile."""
+"""One sweep through all launchers: the same store, although processes die or are interrupted meanwhile."""
 
 import contextlib
 import os
@@ -23,10 +23,7 @@ LAUNCHERS = {
     "submitit_local": ["hydra/launcher=submitit_local"],
     "dask": ["hydra/launcher=dask", "hydra.launcher.n_workers=2"],
 }
-SWEEP = ["dataset=digits", "solver=bcfw,ssg", "lam=0.1,0.01", "seed=0,1", "gap_tol=0"]
-LASTS = ["dataset=digits", "solver=bcfw", "seed=0,1,2,3", "gap_tol=0", "schedule=100"]
-
-
+LASTS = ["dataset=digits", "solver=bcfw", "seed=0,1,2", "gap_tol=0", "schedule=100"]
 STARTED = []
 
 
@@ -58,9 +55,9 @@ def done(process) -> list[str]:
 
 
 def check_done_once(lines, results_dir, wanted) -> None:
-    """See that a store is the one of a quiet sweep, and that nothing was done twice on the way there."""
+    """See that a store is the one of a quiet sweep, failures aside, and that nothing was done twice on the way there."""
     assert contents(results_dir) == wanted
-    ends = [line for line in lines if re.match(r"\[\d+/\d+\] ", line) and "again" not in line]
+    ends = [line for line in lines if re.match(r"\[\d+/\d+\] (?!.*(again|: failed: ))", line)]
     assert len(ends) == len(wanted)
     assert all(": stopped at " in line for line in ends)
     assert [path.name for path in results_dir.iterdir()] == ["runs"]
@@ -87,39 +84,12 @@ def owner(claim) -> int | None:
 
 
 @pytest.fixture(scope="module")
-def quiet(tmp_path_factory):
-    """Return the results of the sweep without workers."""
-    folder = tmp_path_factory.mktemp("quiet")
-    configs = from_arguments.expand([*SWEEP, "max_passes=3"])
-    from_arguments.execute(configs, results_dir=folder)
-    return contents(folder)
-
-
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_all_launchers_store_the_same(tmp_path, quiet, launcher):
-    lines = done(start(tmp_path, *SWEEP, "max_passes=3", *LAUNCHERS[launcher]))
-    assert len(quiet) == 8
-    assert lines[0] == "8 runs: 0 stored, 8 to run"
-    check_done_once(lines, tmp_path, quiet)
-    again = done(start(tmp_path, *SWEEP, "max_passes=3", *LAUNCHERS[launcher]))
-    assert again == ["8 runs: 8 stored, 0 to run"]
-
-
-@pytest.fixture(scope="module")
 def lasting(tmp_path_factory):
     """Words of a sweep whose runs take a second each, a hundred times what it takes to see that one has begun, and its store."""
     folder = tmp_path_factory.mktemp("lasting")
-    words = [*LASTS, "max_passes=600", "checkpoint=0.1"]
-    done(start(folder, *words))
+    words = [*LASTS, "max_passes=600"]
+    from_arguments.execute(from_arguments.expand(words), results_dir=folder)
     return words, contents(folder)
-
-
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_worker_that_is_killed_loses_nothing(tmp_path, lasting, launcher):
-    words, wanted = lasting
-    process = start(tmp_path, *words, *LAUNCHERS[launcher])
-    os.kill(in_work(tmp_path)[1], signal.SIGKILL)
-    check_done_once(done(process), tmp_path, wanted)
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
@@ -137,17 +107,17 @@ def test_a_run_that_kills_its_workers_fails_and_the_others_do_not(tmp_path, last
         os.kill(worker, signal.SIGKILL)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, errors
-    assert errors.splitlines()[-1] == "fwexp: 1 of 4 runs failed; repeat the command to try them again"
+    assert errors.splitlines()[-1] == "fwexp: 1 of 3 runs failed; repeat the command to try them again"
     (failed,) = (run for run in store.find_runs(tmp_path, include={"failed"}) if run.status == "failed")
     assert failed.key == key
     assert failed.record["error"] == "ProcessDied: its process died 3 times: killed, or out of memory"
-    assert contents(tmp_path) == {other: run for other, run in wanted.items() if other != key}
+    check_done_once(errors.splitlines(), tmp_path, {other: run for other, run in wanted.items() if other != key})
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_ctrl_c_keeps_what_is_in_work_and_the_sweep_goes_on_later(tmp_path, lasting, launcher):
     words, wanted = lasting
-    process = start(tmp_path, *words, *LAUNCHERS[launcher])
+    process = start(tmp_path, *words, "checkpoint=0.1", *LAUNCHERS[launcher])
     in_work(tmp_path, saved=True)
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=PATIENCE)
@@ -158,7 +128,7 @@ def test_ctrl_c_keeps_what_is_in_work_and_the_sweep_goes_on_later(tmp_path, last
     assert {run.status for run in runs} <= {"interrupted", "max_passes"}
     assert "interrupted" in {run.status for run in runs}
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
-    done(start(tmp_path, *words, *LAUNCHERS[launcher]))
+    from_arguments.execute(from_arguments.expand(words), results_dir=tmp_path)
     assert contents(tmp_path) == wanted
 
 
@@ -212,7 +182,7 @@ def test_workers_of_other_hosts_share_nothing_but_the_store(tmp_path, cluster, l
     while not cluster.exists() and time.monotonic() < end:
         time.sleep(0.1)
     chosen = ["hydra/launcher=dask", f"hydra.launcher.scheduler_file={cluster}", "hydra.launcher.resources={GPU: 1}"]
-    process = start(tmp_path / "results", *words, *chosen, command=[sys.executable, "-c", script])
+    process = start(tmp_path / "results", *words, "checkpoint=0.1", *chosen, command=[sys.executable, "-c", script])
     claim, worker = in_work(tmp_path / "results")
     assert claim.read_text().partition("\t")[0].endswith(" elsewhere")
     os.kill(worker, signal.SIGKILL)

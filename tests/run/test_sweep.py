@@ -29,27 +29,6 @@ def short(configs, *keys):
     return [tuple(c["solver"]["name"] if key == "solver" else c[key] for key in keys) for c in configs]
 
 
-@pytest.fixture
-def solved(monkeypatch):
-    """Return the configurations that were run; the list may hold exceptions to be raised by the next runs."""
-    calls, plan = [], []
-    solve = runner.solve
-
-    def watched(config, *problems, **options):
-        calls.append(run_key(config))
-        event = plan.pop(0) if plan else None
-        if isinstance(event, BaseException):
-            raise event
-        result = solve(config, *problems, **options)
-        if event:
-            result.status = event
-        return result
-
-    monkeypatch.setattr(runner, "solve", watched)
-    watched.calls, watched.plan = calls, plan
-    return watched
-
-
 # -- what a sweep consists of
 
 
@@ -188,22 +167,6 @@ def test_stored_runs_are_not_run_again(tmp_path, solved):
     from_arguments.execute(configs[1:2], results_dir=tmp_path, force=True)
     assert solved.calls[4:] == [run_key(configs[1])]
     assert set(store.load_results(tmp_path)["key"]) == {run_key(c) for c in configs}
-
-
-@pytest.mark.slow
-def test_an_interrupted_sweep_continues_where_it_was(tmp_path, solved):
-    configs, done = expand("lam=0.1,0.2", "seed=0,1"), 1
-    solved.plan += [None] * done + ["interrupted"]
-    with pytest.raises(KeyboardInterrupt):
-        from_arguments.execute(configs, results_dir=tmp_path)
-    assert len(solved.calls) == done + 1  # the sweep stops there
-    assert [store.is_stored(tmp_path, c) for c in configs] == [True] * done + [False] * (4 - done)
-    (partial,) = (run for run in store.find_runs(tmp_path, include={"partial"}) if run.status == "interrupted")
-    assert partial.key == run_key(configs[done])
-    solved.calls.clear()
-    from_arguments.execute(configs, results_dir=tmp_path)
-    assert solved.calls == [run_key(c) for c in configs[done:]]
-    assert len(store.find_runs(tmp_path, include={"partial", "failed", "damaged"})) == 4
 
 
 def test_a_store_without_room_for_a_claim_ends_the_sweep(tmp_path, solved, monkeypatch, capsys):

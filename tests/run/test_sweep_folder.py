@@ -156,7 +156,7 @@ def test_a_sweep_is_over_when_it_has_ended_or_its_parent_has_died(tmp_path):
 
 @pytest.mark.slow
 def test_workers_that_just_begin_end_with_their_parent(tmp_path):
-    orphans(3, random.Random(0), tmp_path)
+    orphans(2, random.Random(0), tmp_path)
 
 
 _kept = []

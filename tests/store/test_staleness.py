@@ -232,6 +232,7 @@ def test_stale_runs_are_in_the_results_and_are_marked_there(tmp_path, config, ma
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_an_edited_solver_is_noticed_and_its_runs_are_redone_on_request(tmp_path, monkeypatch, capsys, edit):
     monkeypatch.chdir(tmp_path)
 

@@ -1,5 +1,6 @@
 """The reference of the site: a page for every public object, and links from their names."""
 
+import re
 import sys
 
 import pytest
@@ -28,47 +29,42 @@ def test_a_group_has_all_public_names(module):
     assert {*reference.members(module.__name__)} == {*module.__all__} - {"__version__"}
 
 
-def test_every_object_has_a_page_and_a_row_with_its_summary(tmp_path):
-    reference.pages(ROOT / "docs", tmp_path)
-    table = (tmp_path / "api" / "fwexp.estimators.md").read_text()
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Return the folder of the reference."""
+    folder = tmp_path_factory.mktemp("reference")
+    reference.pages(ROOT / "docs", folder)
+    return folder
+
+
+def test_every_object_has_a_page_and_a_row_with_its_summary(written):
+    api = written / "api"
+    table = (api / "fwexp.estimators.md").read_text()
     for name in fwexp.estimators.__all__:
-        page = (tmp_path / "api" / f"fwexp.estimators.{name}.md").read_text()
+        page = (api / f"fwexp.estimators.{name}.md").read_text()
         assert f".. autoclass:: {name}\n" in page
         assert f"| [`{name}`](fwexp.estimators.{name}.md) | {reference.summary(getattr(fwexp.estimators, name))} |" in table
-    assert "[Train on your own data](../../practice.md)" in (tmp_path / "api" / "fwexp.estimators.ChainSVMCV.md").read_text()
-    for name in (
-        "data.metrics.chunk_f1",
-        "blocks.orders.Order",
-        "solvers.bcfw.BCFW",
-        "errors.DataError",
-        "solvers.Solver",
-        "solvers.base.Point",
-        "solvers.fw.BatchOracle",
-        "options.option",
-        "experiments.Figure",
+    assert "[Train on your own data](../../practice.md)" in (api / "fwexp.estimators.ChainSVMCV.md").read_text()
+    for name in ("data.metrics.chunk_f1", "blocks.orders.Order", "errors.DataError", "solvers.base.Point", "experiments.Figure"):
+        assert (api / f"fwexp.{name}.md").is_file()
+    for module, text in (
+        ("problems.walk", ".. autofunction:: num_shared\n"),
+        ("problems.protocol.declared", ".. autofunction:: max_oracle\n"),
+        ("blocks.block_loop", ".. autofunction:: next_block\n"),
+        ("blocks.block_loop", ".. autoclass:: FrankWolfe\n"),
+        ("types", r"| `Lam` | `float \| str` |"),
     ):
-        assert (tmp_path / "api" / f"fwexp.{name}.md").is_file()
-    assert ".. autofunction:: num_shared\n" in (tmp_path / "api" / "fwexp.problems.walk.md").read_text()
-    loop = (tmp_path / "api" / "fwexp.blocks.block_loop.md").read_text()
-    assert ".. autofunction:: next_block\n" in loop
-    assert ".. autoclass:: FrankWolfe\n" in loop
-    assert r"| `Lam` | `float \| str` |" in (tmp_path / "api" / "fwexp.types.md").read_text()
-    assert ".. autofunction:: max_oracle\n" in (tmp_path / "api" / "fwexp.problems.protocol.declared.md").read_text()
+        assert text in (api / f"fwexp.{module}.md").read_text()
+    names = [path.name.lower() for path in api.iterdir()]
+    assert len(names) == len({*names})  # some file systems do not tell case
 
 
-def test_no_two_pages_have_the_same_name_where_case_does_not_matter(tmp_path):
-    reference.pages(ROOT / "docs", tmp_path)
-    names = [path.name.lower() for path in (tmp_path / "api").iterdir()]
-    assert len(names) == len({*names})
-
-
-def test_the_text_of_a_module_is_printed_once_per_group(tmp_path):
-    reference.pages(ROOT / "docs", tmp_path)
+def test_the_text_of_a_module_is_printed_once_per_group(written):
     text = "Convex problems and saddle points to compare methods on"
-    pages = {path.stem: path.read_text().count(text) for path in (tmp_path / "dataset").glob("*.md")}
+    pages = {path.stem: path.read_text().count(text) for path in (written / "dataset").glob("*.md")}
     assert pages["lasso"] <= 1
     assert pages["index"] <= 2  # its convex problems, and its saddle points
-    assert "solver.sampling=gap" in (tmp_path / "solver" / "bcfw_gap.md").read_text()
+    assert "solver.sampling=gap" in (written / "solver" / "bcfw_gap.md").read_text()
 
 
 def test_every_command_has_a_page_with_its_help(tmp_path):
@@ -77,7 +73,7 @@ def test_every_command_has_a_page_with_its_help(tmp_path):
     for name in COMMANDS:
         text = (tmp_path / "command" / f"{name}.md").read_text()
         assert f"[`fwexp {name}`]({name}.md) | {command_pages.summaries()[name]} |" in index
-        assert command_pages.printed(name, "--help").splitlines()[0] in text
+        assert re.search(rf"```text\n.*fwexp {name} ", text, re.DOTALL)
     assert "[Compared" not in (tmp_path / "command" / "ls.md").read_text()
     assert "(../../tagging.md)" in (tmp_path / "command" / "tag.md").read_text()
 
