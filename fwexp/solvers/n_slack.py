@@ -269,8 +269,8 @@ class NSlack(Solver):
         size = self.options.size + 1 if self.options.size else UNLIMITED
         while start < end:
             problem, work = self._kernel_arguments()
-            # Labelings of the reported dual point stay as well.
-            kept = state.sets._replace(weight=state.sets.weight + state.solution)
+            # Labelings of the reported dual point stay as well, where any can go.
+            kept = state.sets._replace(weight=state.sets.weight + state.solution) if self.options.size else state.sets
             values = state.working, state.sets, kept, labelings, *self.answers
             start = specialise(_add, problem)(problem, *values, start, end, work, size)
             if start < end:
