@@ -8,6 +8,15 @@ import pytest
 
 from tests.small_problems import run_in_plain_python
 
+
+@pytest.fixture(scope="module", autouse=True)
+def all_in_plain_python():
+    """Run a whole module so, also what its fixtures make: one that imports this fixture, in a folder without the hooks."""
+    with pytest.MonkeyPatch.context() as patch:
+        run_in_plain_python(patch)
+        yield
+
+
 both_ways = pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=[pytest.mark.slow, pytest.mark.compiled])])
 _patch = pytest.MonkeyPatch()
 

@@ -9,7 +9,8 @@ from fwexp.problems.protocol import to_public
 from fwexp.solvers import SOLVERS
 from fwexp.tasks.result import Result
 from tests import reference as ref
-from tests.small_problems import chain, counting, run_in_plain_python
+from tests.plain_python import all_in_plain_python  # noqa: F401 (a fixture)
+from tests.small_problems import chain, counting
 
 LAM = 0.2
 
@@ -98,8 +99,7 @@ def test_auto_calls_few_oracles():
         assert passes[0] < passes[1]
 
 
-def test_averages_go_with_a_random_order(problem, monkeypatch):
-    run_in_plain_python(monkeypatch)
+def test_averages_go_with_a_random_order(problem):
     assert fwexp.solve(problem, lam=0.01, max_passes=2, iterates=("last", "wavg")).options["sampling"] == "perm"
 
 
@@ -233,9 +233,7 @@ def test_metrics_that_are_no_numbers_are_refused(problem, returned, message):
         fwexp.solve(problem, "bcfw", lam=LAM, test=problem, metrics=lambda predictions: returned)
 
 
-def test_numpy_scalars_are_taken_wherever_python_ones_are(problem, monkeypatch):
-    run_in_plain_python(monkeypatch)
-
+def test_numpy_scalars_are_taken_wherever_python_ones_are(problem):
     def plain_and_numpy(solver, common, options, **numpy):
         plain = {name: value.item() for name, value in numpy.items()}
         one, other = (fwexp.solve(problem, solver, **common, **(options | given)) for given in (plain, numpy))

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.errors import DataError, OptionError, ParameterError
 from fwexp.solvers import SOLVERS, check_options
-from tests.small_problems import run_in_plain_python
+from tests.plain_python import all_in_plain_python  # noqa: F401 (a fixture)
 
 VALUES = [
     None,
@@ -127,9 +127,8 @@ def check(call, *arguments, **keywords):
 
 
 @pytest.fixture(autouse=True)
-def plain_python(monkeypatch, tmp_path):
-    """Nothing is compiled, and results are looked for where none are."""
-    run_in_plain_python(monkeypatch)
+def elsewhere(monkeypatch, tmp_path):
+    """Look for results where none are."""
     monkeypatch.chdir(tmp_path)
 
 

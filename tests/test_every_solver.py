@@ -55,6 +55,8 @@ SOLVER_OPTIONS = {
 }
 CASES = [(name, options) for name, rows in SOLVER_OPTIONS.items() for options in rows]
 KERNELISED = ("kernel_bcfw", "kernel_fw")  # they take long to compile
+# These have machine code of their own, too, of a step alone: tests/jit/test_linker.py compares its text with plain Python.
+IN_PLAIN_PYTHON = [("bcfw", "away"), *(("later_bcfw", step) for step in ("pairwise", "away", "wss2"))]
 
 
 def test_no_solver_is_missing():
@@ -66,7 +68,9 @@ def test_no_solver_is_missing():
     [pytest.param(*case, marks=[pytest.mark.slow] if case[0] in KERNELISED else []) for case in CASES],
     ids=[f"{name}-{k}" for k, (name, _) in enumerate(CASES)],
 )
-def test_solvers_keep_their_promises(name, options):
+def test_solvers_keep_their_promises(name, options, monkeypatch):
+    if (name, options.get("step")) in IN_PLAIN_PYTHON:
+        run_in_plain_python(monkeypatch)
     check_solver(name, small_chains(), **options)
 
 
@@ -90,10 +94,15 @@ def test_a_run_leaves_its_arrays_to_no_collector(name):
         gc.enable()
 
 
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", SOLVER_OPTIONS)
+@pytest.mark.parametrize(
+    ("name", "compiled"),
+    [
+        *((name, False) for name in SOLVER_OPTIONS),
+        *(pytest.param(name, True, marks=pytest.mark.slow) for name in ("bcfw", "fw", "online_eg")),
+    ],
+)
 def test_without_features_there_is_nothing_to_learn(name, compiled, monkeypatch):
-    if not compiled:  # For multiclass problems, which are small, every method has machine code of its own.
+    if not compiled:  # Classes have machine code of their own, which these methods call alike.
         run_in_plain_python(monkeypatch)
     for problem in (fwexp.multiclass_problem(np.zeros((4, p)), [0, 1, 0, 1]) for p in (0, 2)):
         objective = get_solver(name).objectives[0]
@@ -129,28 +138,26 @@ def test_families_keep_their_promises(name):
     check_problem(FAMILIES[name]())
 
 
-CORRECTIVE = {"step": "corrective", "cache": True, "iterates": ["last", "wavg"]}
-
-
 @pytest.mark.parametrize(
-    ("family", "solver", "options"),
+    ("family", "weights", "solver", "options"),
     [
-        ("dense classes", "bcfw", CORRECTIVE),
-        ("dense matchings", "bcfw", {}),
-        ("dense graphs", "fw", {}),
-        ("forests of three labels", "fw", {}),
-        ("poses", "bcfw", {}),
+        ("dense classes", (0.5, 2.0), "bcfw", {"step": "exact", "sampling": "shrinking", "iterates": ["last"]}),
+        ("dense matchings", (0.5, 2.0), "bcfw", {}),
+        ("dense graphs", None, "auto", {}),
+        ("forests of three labels", None, "fw", {}),
+        ("poses", None, "bcfw", {}),
     ],
     ids=str,
 )
-def test_machine_code_does_what_plain_python_does(family, solver, options, monkeypatch):
-    """Of families, with weights; `check_solver` compares the methods on chains."""
+def test_machine_code_does_what_plain_python_does(family, weights, solver, options, monkeypatch):
+    """Of families, some with weights of examples; `check_solver` compares the methods on chains."""
     problem = FAMILIES[family]()
-    weighted = fwexp.weighted_problem(problem, np.linspace(0.5, 2.0, problem.n))
-    given = {"lam": 0.1, "max_passes": 6, "gap_tol": 0, "test": weighted, **options}
-    compiled = fwexp.solve(weighted, solver, **given)
+    if weights:
+        problem = fwexp.weighted_problem(problem, np.linspace(*weights, problem.n))
+    given = {"lam": 0.1, "max_passes": 6, "gap_tol": 0, "test": problem, **options}
+    compiled = fwexp.solve(problem, solver, **given)
     run_in_plain_python(monkeypatch)
-    plain = fwexp.solve(weighted, solver, **given)
+    plain = fwexp.solve(problem, solver, **given)
     np.testing.assert_allclose(compiled.w, plain.w, rtol=1e-9, atol=1e-12)
     for column in ("primal", "dual", "test_error"):
         np.testing.assert_allclose(compiled.trace[column], plain.trace[column], rtol=1e-9, atol=1e-12)

@@ -18,7 +18,7 @@ from fwexp.solvers.fw import FW
 from fwexp.solvers.ssg import SSG
 from fwexp.testing import CheckFailed, check_problem, check_solver, problem_checks, small_chains, solver_checks
 from tests import reference as ref
-from tests.small_problems import functions
+from tests.small_problems import functions, run_in_plain_python
 
 # --- what is right --------------------------------------------------------------------------------------------------
 
@@ -214,9 +214,9 @@ def written_out():
     return fwexp.enumerated_problem(TINY.psi, TINY.loss)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN_FAMILIES)
 def test_broken_families_are_rejected(name, monkeypatch):
+    run_in_plain_python(monkeypatch)  # each is broken in a function with machine code of its own
     function, change, reason = BROKEN_FAMILIES[name]
     implementations = getattr(protocol, function).implementations
     original = getattr(protocol, function).find(EnumeratedProblem)

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from benchmarks import callbacks
-from tests.small_problems import chain, run_in_plain_python
+from tests.small_problems import chain
 
 
 def test_the_time_of_functions_is_not_ours(monkeypatch):
-    run_in_plain_python(monkeypatch)
     now = [0.0]
     monkeypatch.setattr(callbacks, "time", SimpleNamespace(process_time=lambda: now[0]))
     problem = chain("functions", 0, n=6)[1]

@@ -16,6 +16,7 @@ def test_cases_are_as_stated():
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("objective", ["log", "hinge"])
 def test_both_kinds_of_methods_are_measured(monkeypatch, objective):
     case = few.Case(n=2, length=60, K=2, p=5, c=1.0)

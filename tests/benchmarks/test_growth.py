@@ -40,6 +40,7 @@ def test_families_that_are_not_measured_again_stay_in_the_table(tmp_path, monkey
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_a_size_grows_until_it_takes_too_long(monkeypatch):
     monkeypatch.setattr(growth, "LONGEST", 0.0)
     rows = growth.grown("callback")

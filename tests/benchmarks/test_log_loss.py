@@ -5,16 +5,14 @@ import pytest
 
 import fwexp
 from benchmarks import log_loss
-from tests.small_problems import run_in_plain_python
 
 
 def test_when_a_gap_is_reached():
     assert log_loss.reached([1.0, 2.0, 3.0], [0.5, 0.009, 0.002]) == [2.0, np.inf]
 
 
-def test_crfsuite_has_the_same_objective(monkeypatch):
+def test_crfsuite_has_the_same_objective():
     pytest.importorskip("pycrfsuite")
-    run_in_plain_python(monkeypatch)
     rng = np.random.default_rng(0)
     problems = []
     for _ in range(2):
@@ -34,7 +32,7 @@ def test_scikit_learn_has_the_same_objective(classes):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(40, 4)), rng.integers(classes, size=40)
     problem, lam = fwexp.multiclass_problem(X, y), 0.1
-    bound = fwexp.solve(problem, lam=lam, objective="log", gap_tol=1e-9, max_passes=1e4).dual
+    bound = fwexp.solve(problem, lam=lam, objective="log", gap_tol=1e-6, max_passes=1e4).dual
     C = (2.0 if classes == 2 else 1.0) / (lam * 40)
     for solver in ("lbfgs", *["liblinear"] * (classes == 2)):
         seconds, _ = log_loss.scikit_learn(problem, lam, X, y, C, solver, bound)

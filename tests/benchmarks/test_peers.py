@@ -14,7 +14,6 @@ from benchmarks.peers.contests import Contender, SameObjective
 from benchmarks.peers.peer_table import frame, losses, markdown
 from benchmarks.peers.tools import Trained
 from fwexp.errors import MissingPackage
-from tests.small_problems import run_in_plain_python
 
 rng = np.random.default_rng(0)
 K, P, N, LAM = 3, 4, 30, 0.1
@@ -29,14 +28,6 @@ def primal(W):
         scores = W @ x
         slacks.append(max(scores[k] + (k != y) for k in range(len(W))) - scores[y])
     return LAM / 2 * (W**2).sum() + np.mean(slacks)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _plain_python():
-    """Take no seconds to compile for 30 examples."""
-    with pytest.MonkeyPatch.context() as patch:
-        run_in_plain_python(patch)
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ def test_all_settings_are_measured_and_kept(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(rule, "LEAST", 100.0)
     monkeypatch.setattr(rule, "LONGEST", 100.0)
     monkeypatch.setattr(rule, "TABLE", tmp_path / "bench" / "rule.csv")
-    rows = rule.measure("some", small_chains(20), 0.1)
+    rows = rule.measure("some", small_chains(8), 0.5)
     assert len(rows) == len(rule.GAPS) * (len(rule.SETTINGS) + 1)
     for gap in rule.GAPS:
         ratios = [row["over best"] for row in rows if row["gap"] == gap and row["setting"] != "auto"]

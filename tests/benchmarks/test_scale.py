@@ -51,6 +51,7 @@ def test_a_problem_is_learned_with_and_without_sleep():
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["costly, small d", "cheap, small d"])
 def test_tables_are_written_and_simulated_again(tmp_path, monkeypatch, capsys, name):
     regime = scale.REGIMES[name]
@@ -103,6 +104,7 @@ def test_regimes_that_were_not_measured_are_not_simulated(tmp_path, monkeypatch,
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_the_tables_of_the_repository_are_what_is_simulated():
     table, costs = pd.read_csv(scale.TABLE), pd.read_csv(scale.COSTS).set_index("regime")
     assert list(costs.index) == list(dict.fromkeys(table["regime"])) == list(scale.REGIMES)

@@ -15,6 +15,7 @@ def small_problem(name):
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_all_that_is_measured_runs():
     found = in_turns(svm.measures_of(small_chains(20)), "oracle pass, ocr2", 2)
     assert len(found) > 10
@@ -22,6 +23,7 @@ def test_all_that_is_measured_runs():
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_estimators_are_measured_beside_solve():
     X, y = [[{"word": word} for word in x] for x in ("ab", "ba")], ["NV", "VN"]
     (row,) = in_turns(estimators.measures_of("words", X, y), "to_problem + solve", 2)[1:]
@@ -30,6 +32,7 @@ def test_estimators_are_measured_beside_solve():
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_paths_are_measured_next_to_grids(monkeypatch):
     monkeypatch.setattr(svm, "PATHS", {"digits": ("digits", {})})
     rows = {row.quantity: row for row in svm.paths(1)}

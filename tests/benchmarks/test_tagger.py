@@ -82,6 +82,7 @@ def test_generated_texts_are_the_same_each_time_and_have_what_they_promise(tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 def test_one_table(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("os.sched_setaffinity", lambda *_: None, raising=False)
     path = tmp_path / "text.txt"

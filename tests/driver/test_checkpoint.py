@@ -71,7 +71,7 @@ def many_opportunities(monkeypatch):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("options", [AUTO, AUTO | {"step": "pairwise"}], ids=["as it is", "pairwise"])
+@pytest.mark.parametrize("options", [AUTO, pytest.param(AUTO | {"step": "pairwise"}, marks=pytest.mark.slow)], ids=["", "pairwise"])
 def test_steps_do_not_depend_on_the_scores_of_former_examples(monkeypatch, options):
     """Nor on a buffer that is empty when a run goes on: compiled sums are reordered, so terms that cancel could round them."""
     advance, rng = BCFW.advance, np.random.default_rng(0)

@@ -533,13 +533,11 @@ def test_rows_can_follow_numbers_of_steps(seconds, options, monkeypatch):
     assert len(ends) > 20 if "cache" in options else len(ends) == 20
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("seconds", [1e-4, 10.0])
 def test_steps_without_oracle_calls_are_taken_to_their_end_before_a_row(seconds, monkeypatch):
     """A row at a bound on oracle calls comes when the next step needs one, however the run was cut into portions."""
-    train, _ = fwexp.load_dataset("digits")
     monkeypatch.setattr("fwexp.driver.loop.CHUNK_SECONDS", seconds)
-    running = get_solver("n_slack")(train, 1e-4, get_solver("n_slack").Options())
+    running = get_solver("n_slack")(small_chains(40), 1e-4, get_solver("n_slack").Options())
     log = Log(running, SVMObjective(running))
     drive(running, log, Bounds(2), (2.0,))
     before = running.step

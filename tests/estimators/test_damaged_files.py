@@ -64,7 +64,7 @@ def saved(cls, parameters, path):
 def test_any_damage_is_one_error_of_load(cls, parameters, tmp_path):
     path, rng, rejected = tmp_path / "model.npz", np.random.default_rng(0), 0
     X, record, given = saved(cls, parameters, path)
-    for _ in range(60):
+    for _ in range(40):
         written(path, damaged(record, rng))
         try:
             model = cls.load(path, **given)

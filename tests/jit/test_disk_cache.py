@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -210,7 +211,7 @@ DAMAGES = {
     "halved": lambda content: content[: len(content) // 2],
     "long": lambda content: content + b"\0",
     "zeros": lambda content: bytes(len(content)),
-} | {f"bit {position}": lambda content, position=position: flipped(content, position) for position in (0, 0.01, 0.6, 1)}
+} | {f"bit {position}": lambda content, position=position: flipped(content, position) for position in (0.01, 0.6)}
 
 
 @pytest.mark.parametrize("suffix", [".nbc", ".nbi", ".sums", ".py"])
@@ -226,8 +227,10 @@ def test_a_damaged_file_counts_as_absent_and_is_made_again(cache, suffix):
         assert suffix in (".nbc", ".nbi", ".sums") or {path: path.read_bytes() for path in whole} == whole
 
 
-@pytest.mark.parametrize("suffix", [".nbc", ".nbi", ".sums", ".py"])
-@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "link"])
+ELSE = [("folder", ".py"), ("folder", ".sums"), ("device", ".nbc"), ("link", ".py")]
+
+
+@pytest.mark.parametrize(("kind", "suffix"), [*product(["pipe"], [".nbc", ".nbi", ".sums", ".py"]), *ELSE])
 def test_other_kinds_of_files_are_not_opened(cache, tmp_path, kind, suffix):
     """To open a pipe waits for ever, and a device has no end."""
     is_compiled()

@@ -311,8 +311,13 @@ def linked_in(run):
     return functions
 
 
+SAME_TEXTS = "fw", "ssg", "one_slack", "n_slack", "lbfgs", "entropic_turns", "kernel_bcfw", "kernel_fw"  # whatever their options
 METHODS = {
-    **{f"{name} {k}": ("chain", name, options) for name, rows in SOLVER_OPTIONS.items() for k, options in enumerate(rows)},
+    **{
+        f"{name} {k}": ("chain", name, options)
+        for name, rows in SOLVER_OPTIONS.items()
+        for k, options in enumerate(rows[:1] if name in SAME_TEXTS else rows)
+    },
     "averages": ("chain", "bcfw", {"iterates": ["avg", "wavg", "tavg"]}),
     "shrinking": ("dense classes", "auto", {}),
     "exact": ("dense classes", "bcfw", {"step": "exact"}),

@@ -138,14 +138,13 @@ def test_active_sets_allocate_no_blocks(options):
         assert solver.state.cache is None
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("options", [{}, {"cache": True}, {"sampling": "gap"}])
 def test_growth_of_blocks_changes_nothing(monkeypatch, options):
-    problem = one_long_one("dense", 40, 30, 5)
-    wanted = fwexp.solve(problem, "bcfw", lam=1e-3, max_passes=20, gap_tol=0, **options)
+    problem = one_long_one("dense", 12, 10, 4)
+    wanted = fwexp.solve(problem, "bcfw", lam=1e-3, max_passes=10, gap_tol=0, **options)
     monkeypatch.setattr(sparse_blocks, "FIRST_ROOM", 0)
     monkeypatch.setattr(sparse_blocks, "SMALLEST_POOL", 1)
-    got = fwexp.solve(problem, "bcfw", lam=1e-3, max_passes=20, gap_tol=0, **options)
+    got = fwexp.solve(problem, "bcfw", lam=1e-3, max_passes=10, gap_tol=0, **options)
     np.testing.assert_array_equal(got.w, wanted.w)
     assert got.trace.step.tolist() == wanted.trace.step.tolist()
     assert got.trace.oracle_calls.tolist() == wanted.trace.oracle_calls.tolist()

@@ -11,6 +11,7 @@ from fwexp.problems.loss_terms import make_objective
 from fwexp.solvers import auto, check_options, get_solver
 from fwexp.solvers.base import Budget
 from fwexp.solvers.marginal_oracle import MarginalOracle
+from tests.small_problems import run_in_plain_python
 from tests.solvers.test_block_entropic import FAMILIES, IDS, OBJECTIVES, Enumerated
 
 pytestmark = pytest.mark.compiled  # they take many steps
@@ -108,7 +109,8 @@ def test_lbfgs_goes_on_from_another_lam_and_from_its_own_end():
         fwexp.solve(problem, "lbfgs", lam=0.05, objective="softmax_margin", warm_start=first)
 
 
-def test_few_long_sequences_are_left_to_methods_that_add_up_all():
+def test_few_long_sequences_are_left_to_methods_that_add_up_all(monkeypatch):
+    run_in_plain_python(monkeypatch)  # vectors of parts that are mostly zeros have machine code of their own
     rng = np.random.default_rng(3)
     X = [rng.normal(size=(200, 3)) for _ in range(2)]
     problem = fwexp.chain_problem(X, [(x[:, 0] > 0).astype(int) for x in X], 2, loss="errors")

@@ -37,14 +37,14 @@ def classes(seed):
     return ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
 
 
-# Of multiclass problems, kernel_bcfw with a linear kernel takes the steps of bcfw: tested where it is tested. On chains it takes
-# long to compile. The entropic methods need many passes, which cost most with many classes.
-ON_CHAINS = ("kernel_bcfw", "excessive_gap", "extragradient")
+# Methods see a family through the protocol alone, so one with corners and one with an oracle for each example do for classes. On
+# chains, kernel_bcfw takes long to compile; of classes, its steps are those of bcfw (tests/solvers/test_kernel_bcfw.py).
+ON_CLASSES = ("bcfw", "fcfw")
 CASES = [
     pytest.param(make, *method, id=f"{name}-{method[0]}-{method[2]}-{k}", marks=[pytest.mark.slow] * (method[0] == "kernel_bcfw"))
     for name, make in {"chain": lambda: chain("dense", 11, n=6), "multiclass": lambda: classes(12)}.items()
     for k, method in enumerate(METHODS)
-    if name == "chain" or method[0] not in ON_CHAINS
+    if name == "chain" or method[0] in ON_CLASSES
 ]
 
 
