@@ -232,12 +232,8 @@ def loss(problem: Problem, i: int, y: Any) -> float:
 
     Parameters
     ----------
-    problem : problem
-        From a constructor such as ``fwexp.chain_problem``.
-    i : int
-        The example, from 0.
-    y : labeling
-        As `predict` returns them.
+    problem, i, y
+        As for `joint_feature`.
 
     Returns
     -------

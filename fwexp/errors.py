@@ -137,10 +137,7 @@ LISTS = {
 
 
 def unknown(kind: str, value: object, accepted: Iterable[str], others: Iterable[str] = (), here: str = "") -> str:
-    """Return the message for a name that is not in ``accepted``.
-
-    It suggests the name that serves ``here`` if there is one, and otherwise the closest match in ``accepted`` or ``others``.
-    """
+    """Return the message for a name that is not in ``accepted``; it suggests one that serves ``here``, or the closest match."""
     names = sorted(accepted)
     text = value if isinstance(value, str) and len(value) <= _SHORT.maxstring else shown(value)
     longer = [name for name in names if text and name.startswith(text)]

@@ -72,11 +72,8 @@ def methods() -> Mapping[str, Method]:
 
 
 def method_of(solver: str, options: Mapping[str, Any], split_by: Iterable[str] = ()) -> str:
-    """Return the name of the method that a solver is with these options, nested or flat (``cache.F``).
-
-    Runs that differ in an option of `split_by` are of different methods, too. A setting that is no method's is named after the
-    options in which it departs from the plain method.
-    """
+    """Return the name of the method that a solver is with these options, nested or flat; those in ``split_by`` are named, too."""
+    # A setting that is no method's is named after the options in which it departs from the plain method.
     plain, counted, named, by_departures = _table(solver, frozenset(split_by))
     departures = _departures(options, plain, counted)
     if (name := by_departures.get(frozenset(departures.items()))) is not None:

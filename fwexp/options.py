@@ -73,10 +73,7 @@ SMALLEST, LARGEST = 1e-50, 1e50  # (features losses / lam)^2 over many examples 
 
 
 def check_scale(name: str, size: float) -> float:
-    """Return the size of something, of an array the largest of its numbers, if its squares, products and quotients are floats.
-
-    Zero is of any scale.
-    """
+    """Return a size, of an array the largest of its numbers, if its squares, products and quotients are floats, or it is 0."""
     if not (size == 0.0 or SMALLEST <= size <= LARGEST):
         raise ParameterError(f"{name} must be of a scale within {SMALLEST:g} .. {LARGEST:g}, got {size:g}: choose other units")
     return size

@@ -53,6 +53,9 @@ class Named(Mapping):
             return False
         return True
 
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
     def find(self, name: str, *others: str) -> Any:
         """Return the object of a name; refuse a name that neither the catalogue nor ``others`` has."""
         if not isinstance(name, str) or name not in self:
@@ -106,9 +109,6 @@ class Catalogue(Named):
         if not self._lazy:
             self.load_all()
         return iter(list(self._discovered()))
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
 
     def load_all(self) -> None:
         """Import all modules, and leave out those that do not work."""
@@ -193,9 +193,6 @@ class Selection(Named):
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, value in self._catalogue.items() if self._is_meant(value))
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
 
 
 _TAKEN: dict[str, set[str]] = {kind: set() for kind in KINDS}

@@ -146,12 +146,8 @@ class ChainPredictor(Predictor):
 
         Parameters
         ----------
-        X : list of sequences
-            As for ``fit`` of the estimator.
-        n_best : int, optional
-            Return this many labelings of each sequence, best first, as pairs (labels, score); fewer if no more exist.
-        partial : list of lists, optional
-            What is known of every position: its label, a set of labels of which it has one, or None.
+        X, n_best, partial
+            As for ``predict`` of the estimator.
 
         Returns
         -------
@@ -165,10 +161,8 @@ class ChainPredictor(Predictor):
 
         Parameters
         ----------
-        X : list of sequences
-            As for ``fit`` of the estimator.
-        partial : list of lists, optional
-            What is known of every position, as for ``predict``. Probabilities are then conditional on this.
+        X, partial
+            As for ``predict_proba`` of the estimator.
 
         Returns
         -------

@@ -11,11 +11,8 @@ USUAL = {"objective": "hinge", "temperature": 1.0}  # which the name of a proble
 
 
 def problem_names(results: "pd.DataFrame") -> "pd.Series":
-    """Return the problem of each row: the data set with its options, a kernel, the objective unless it is the hinge, and lam.
-
-    Data of several contents, which a column ``content`` distinguishes, are several problems. Rows of unknown content share the
-    problem of the only known content.
-    """
+    """Return the problem of each row: the data set with its options, a kernel, the objective unless it is the hinge, and lam."""
+    # Data of several contents are several problems; rows of unknown content share the problem of the only known content.
     import pandas as pd
 
     said = {name: name.removeprefix("dataset.") for name in results if name.startswith("dataset.") and name != "dataset.split"}

@@ -17,15 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-REFERENCE = "bccfw_accelerated"
-"""The method of the run that presets name to bound the optimum from below."""
-
-
-NARROWEST = 2.25
-"""Width of a panel, in inches, below which fewer of them stand in a row."""
-
-TALLEST, BELOW, LINE = 9.0, 0.9, 0.2
-"""Heights in inches of a page, of its legend and labels, and of a line of a legend."""
+REFERENCE = "bccfw_accelerated"  # the method of the run that presets name to bound the optimum from below
+NARROWEST = 2.25  # width of a panel, in inches, below which fewer of them stand in a row
+TALLEST, BELOW, LINE = 9.0, 0.9, 0.2  # heights in inches of a page, of its legend and labels, and of a line of a legend
 
 
 class Problem(NamedTuple):

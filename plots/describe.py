@@ -23,7 +23,8 @@ def describe(frame: "pd.DataFrame", titles: dict[str, str]) -> str:
         curves = dict(list(panel[np.isfinite(panel["median"].astype(float))].groupby("variant")))
         lines = style.lines(curves)
         if panel["axis"].iloc[0] == "nu":
-            values = [f"{lines[name].label}: {_first(curve):.2g} to {_end(curve):.2g}" for name, curve in curves.items()]
+            starts = {name: float(curve.loc[curve["x"].idxmin(), "median"]) for name, curve in curves.items()}
+            values = [f"{lines[name].label}: {starts[name]:.2g} to {_end(curve):.2g}" for name, curve in curves.items()]
             said = "First and last values"
         else:
             ends = sorted((_end(curve), name) for name, curve in curves.items())
@@ -36,11 +37,6 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> s
     """Return a table as Markdown, of which so many columns are aligned on the left, and the others on the right."""
     aligned = ["---"] * left + ["---:"] * (len(head) - left)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, aligned, *rows))
-
-
-def _first(curve):
-    """Return the value at the start of a curve."""
-    return float(curve.loc[curve["x"].idxmin(), "median"])
 
 
 def _end(curve):

@@ -15,20 +15,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-EARLIEST = 20.0
-"""Linear axes show all of every curve from this part of their length on, at the latest."""
-
-ROOM = 30.0
-"""Log axes also show earlier values if these are at most this many times as high."""
+EARLIEST = 20.0  # linear axes show all of every curve from this part of their length on, at the latest
+ROOM = 30.0  # log axes also show earlier values if these are at most this many times as high
 
 APART, MOSTLY, TURN = 0.012, 0.6, 12.0
 """Lines coincide if they are closer than this part of the panel's height on so much of the way; points of a dash and a gap."""
 
-CROWD = 4
-"""Bands of more curves are paler."""
-
-PLAIN = 1e-4, 1e4
-"""Ticks of log axes are plain numbers if all of a figure are between these."""
+CROWD = 4  # bands of more curves are paler
+PLAIN = 1e-4, 1e4  # ticks of log axes are plain numbers if all of a figure are between these
 
 
 def draw_panel(frame: "pd.DataFrame", panel: Panel, ax: "Axes | None" = None) -> "Axes":
@@ -222,6 +216,8 @@ def _limits(frame, panel, yscale):
 
 def _mark_end(curve, line, ax, middle):
     """Mark curves that end early: a cross where runs diverged, a bar where they were stopped."""
+    from matplotlib.patheffects import withStroke
+
     finite = curve[np.isfinite(curve["median"])]
     runs, diverged, stopped = (int(curve[column].iloc[0]) for column in ("runs", "diverged", "stopped"))
     for count, word, marker in ((diverged, "diverged", "x"), (stopped, "stopped early", "|")):
@@ -231,13 +227,7 @@ def _mark_end(curve, line, ax, middle):
             text = word if runs == 1 else f"{count} of {runs} {word}"
             side = {"xytext": (6, 0), "va": "center"} if end[0] < middle else {"xytext": (-2, 5), "ha": "right"}
             note = ax.annotate(text, end, textcoords="offset points", fontsize=7, color=line.color, zorder=6, **side)
-            note.set_path_effects(_halo())
-
-
-def _halo():
-    from matplotlib.patheffects import withStroke
-
-    return [withStroke(linewidth=2, foreground="white")]
+            note.set_path_effects([withStroke(linewidth=2, foreground="white")])
 
 
 def legend(figure: "Figure", frame: "pd.DataFrame", width: float, lines: "dict[str, style.Line] | None" = None) -> None:

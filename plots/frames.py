@@ -48,11 +48,8 @@ AXES |= {
     "factor": "factor over the fastest",
 }
 
-QUARTERS = 5
-"""From so many runs on, quartiles are not the best and the worst."""
-
-FLOOR = 1e-12
-"""Differences of objectives below this are rounding; log axes end here."""
+QUARTERS = 5  # from so many runs on, quartiles are not the best and the worst
+FLOOR = 1e-12  # differences of objectives below this are rounding; log axes end here
 
 POSITIONS = {"passes": "passes", "calls": "oracle_calls", "seconds": "time"}
 """Where runs were on the way: columns of a figure's frame, by those of a trace."""
@@ -160,11 +157,9 @@ def on_data(results: "pd.DataFrame", dataset: str, options: Mapping[str, str | N
 
 
 def suboptimality(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return `results` with the column ``suboptimality``: primal minus the highest dual of any run on the same data and lam.
-
-    Rows of runs that go through several lam have it in ``at_lam``. A figure names its runs, a dedicated reference run among them,
-    so runs that it does not name cannot change it. A primal below the highest dual is refused: data differ, or a solver is wrong.
-    """
+    """Return `results` with the column ``suboptimality``: primal minus the highest dual of any run on the same data and lam."""
+    # Rows of runs that go through several lam have it in ``at_lam``. A figure names its runs, a dedicated reference run among them,
+    # so runs that it does not name cannot change it. A primal below the highest dual is refused: data differ, or a solver is wrong.
     options = [column for column in results if column.startswith("dataset.")]
     same = [column for column in ("dataset", "split", "objective", "temperature", "lam", "at_lam", *options) if column in results]
     highest = results.groupby(same, dropna=False)["dual"].transform("max")
@@ -193,13 +188,11 @@ def envelope(results: "pd.DataFrame", measure: str, solvers: Iterable[str]) -> "
 
 
 def bands(runs: "pd.DataFrame", measure: str, axis: str = "passes") -> "pd.DataFrame":
-    """Return `statistics` of a measure, where lower is better, over runs of one variant that differ in their seed.
-
-    The frame has `STATISTICS`, one row per position that any run logged; ``passes``, ``calls`` and ``seconds`` say where the runs
-    were there, in the median; ``diverged`` and ``stopped`` (by the clock or by hand) count runs. Between the positions of its own
-    log a run is interpolated linearly; if the measure has a log scale, in its logarithm. Nothing is extrapolated: positions end
-    where the first run ends. Only a run that diverged goes on, at infinity, so that the band shows it.
-    """
+    """Return `statistics` of a measure, where lower is better, over runs of one variant that differ in their seed."""
+    # The frame has `STATISTICS`, one row per position that any run logged; ``passes``, ``calls`` and ``seconds`` say where the runs
+    # were there, in the median; ``diverged`` and ``stopped`` (by the clock or by hand) count runs. Between the positions of its own
+    # log a run is interpolated linearly; if the measure has a log scale, in its logarithm. Nothing is extrapolated: positions end
+    # where the first run ends. Only a run that diverged goes on, at infinity, so that the band shows it.
     import pandas as pd
 
     if axis == "at_lam":  # whose logarithm is what passes grow by
@@ -229,10 +222,8 @@ def bands(runs: "pd.DataFrame", measure: str, axis: str = "passes") -> "pd.DataF
 
 
 def statistics(values: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the median, best, worst and quartiles over the first axis, by column.
-
-    Quartiles are values of runs: of m runs they leave out the (m - 1) // 4 lowest and highest, of less than `QUARTERS` runs none.
-    """
+    """Return the median, best, worst and quartiles over the first axis, by column."""
+    # Quartiles are values of runs: of m runs they leave out the (m - 1) // 4 lowest and highest, of less than `QUARTERS` runs none.
     ordered = np.sort(values, axis=0)
     left_out = (len(ordered) - 1) // 4
     middle = {"median": np.median(ordered, axis=0), "best": ordered[0], "worst": ordered[-1]}

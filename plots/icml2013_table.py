@@ -48,12 +48,10 @@ there.
 
 
 def data(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return one row per method: the paper's facts, ``runs``, ``n``, and ``calls`` and ``growth`` for each of `LEVELS`.
-
-    ``calls`` is the median over the seeds on all training words, infinite where it was not reached. ``growth`` is the
-    slope of log calls over log n on samples, of the last iterates alone, which every run logs, for sizes at which the level was
-    reached; NaN where these are less than three. ``keys`` names all runs of the method, with spaces between.
-    """
+    """Return one row per method: the paper's facts, ``runs``, ``n``, and ``calls`` and ``growth`` for each of `LEVELS`."""
+    # ``calls`` is the median over the seeds on all training words, infinite where it was not reached. ``growth`` is the
+    # slope of log calls over log n on samples, of the last iterates alone, which every run logs, for sizes at which the level was
+    # reached; NaN where these are less than three. ``keys`` names all runs of the method, with spaces between.
     import pandas as pd
 
     names = of_results(results)

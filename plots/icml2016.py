@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-LAM = 0.001
-"""Of the figures at one lam: the middle one of the published code on OCR. The text of the paper names no lam for them."""
+LAM = 0.001  # of the figures at one lam: the middle one of the published code on OCR. The text of the paper names no lam for them.
 
 
 class DataSetting(NamedTuple):
@@ -49,13 +48,9 @@ those of the larger HorseSeg, for LSP smaller ones, as fit features about as lon
 SLOW, SLOW_SETTING = "slow LSP", DataSetting("slow_lsp", (1.0, 0.1, 0.01))
 """Poses with an oracle of about 50 ms, at the middle lam only."""
 
-WALKERS = ("bcfw_gap", "bcpfw_gap_cache")
-"""The methods of paths and grids."""
-
-WALKED = ("synth. HorseSeg-small", "OCR-small", "synth. HorseSeg-medium", "OCR-large")
-"""The data sets of paths and grids."""
-LAM_MIN = 2.0**-15
-"""The last of the paper's 31 values of lam (section 5.2, paragraph 1), at which paths and grids end."""
+WALKERS = ("bcfw_gap", "bcpfw_gap_cache")  # the methods of paths and grids
+WALKED = ("synth. HorseSeg-small", "OCR-small", "synth. HorseSeg-medium", "OCR-large")  # the data sets of paths and grids
+LAM_MIN = 2.0**-15  # the last of the paper's 31 values of lam (section 5.2, paragraph 1), at which paths and grids end
 
 
 def steps(results: "pd.DataFrame") -> "pd.Series":
@@ -80,10 +75,8 @@ def ways(results: "pd.DataFrame") -> "pd.Series":
 
 
 def with_gap_ratio(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return `results` with true over estimated gap, both totals over all examples, without training that checks no gap.
-
-    The caption of the paper's figure 1 names the inverse ratio; this one is that of section 3.1, on exploitation versus staleness.
-    """
+    """Return `results` with true over estimated gap, both totals over all examples, without training that checks no gap."""
+    # The caption of the paper's figure 1 names the inverse ratio; this is the one of section 3.1, on exploitation and staleness.
     uncharged = (results["task"].fillna("train") == "train") & (of_results(results, ("refresh",)) == "bcfw")
     results = results[~uncharged]
     estimate = results["gap_estimate"].where(np.isfinite(results["gap_estimate"]) & (results["gap_estimate"] > 0))
@@ -99,10 +92,7 @@ FIG2_B = Chart([Panel("b", f"OCR, λ = {LAM}", "ocr", LAM, "gap")], split_by=("c
 
 
 def fig2_data(results: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the shares of steps that the cache answered and each criterion allowed, by F and nu (a), and some gaps (b).
-
-    In the panels a the variants are the values of F, and the positions those of nu.
-    """
+    """Return the shares of steps that the cache answered and each criterion allowed, by F and nu (a), and some gaps (b)."""
     import pandas as pd
 
     names = of_results(results, FIG2_B.split_by)

@@ -51,10 +51,8 @@ SAMPLED, REPEATS = 500, 5
 
 
 def data(results: "pd.DataFrame", costs: "pd.DataFrame") -> "pd.DataFrame":
-    """Return one row per data set: ``n``, ``d``, seconds of a call, and the shares of `METHODS`.
-
-    ``costs`` has a row per run, by ``key``: ``n``, ``d`` and the seconds of a call at its weights. ``keys`` names the runs.
-    """
+    """Return one row per data set: ``n``, ``d``, seconds of a call, and the shares of `METHODS`; ``keys`` names the runs."""
+    # ``costs`` has a row per run, by ``key``: ``n``, ``d`` and the seconds of a call at its weights.
     import pandas as pd
 
     ends = results.sort_values("oracle_calls", kind="stable").groupby("key").last().reset_index().merge(costs, on="key")

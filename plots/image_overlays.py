@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = ["panel", "dataset", "lam", "variant", "image", "measure", "value", "keys"]
-OVERALL = "all"
-"""What panel and image are where scores are those of all test images."""
+OVERALL = "all"  # what panel and image are where scores are those of all test images
 
 # What the labels of scores are.
 SCORES = {"iou": "IoU", "pixel_accuracy": "pixel accuracy", "pdj": "PDJ", "pcp": "PCP"}

@@ -17,10 +17,8 @@ COLUMNS = ["panel", "variant", "axis", "measure", "x", "median", "problems", "ke
 
 
 def data(costs: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the steps of all profiles: the share ``median`` of problems that ``variant`` solves within ``x`` times the least cost.
-
-    Costs are infinite where a method did not get there. Problems that no side solves do not count.
-    """
+    """Return the steps of profiles: the share ``median`` of problems that ``variant`` solves within ``x`` times the least cost."""
+    # Costs are infinite where a method did not get there. Problems that no side solves do not count.
     import pandas as pd
 
     rows = []

@@ -17,8 +17,7 @@ DIFFERENCES = "differences in (a) and (b)"
 OBJECTIVES = ("primal", "dual")
 PUBLISHED = ", published code"
 RING: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3.4, "markerfacecolor": "white"}
-SMALLEST = 1e-15
-"""Least difference that is drawn: equal values, too, have a place on the log axis."""
+SMALLEST = 1e-15  # least difference that is drawn: equal values, too, have a place on the log axis
 
 
 class Replays(NamedTuple):

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fwexp.errors import ParameterError
 from fwexp.methods import variant_of
 
-COLUMN = 3.25
-"""Width in inches of a figure that fills one column of a two-column page."""
-TEXT = 6.75
-"""Width in inches of a figure that fills both columns."""
+COLUMN = 3.25  # width in inches of a figure that fills one column of a two-column page
+TEXT = 6.75  # width in inches of a figure that fills both columns
+STYLE = Path(__file__).with_name("fwexp.mplstyle")
 
 
 class Method(NamedTuple):
@@ -190,11 +190,9 @@ def line(variant: str) -> Line:
 
 
 def lines(variants: Iterable[str]) -> dict[str, Line]:
-    """Return the lines of all variants of a figure, in the order of the table.
-
-    A method that is not in the table gets a spare style that depends on its name, and the next one where another such
-    method of the figure has that: no two lines of a figure look alike, as long as there are spare styles.
-    """
+    """Return the lines of all variants of a figure, in the order of the table; methods without a line of it get spare ones."""
+    # A spare style depends on the name, and is the next one where another such method of the figure has that: no two lines of a
+    # figure look alike, as long as there are spare styles.
     found: dict[str, Line] = {}
     given: dict[str, tuple[str, str, Any]] = {}
     for variant in in_table_order(variants):
@@ -233,48 +231,6 @@ def in_table_order(variants: Iterable[str]) -> list[str]:
     return sorted(set(variants), key=lambda name: (rank.get(name, len(rank)), name))
 
 
-_RC: Any = {
-    "font.family": ["DejaVu Sans", "sans-serif"],  # comes with matplotlib; an SVG is shown with the fonts that are there
-    "font.size": 7.5,
-    "axes.titlesize": 8,
-    "axes.labelsize": 7.5,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7.5,
-    "legend.title_fontsize": 7,
-    "axes.linewidth": 0.6,
-    "axes.edgecolor": "#444444",
-    "axes.titlelocation": "left",
-    "axes.titlepad": 4,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#E6E6E6",
-    "grid.linewidth": 0.5,
-    "xtick.color": "#444444",
-    "ytick.color": "#444444",
-    "xtick.labelcolor": "black",
-    "ytick.labelcolor": "black",
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.minor.size": 0,
-    "ytick.minor.size": 0,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 3.8,
-    "lines.markeredgewidth": 0.9,
-    "legend.frameon": False,
-    "figure.facecolor": "white",
-    "savefig.dpi": 300,
-    "svg.hashsalt": "fwexp",  # equal pictures are equal files
-    "svg.fonttype": "none",  # text stays text: found, selected, read aloud
-    "pdf.fonttype": 42,  # TrueType, because conferences reject Type 3
-    "ps.fonttype": 42,
-}
-
-
 _OWN: ContextVar[Any] = ContextVar("own settings of the user", default=MappingProxyType({}))
 
 
@@ -285,7 +241,7 @@ def context() -> Iterator[None]:
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update({**_RC, **_OWN.get()})
+        matplotlib.rcParams.update({**_settings(STYLE), **_OWN.get()})
         yield
 
 

@@ -233,7 +233,7 @@ def wheel(tmp_path_factory):
 
 @pytest.mark.slow
 def test_wheel_holds_all_modules_configurations_and_data(wheel):
-    kinds = {".py", ".pyi", ".typed", ".yaml", ".json", ".npz", ".css", ".html", ".js"}
+    kinds = {".py", ".pyi", ".typed", ".yaml", ".json", ".npz", ".css", ".html", ".js", ".mplstyle"}
     expected = {
         f"{target}/{path.relative_to(ROOT / folder).as_posix()}"
         for folder, target in INSTALLED_AS.items()

@@ -96,29 +96,23 @@ def check_effects(owner: str, options, cache=False) -> None:
 
 
 def acceleration_strength(radii_sq: np.ndarray, lam: float) -> float | None:
-    """Return kap = min(sqrt(R^2/(2 lam n)), 10), or None (no acceleration) where that is below 1; R^2 is the mean of ``radii_sq``.
-
-    R^2/(lam n) measures how ill conditioned the problem is; a well conditioned one converges in a few passes, and centres would
-    slow it down. A run that has not ended after `LATE_PASSES` gets `LATE_STRENGTH`, which pays at high accuracy. The root and
-    the bound 10 measured best, or close to it, for lam n from 0.1 to 1000 on handwriting, digits and Gaussian classes.
-    """
+    """Return kap = min(sqrt(R^2/(2 lam n)), 10), R^2 the mean of ``radii_sq``, or None (no acceleration) if that is below 1."""
+    # R^2/(lam n) measures how ill conditioned the problem is; a well conditioned one converges in a few passes, and centres would
+    # slow it down. A run that has not ended after `LATE_PASSES` gets `LATE_STRENGTH`, which pays at high accuracy. The root and
+    # the bound 10 measured best, or close to it, for lam n from 0.1 to 1000 on handwriting, digits and Gaussian classes.
     kap = float(np.sqrt(np.mean(radii_sq) / (2.0 * lam * len(radii_sq))))
     return min(kap, LARGEST) if kap >= 1.0 else None
 
 
 def observed_strength(norm_sq: float, n: int, lam: float) -> float:
-    """Return kap = 1.5 sqrt(r^2/(lam n)) within 1 .. 10, given r^2, the mean of ||psi_i(y)||^2 of labelings met.
-
-    The bounds of `acceleration_strength` are 5 times r^2 on handwriting, 35 times on text and 100 times on images.
-    """
+    """Return kap = 1.5 sqrt(r^2/(lam n)) within 1 .. 10, given r^2, the mean of ||psi_i(y)||^2 of labelings met."""
+    # The bounds of `acceleration_strength` are 5 times r^2 on handwriting, 35 times on text and 100 times on images.
     return float(np.clip(1.5 * np.sqrt(norm_sq / (lam * n)), 1.0, LARGEST))
 
 
 def stopped_growing(norm_sq: float, earlier: float) -> bool:
-    """Return whether ||A a||^2 has stopped growing, given its value after half of the steps.
-
-    It doubles in twice the steps if the blocks share no weights, and still grows by a half on text, images and poses.
-    """
+    """Return whether ||A a||^2 has stopped growing, given its value after half of the steps."""
+    # It doubles in twice the steps if the blocks share no weights, and still grows by a half on text, images and poses.
     return norm_sq < GROWTH * earlier
 
 

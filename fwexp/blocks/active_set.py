@@ -138,10 +138,8 @@ def least_memory(problem, room: int) -> int:
 
 
 def more_room(sets: ActiveSets, size: int) -> np.ndarray:
-    """Return the room (n,) of sets: more for examples that have little left, past ``size`` an eighth if weights need it.
-
-    Past ``size`` labelings without weight are replaced, except for the true one.
-    """
+    """Return the room (n,) of sets: more for examples that have little left, past ``size`` an eighth if weights need it."""
+    # Past ``size`` labelings without weight are replaced, except for the true one.
     room, begins = np.diff(sets.first), sets.first[:-1]
     kept = np.add.reduceat(sets.weight > 0.0, begins, dtype=np.int64) + (sets.weight[begins] == 0.0)
     below = np.where(4 * sets.count >= 3 * room, np.minimum(2 * room, size), room)
@@ -161,10 +159,7 @@ def with_places(problem, sets: ActiveSets, room: np.ndarray, *, keep: bool = Fal
 
 
 def with_room(sets: ActiveSets, room: np.ndarray, *, keep: bool = False) -> ActiveSets:
-    """Return sets whose storage has enough places with more room; without ``keep`` the former must not be used any more.
-
-    Their memory then goes to the new ones piece by piece.
-    """
+    """Return sets with more room, whose storage has the places; without ``keep`` the former give up their memory piece by piece."""
     found = sets._replace(**_slots(room), count=sets.count.copy())
     old, new = (each._replace(storage=np.empty(0)) for each in (sets, found))  # Labelings stay where they are.
     for start in range(0, len(room), AT_ONCE):
@@ -178,10 +173,7 @@ def with_room(sets: ActiveSets, room: np.ndarray, *, keep: bool = False) -> Acti
 
 
 def divided(problem, sets: ActiveSets, parts: int) -> ActiveSets:
-    """Return ``sets`` for threads: thread t stores labelings of the examples i with i % parts = t only.
-
-    All share one storage, in which each thread has places for as many labelings as its examples have slots.
-    """
+    """Return ``sets`` for threads: thread t stores labelings of the examples i with i % parts = t only, in its part of the room."""
     if len(sets.taken) == parts:
         return sets
     sets = sets if len(sets.taken) == 1 else copied(problem, sets)

@@ -1,8 +1,4 @@
-"""Later steps: of blocks that are stored as labelings with weights (`active_set`), and to the best point of a block (`ExactStep`).
-
-Sources: pairwise and away steps are those of Osokin et al. (ICML 2016, section 3.2, Algorithms 3 and 4); corrective steps follow
-Shah, Kolmogorov and Lampert (CVPR 2015, multi-plane BCFW).
-"""
+"""Later steps: of blocks stored as labelings with weights (`weight_steps`), and to the best point of a block (`ExactStep`)."""
 
 from typing import NamedTuple
 

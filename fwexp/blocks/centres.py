@@ -58,11 +58,6 @@ class ProximalCentre:
         """lam' = lam (1 + kap), which block steps use."""
         return self.lam * (1.0 + self.kap)
 
-    @property
-    def for_kernels(self) -> Centre:
-        """The same centre, for kernels that move it; the safeguard is then on."""
-        return Centre(self.z, self.w_old, self.times, self.watched, self.kap, self.lam)
-
     def change_lam(self, lam: float) -> None:
         """Keep centre, momentum and w for another lam; watch the certificate anew."""
         self.lam, self.times[MOVES], self.watched[0] = lam, 0, np.inf

@@ -132,10 +132,7 @@ class DegradedOracle(NamedTuple):
 
 @register_jitable
 def worst_allowed(i, best, nu, error, sets):
-    """Return the lowest score of a labeling whose n gap_i(y) >= nu n max gap_i - error, and its slot (-1: the best itself).
-
-    ``best`` is the highest score; the scores of the others are known.
-    """
+    """Return the lowest score with n gap_i(y) >= nu n max gap_i - error, and its slot (-1: the ``best`` score itself)."""
     mean, slot, score = active_set.mean_score(i, sets), -1, best
     # Rounding may leave the largest gap below 0, but the best labeling is always allowed.
     least = min(nu * (best - mean) - error, best - mean)

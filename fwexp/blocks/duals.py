@@ -43,7 +43,6 @@ from fwexp.problems.protocol import (
     dot,
     loss,
     max_oracle,
-    new_blocks,
     new_weights,
     norm_sq,
     psi_score,
@@ -149,11 +148,6 @@ def _(step, problem, i, slot, lam_n, iterate, work):
 # --- in plain Python ------------------------------------------------------------------------------------------------
 
 
-def new_parts(problem) -> Parts:
-    """Return all blocks at their true labelings, psi = 0."""
-    return Parts(new_blocks(problem))
-
-
 def copied(dual, problem):
     """Return a copy of dual variables of ``problem``, with room for a step of every example."""
     if isinstance(dual, Parts):
@@ -164,10 +158,7 @@ def copied(dual, problem):
 
 
 def from_scratch(dual, problem, losses: np.ndarray, c: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return c sum_i F_i' (block i) as internal weights, and n ell_i, computed from the dual variables.
-
-    ``losses`` are the n ell_i that the method maintains, because vectors of parts do not determine them.
-    """
+    """Return c sum_i F_i' (block i) and n ell_i from the dual variables; vectors of parts do not determine these: ``losses`` do."""
     if isinstance(dual, Parts):
         return blocks_to_weights(problem, dual.blocks, c), losses
     if isinstance(dual, Distributions):

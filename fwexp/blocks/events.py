@@ -128,11 +128,9 @@ def move_to_corners(problem, start, iterate, work):
 
 @njit
 def shrink_towards_truth(problem, iterate, work, gamma, exact):
-    """Move every dual block towards its true labeling, with step size gamma; w is not changed.
-
-    G_i grows by gamma sum_y a_i(y) H_i(y; w), because the true labeling has H_i = 0. Gaps that are not ``exact`` never fall:
-    published code of Osokin et al.
-    """
+    """Move every dual block towards its true labeling, with step size gamma; w is not changed."""
+    # G_i grows by gamma sum_y a_i(y) H_i(y; w), because the true labeling has H_i = 0. Gaps that are not ``exact`` never fall:
+    # published code of Osokin et al.
     for i in range(problem.n):
         scores(problem, i, iterate.w, work.theta)
         score = shrink_block_towards_truth(iterate.dual, problem, i, gamma, iterate, work)
@@ -167,12 +165,10 @@ def full_step(run) -> None:
 
 
 def change_lam(run, lam: float) -> None:
-    """Change to a smaller lam, with the same w (Osokin et al., ICML 2016, Proposition 1).
-
-    With rho = lam'/lam, a step of size 1 - rho towards the true labelings (psi = 0, L = 0) multiplies the contributions of all
-    other labelings to w and ell by rho, and A' = A/rho. So w = A' a' is unchanged, ell' = rho ell, and
-    gap_i' = gap_i + (1 - rho)(ell_i - lam <w_i, w>).
-    """
+    """Change to a smaller lam, with the same w (Osokin et al., ICML 2016, Proposition 1)."""
+    # With rho = lam'/lam, a step of size 1 - rho towards the true labelings (psi = 0, L = 0) multiplies the contributions of all
+    # other labelings to w and ell by rho, and A' = A/rho. So w = A' a' is unchanged, ell' = rho ell, and
+    # gap_i' = gap_i + (1 - rho)(ell_i - lam <w_i, w>).
     gamma = 1.0 - lam / run.lam
     if not 0.0 <= gamma < 1.0:
         raise ParameterError(f"lam can be changed to positive values up to {run.lam!r} only, got {lam!r}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from fwexp.blocks import gap_tree, shrinking
 from fwexp.blocks.block_loop import DRAWS_USED, GAPS_KNOWN, STEPS_TAKEN, InOrder, following_block, has_ended, next_block, note_step
-from fwexp.blocks.centres import NO_CENTRE
+from fwexp.blocks.centres import NO_CENTRE, Centre
 from fwexp.blocks.sampling import Draws, at_least_some, fixed_order_draws, lipschitz_draws, order_draws, uniform_draws
 from fwexp.jit.compilation import inlined
 from fwexp.problems.protocol import radii_sq
@@ -254,7 +254,8 @@ class RoundsOrder(Order):
         state, acceleration, centre = run.state, run.acceleration, NO_CENTRE
         until = acceleration.next_centre(state)
         if acceleration.kernels_move_centres(state):
-            centre, until = state.centre.for_kernels, np.inf
+            own = state.centre
+            centre, until = Centre(own.z, own.w_old, own.times, own.watched, own.kap, own.lam), np.inf  # with the safeguard
         return shrinking.Shrinking(self.rounds, centre, draws, until, acceleration.waits_for_slow_round(state), target_gap)
 
     def resume(self, run, target_gap):
@@ -265,11 +266,8 @@ class RoundsOrder(Order):
 
 
 def new_order(sampling: str, problem, seed, given: np.ndarray | None, repeats: bool, refreshes: bool) -> Order:
-    """Return the order of a run at its start; unknown gaps count as infinite, so orders by gap visit all examples first.
-
-    ``given`` examples replace any other order, again and again if it ``repeats``; ``refreshes``: if the run computes all gaps at
-    times.
-    """
+    """Return the order of a run at its start; ``given`` examples replace any other, again and again if it ``repeats``."""
+    # Unknown gaps count as infinite, so orders by gap visit all examples first. ``refreshes``: the run computes all gaps at times.
     n = problem.n
     if given is not None:
         return Order(fixed_order_draws(given, repeat=repeats))

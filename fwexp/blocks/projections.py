@@ -76,11 +76,9 @@ def line_search(index: np.ndarray, slope: float, v: np.ndarray, change: np.ndarr
 
 
 def exact_step(slope: float, curvature: float, u: np.ndarray, change: np.ndarray, lam: float) -> float:
-    """Return the step in [0, 1] that maximises D along a line.
-
-    D'(t) = slope - t curvature - lam <max(u + t change, 0) - max(u, 0), change> never rises, and is linear between the t at which a
-    constrained coordinate, u at t = 0, changes its sign.
-    """
+    """Return the step in [0, 1] that maximises D along a line."""
+    # D'(t) = slope - t curvature - lam <max(u + t change, 0) - max(u, 0), change> never rises, and is linear between the t at which
+    # a constrained coordinate, u at t = 0, changes its sign.
     start = np.maximum(u, 0.0)
 
     def derivative(t: float) -> float:
@@ -183,10 +181,8 @@ def extend_step(constraint, step, problem, i, gamma, loss_change, length_sq, lam
 
 @register_jitable
 def times_to_maximum(constraint, slope, curvature, limit, lam_n):
-    """Return the t in [0, limit] that maximises D along the latest change, t = 1, for a constraint as `add_change` left it.
-
-    ``slope`` is n dD/dt at t = 0, and ``curvature`` lam n ||s||^2 of the change s of v at t = 1.
-    """
+    """Return the t in [0, limit] that maximises D along the latest change, t = 1, for a constraint as `add_change` left it."""
+    # ``slope`` is n dD/dt at t = 0, and ``curvature`` lam n ||s||^2 of the change s of v at t = 1.
     if slope <= 0.0 or curvature <= 0.0:
         return 1.0
     free = curvature

@@ -35,10 +35,6 @@ class Draws:
         """Move on by ``count`` numbers."""
         self.rest = self.rest[count:]
 
-    def put_first(self, numbers: np.ndarray) -> None:
-        """Put ``numbers`` before the rest of the stream."""
-        self.rest = np.concatenate((numbers, self.rest))
-
     def take(self, count: int) -> np.ndarray:
         """Return the next ``count`` numbers and move on."""
         numbers = self.peek(count)
@@ -84,14 +80,12 @@ def at_least_some(curvature: np.ndarray) -> np.ndarray:
 
 
 def lipschitz_draws(curvature: np.ndarray, seed: int) -> Draws:
-    """Return example indices drawn in proportion to bounds >= 0 on their curvature.
-
-    An example without curvature may have a gap that one visit closes: those below `LEAST_WEIGHT` times the mean are visited once at
-    first, in order, and drawn as if they were there later.
-    """
+    """Return example indices drawn in proportion to bounds >= 0 on their curvature."""
+    # An example without curvature may have a gap that one visit closes: those below `LEAST_WEIGHT` times the mean are visited once
+    # at first, in order, and drawn as if they were there later.
     weights = at_least_some(curvature)
     draws = order_draws("lipschitz", len(curvature), seed, weights)
-    draws.put_first(np.flatnonzero(curvature < weights))
+    draws.rest = np.flatnonzero(curvature < weights)
     return draws
 
 

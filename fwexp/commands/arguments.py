@@ -62,11 +62,8 @@ def parse(
     in_words: str = "",
     folder_keys: Sequence[str] = folders.FOLDER_KEYS,
 ) -> Arguments:
-    """Parse the arguments of a command.
-
-    Flags and keys may have lists of accepted values; a key that ends in a dot stands for all that begin with it, and None for any.
-    One of the signs ``in_words`` before ``=`` makes an argument a word.
-    """
+    """Parse the arguments of a command; one of the signs ``in_words`` before ``=`` makes an argument a word."""
+    # Flags and keys may have lists of accepted values; a key that ends in a dot stands for all that begin with it, None for any.
     given, flags, rest = Arguments([], {}, {}), flags or {}, iter(args)
     known = None if keys is None else (*folder_keys, *keys)
     for arg in rest:

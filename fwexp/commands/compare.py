@@ -107,7 +107,8 @@ def _print(seeds, solvers, sides: list[str], form: str) -> tuple:
     costs = comparison.costs_of(seeds)
     levels = paired_tests.tested_levels(costs)
     tests = paired_tests.pair_tests(seeds, levels, solvers)
-    said = [*paired_tests.shortages(seeds, tests, solvers), *words.costs_said(costs, sides)]
+    said = [*paired_tests.shortages(seeds, tests, solvers)]
+    said += [words.standing(costs, side, cost) for cost in comparison.AXES for side in sides] + words.fastest(costs)
     tables = [words.cost_cells(costs), *([words.test_cells(tests)] if len(tests) else [])]
     if form == "csv":
         print(words.csv(costs))

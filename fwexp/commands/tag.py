@@ -65,33 +65,10 @@ example: fwexp tag train.txt --test test.txt --save tagger.npz && cut -f 1 new.t
 SUFFIXES = {f".{name}": name for name in ("csv", "conllu", "crfsuite", "svmhmm")} | {".svmlight": "svmhmm", ".svm": "svmhmm"}
 SETTINGS = {f"--{name}": name for name in ("label", "columns", "sequence", "sep", "comment")}  # of formats
 PROBABILITIES = "--probabilities"
-FLAGS = {
-    "--test": (),
-    "--template": (),
-    "--save": (),
-    "--model": (),
-    "--n-best": (),
-    "--format": tuple(FORMATS),
-    "--objective": OBJECTIVES,
-} | dict.fromkeys(SETTINGS, ())
-PARAMETERS = (
-    "lam",
-    "C",
-    "loss",
-    "solver",
-    "tol",
-    "max_passes",
-    "iterate",
-    "min_count",
-    "class_weight",
-    "constraints",
-    "ignore_label",
-    "early_stopping",
-    "validation_fraction",
-    "n_jobs",
-    "random_state",
-    "verbose",
-)
+FLAGS = dict.fromkeys(("--test", "--template", "--save", "--model", "--n-best", *SETTINGS), ())
+FLAGS |= {"--format": tuple(FORMATS), "--objective": OBJECTIVES}
+PARAMETERS = ("lam", "C", "loss", "solver", "tol", "max_passes", "iterate", "min_count", "class_weight", "constraints")
+PARAMETERS += ("ignore_label", "early_stopping", "validation_fraction", "n_jobs", "random_state", "verbose")
 
 
 @command("fwexp tag", USAGE, words=1, switches=[PROBABILITIES], flags=FLAGS, keys=PARAMETERS, in_words="/.", folder_keys=())
@@ -135,7 +112,7 @@ def _train(train: Path, flags: dict, parameters: dict) -> None:
     unknown = [key for key in parameters if key not in model.get_params()]
     if unknown:
         raise OptionError(f"{unknown[0]} does not belong to --objective {objective}")
-    form = _form(flags, _by_name(train), {})
+    form = _form(flags, SUFFIXES.get(Path(train.name.removesuffix(".gz")).suffix, "columns"), {})
     if form.name == "conllu":
         form = dataclasses.replace(form, ignore_label=parameters.get("ignore_label"))
     if form.name == "csv":
@@ -318,11 +295,6 @@ def _form(flags: dict, name: object, before: dict):
             else:
                 settings[key] = "\t" if (key, text) == ("sep", r"\t") else text
     return kind(**settings)
-
-
-def _by_name(path: Path) -> str:
-    """Return the name of the format that the name of a file suggests."""
-    return SUFFIXES.get(Path(path.name.removesuffix(".gz")).suffix, "columns")
 
 
 def _check_target(target: Path, sources: list[Path]) -> None:

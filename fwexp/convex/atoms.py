@@ -109,8 +109,9 @@ class ActiveSet:
             if k == len(self.weights):
                 self._grow()
             length = len(atom.values)
-            if length > self.values.shape[1]:
-                self._widen(length)
+            if length > (support := self.values.shape[1]):  # a sparse atom with more nonzeros than all before
+                more = ((0, 0), (0, max(length, 2 * support) - support))
+                self.values, self.indices = np.pad(self.values, more), np.pad(self.indices, more)
             self.weights[k], self.values[k], self.lengths[k] = 0.0, 0.0, length
             self.values[k, :length] = atom.values
             if self.indices is not None:
@@ -219,8 +220,3 @@ class ActiveSet:
             array = getattr(self, name)
             if array is not None:
                 setattr(self, name, np.concatenate((array, np.zeros_like(array))))
-
-    def _widen(self, length: int) -> None:
-        """Make room for sparse atoms with more nonzeros than all before."""
-        more = ((0, 0), (0, max(length, 2 * self.values.shape[1]) - self.values.shape[1]))
-        self.values, self.indices = np.pad(self.values, more), np.pad(self.indices, more)

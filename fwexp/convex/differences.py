@@ -15,12 +15,10 @@ CONVEX = 1e-9  # by how much a value may lie below a tangent, relative to the te
 
 
 def contradict(change: Callable[[float], float], slope: float, scale: float, epsilon: float) -> bool:
-    """Return whether the changes of a function over 0 < h < 1, NaN where unknown, contradict its derivative at 0.
-
-    Over a step h it changes by h times the derivative and O(h^2). So what is left when that is taken away falls with h^2 for the
-    right derivative, and with h for another one, until all is rounding. How much that is the function shows by its size, its
-    changes over the smallest steps, and its smallest change at all. The smallest two steps at which more is left decide.
-    """
+    """Return whether the changes of a function over 0 < h < 1, NaN where unknown, contradict its derivative at 0."""
+    # Over a step h it changes by h times the derivative and O(h^2). So what is left when that is taken away falls with h^2 for the
+    # right derivative, and with h for another one, until all is rounding. How much that is the function shows by its size, its
+    # changes over the smallest steps, and its smallest change at all. The smallest two steps at which more is left decide.
     h = BASE**-7
     if abs(change(h) - h * slope) <= SLOPE_TOLERANCE * h * abs(slope):  # nearly always
         return False
@@ -40,10 +38,8 @@ def contradict(change: Callable[[float], float], slope: float, scale: float, eps
 
 
 def is_kink(change: Callable[[float], float], slope: float, slope_at: Callable[[float], float], noise: float) -> bool:
-    """Return whether a convex function can change like this at a kink, where a subgradient is as good as a gradient.
-
-    It changes over h by at least h times its slope at 0, and at most h times its slope at h, so others' gradients do not fit.
-    """
+    """Return whether a convex function can change like this at a kink, where a subgradient is as good as a gradient."""
+    # It changes over h by at least h times its slope at 0, and at most h times its slope at h, so others' gradients do not fit.
     for k in range(1, 9):
         h = BASE**-k
         difference = change(h)

@@ -9,7 +9,7 @@ import numpy as np
 from fwexp.convex.atoms import Atom
 from fwexp.convex.feasible_sets import Product
 from fwexp.convex.functions import EVERYWHERE
-from fwexp.convex.method import Method, OpenLoopOptions, State, StepOptions, View
+from fwexp.convex.method import PROGRESS, Method, OpenLoopOptions, State, StepOptions, View
 from fwexp.convex.steps import STEPS
 from fwexp.driver.iteration import Reason, Stop
 from fwexp.options import check_number, choice, option
@@ -38,17 +38,18 @@ class LinearMinimisation(Method):
                     self._view, reason = None, Reason.PAUSE
                     break
                 self._count_step()
-            self._view = self.look()
-            state.oracle_calls += self.size
-            state.inspected += self.set.inspected or 0
-            if self._is_enough():
+            if self._look_is_enough():
                 reason = Reason.ROW
         return Stop(reason, calls_needed=self.size)
 
-    def _is_enough(self) -> bool:
-        """Return whether the gap may be small enough, also without the rounding errors of running sums."""
+    def _look_is_enough(self) -> bool:
+        """Minimise linearly; return whether the gap may be small enough, also without the rounding errors of running sums."""
         state = self.state
-        self._note_gap(self._view.gap)
+        self._view = self.look()
+        state.oracle_calls += self.size
+        state.inspected += self.set.inspected or 0
+        if self._view.gap < PROGRESS * state.least:
+            state.least, state.idle = self._view.gap, 0
         if self._view.bound <= self.gap_tol and not np.array_equal(image := self.f.image(state.x), state.z):
             state.z = image
             self._view = self.look()
@@ -236,10 +237,7 @@ class Lazy(Active):
             if not self._step_inside():
                 if state.oracle_calls + self.size > budget.calls:
                     break
-                self._view = self.look()
-                state.oracle_calls += self.size
-                state.inspected += self.set.inspected or 0
-                if self._is_enough():
+                if self._look_is_enough():
                     reason = Reason.ROW
                     break
                 self._stalled = self._is_idle

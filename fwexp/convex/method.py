@@ -299,11 +299,6 @@ class Method(Iteration):
         state.idle = 0 if measured else state.idle + (gamma > 0.0)
         return gamma
 
-    def _note_gap(self, gap: float) -> None:
-        """Record the gap at x, which may show progress."""
-        if gap < PROGRESS * self.state.least:
-            self.state.least, self.state.idle = gap, 0
-
     @property
     def _is_idle(self) -> bool:
         """Return whether neither values nor gaps have shown progress for long."""

@@ -114,7 +114,8 @@ class L2Ball(Sized):
         return direction * (self.radius * rng.random() ** (1.0 / self.dim) / np.linalg.norm(direction))
 
     def project(self, x: FloatArray) -> FloatArray:
-        return onto_l2_ball(x, self.radius)
+        norm = np.linalg.norm(x)
+        return x.copy() if norm <= self.radius else x * (self.radius / norm)
 
 
 class Box(ConvexSet):
@@ -176,9 +177,3 @@ def onto_l1_ball(x: FloatArray, radius: float = 1.0) -> FloatArray:
     """Return the point with ``sum |x_j| <= radius`` which is nearest to x."""
     size = np.abs(x)
     return x.copy() if size.sum() <= radius else np.sign(x) * onto_simplex(size, radius)
-
-
-def onto_l2_ball(x: FloatArray, radius: float = 1.0) -> FloatArray:
-    """Return the point with ||x|| <= ``radius`` which is nearest to x."""
-    norm = np.linalg.norm(x)
-    return x.copy() if norm <= radius else x * (radius / norm)

@@ -99,12 +99,10 @@ def exact(slope: float, curvature: float, most: float) -> float:
 def adaptive(
     line: Line, value: float, M: float, slope_at: Callable[[float], float], noise: float, epsilon: float
 ) -> tuple[float, float, bool]:
-    """Return a step, the estimate of the Lipschitz constant that goes with it, and whether the decrease is measurable.
-
-    Outside of its domain f is infinite, which keeps no promise. A decrease below the rounding errors of the values cannot be
-    measured. Then, where a value misses the promise by at most ``noise``, the slope decides: if it is still at least slope -
-    gamma M ||d||^2 / 2 at the end of a step, a convex function has decreased as the model promises. A step of 0 keeps M.
-    """
+    """Return a step, the estimate of the Lipschitz constant that goes with it, and whether the decrease is measurable."""
+    # Outside of its domain f is infinite, which keeps no promise. A decrease below the rounding errors of the values cannot be
+    # measured. Then, where a value misses the promise by at most ``noise``, the slope decides: if it is still at least slope -
+    # gamma M ||d||^2 / 2 at the end of a step, a convex function has decreased as the model promises. A step of 0 keeps M.
     slope, most, norm_sq, before = line.slope, line.most, float(line.d @ line.d), M
     if slope <= 0.0 or norm_sq == 0.0:
         return 0.0, M, False

@@ -19,10 +19,7 @@ LEAST_CAP = 2**20  # bytes that any download may have, where twice its size is l
 
 
 def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
-    """Download ``file`` into ``data_dir``, check it, and only then give it its name; return its path.
-
-    A file that is there already is replaced, and kept next to the new one with the suffix ``.old``.
-    """
+    """Download ``file``, check it, and only then give it its name; return its path. A former one gets the suffix ``.old``."""
     if data_dir == NO_HOME:
         raise DataError("FWEXP_DATA must name the data folder where there is no home folder, got nothing")
     target = data_dir / file.path
@@ -32,7 +29,8 @@ def fetch(file: DataFile, data_dir: Path, progress: bool = False) -> Path:
             path = folder / target.name
             most = LARGEST if file.size is None else max(2 * file.size, LEAST_CAP)
             _download(file.url, path, most, progress)
-            _drop_lines(path, file.skip)
+            if file.skip:
+                path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[file.skip :]))
             _pack(path)
             try:
                 file.verify(path)
@@ -75,12 +73,6 @@ def _working_folder(target: Path) -> Iterator[Path]:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _drop_lines(path: Path, count: int) -> None:
-    """Remove lines at the start of a text."""
-    if count:
-        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[count:]))
 
 
 def _pack(path: Path) -> None:

@@ -21,10 +21,7 @@ def cache_folder() -> Path | None:
 
 
 def parsed_arrays(name: str, version: int, sources: Iterable[Path], parse: Callable[[], dict]) -> dict[str, np.ndarray]:
-    """Return the arrays that ``parse()`` makes of files, from the cache if they are there.
-
-    The key is the files' checksums and ``version``, which is raised when the same files give other arrays than before.
-    """
+    """Return the arrays that ``parse()`` makes of files, from the cache if the files and ``version`` are the same."""
     key = hashlib.sha256(" ".join([str(version), *map(sha256, sources)]).encode()).hexdigest()
     folder = cache_folder()
     if folder is None:  # without a place to keep them, they are made every time

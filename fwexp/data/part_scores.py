@@ -53,11 +53,9 @@ def windows(cells: np.ndarray) -> np.ndarray:
 
 
 def cross_fitted_scores(images: list[np.ndarray], joints: np.ndarray, train: list[int]) -> list[np.ndarray]:
-    """Score every part at every cell of every image by detectors that were not fitted to the image.
-
-    ``joints`` (n, parts, 2) are rows and columns in cells, NaN where unknown. Scores are int16, in 256ths of the spread over
-    training images; coarse enough to be the same on every kind of CPU.
-    """
+    """Score every part at every cell of every image by detectors that were not fitted to the image."""
+    # ``joints`` (n, parts, 2) are rows and columns in cells, NaN where unknown. Scores are int16, in 256ths of the spread over
+    # training images; coarse enough to be the same on every kind of CPU.
     fold = {k: position % FOLDS for position, k in enumerate(train)}
     sums = [_sums(windows(images[k]), joints[k], images[k].shape[:2]) for k in train]
 

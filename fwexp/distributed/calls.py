@@ -23,12 +23,10 @@ _one_at_a_time = threading.Lock()
 
 @contextmanager
 def calling(owner: str, n_workers: int | None, memory: str | None, resources: Mapping[str, float], patience: float, **found):
-    """Yield a function that takes a function and a list of arguments of each call, and returns the results of the calls.
-
-    A result is the exception where the call raised one, and `WorkersLost` where its worker died as often as the scheduler allows.
-    Workers that are started here end at ``memory``; ``resources`` is what a worker must have. `WorkersLost` is raised when no
-    worker is left for ``patience`` seconds, but the first one may come at any time.
-    """
+    """Yield a function that takes a function and a list of arguments of each call, and returns the results of the calls."""
+    # A result is the exception where the call raised one, and `WorkersLost` where its worker died as often as the scheduler allows.
+    # Workers that are started here end at ``memory``; ``resources`` is what a worker must have. `WorkersLost` is raised when no
+    # worker is left for ``patience`` seconds, but the first one may come at any time.
     local = {"n_workers": n_workers, "memory_limit": memory, "resources": dict(resources)}
     with dask.config.set(OURS), connected(owner, **found, **local) as client:
         watch = Watch(client, f"{owner}.patience", resources, waits_for_first=True)

@@ -37,10 +37,7 @@ LOGGERS = ("distributed", "tornado", "asyncio")
 
 @contextmanager
 def connected(owner: str, address: str | None = None, scheduler_file: str | None = None, **local) -> Iterator[Client]:
-    """Connect to a cluster, at an address or as a file says, for as long as the context lasts; else start one of processes here.
-
-    ``owner`` has these options, for messages; ``local`` are those of the `distributed.LocalCluster`.
-    """
+    """Connect to a cluster, at an address or as a file says, or start a ``local`` one of processes, while the context lasts."""
     if address is None and scheduler_file is None:
         with _quiet(), dask.config.set(QUICK), _started(local) as cluster, Client(cluster) as client:
             yield client
@@ -113,10 +110,8 @@ class Watch:
         self._said, self._limited = False, not waits_for_first or self._has_one(self._workers())
 
     def look(self, patience: float) -> None:
-        """Raise `WorkersLost` when no worker was there for ``patience`` seconds; cheap, so it may be called often.
-
-        Where it ``waits_for_first``, a cluster without workers may get its first one at any time: jobs wait in queues.
-        """
+        """Raise `WorkersLost` when no worker was there for ``patience`` seconds; cheap, so it may be called often."""
+        # Where it ``waits_for_first``, a cluster without workers may get its first one at any time: jobs wait in queues.
         now = time.monotonic()
         if now - self._looked < ROLL_CALL:
             return

@@ -28,9 +28,7 @@ from fwexp.solvers.bcfw import State
 MESSAGE = 0.1  # seconds of oracle calls in a message, which takes some milliseconds of work here
 LONGEST_WAIT = 0.1  # seconds between two looks at messages that may be overdue
 REPLAYS = 5  # steps with stored labelings per oracle call, at most
-STEP_SECONDS = (
-    1e-3  # seconds of such steps, and then of none: this process also has the thread that listens, and workers on its cores
-)
+STEP_SECONDS = 1e-3  # of such steps, and then of none: this process also has the thread that listens, and workers on its cores
 
 
 class Message(NamedTuple):
@@ -98,7 +96,9 @@ class Oracles(Scheme):
                 self._ask(k, stream.take(self._tau))
         while not (ready := [future for future in self._messages if future.done()]):
             if self._may_replay:
-                self._replay(time.monotonic() + STEP_SECONDS)
+                end = time.monotonic() + STEP_SECONDS
+                while self._may_replay and time.monotonic() < end:
+                    self._step_among_stored()
                 time.sleep(STEP_SECONDS)
             else:
                 wait(list(self._messages), LONGEST_WAIT, FIRST_COMPLETED)
@@ -151,11 +151,6 @@ class Oracles(Scheme):
     def corner(self):
         """Return the rule that finds corners: while replaying, among stored labelings."""
         return StoringOracle(True, 0.0, 0.0, self.setting.stored, self.sets) if self._replaying else super().corner()
-
-    def _replay(self, end: float) -> None:
-        """Take steps of blocks within their stored labelings, until a time."""
-        while self._may_replay and time.monotonic() < end:
-            self._step_among_stored()
 
     def _step_among_stored(self) -> None:
         """Take one step with stored labelings; if none is better than the truth, the step is towards the truth."""

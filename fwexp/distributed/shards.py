@@ -175,10 +175,7 @@ class Shards(PythonProblem):
     def gather(
         self, name: str, args: Callable[[int], tuple], parts: Iterable[int] | None = None, stop: Callable[[], bool] | None = None
     ) -> dict:
-        """Ask parts, all by default; return the answers by part, without those whose dual blocks are lost.
-
-        ``name`` is a method of `worker.Part` and ``args(k)`` are its arguments; where ``stop()`` is true the asking is given up.
-        """
+        """Call a method of `worker.Part` with ``args(k)`` for (all) parts; return the answers, if no dual blocks are lost."""
         parts = range(self.k) if parts is None else parts
         asked, answers = {k: self.ask(k, name, *args(k)) for k in parts}, {}
         for k, future in asked.items():
@@ -307,30 +304,12 @@ def _(shards, objective=None):
     return ShardsEvaluator(shards)
 
 
-def _of_example(function):
-    """Apply a function of the protocol that concerns no single example to the example of the shards."""
-    function.register(Shards)(lambda shards, *args: function(shards.example, *args))
-
-
-for _function in (
-    protocol.example,
-    protocol.to_public,
-    protocol.from_public,
-    protocol.check_weights,
-    protocol.order_of_weights,
-    protocol.inner,
-):
-    _of_example(_function)
-
-
-@protocol.costly_oracle.register(Shards)
-def _(shards):
-    return any(about.costly for about in shards.about)
-
-
-@protocol.exact_oracle.register(Shards)
-def _(shards):
-    return all(about.exact for about in shards.about)
+# Functions that concern no single example are those of one example.
+for _name in ("example", "to_public", "from_public", "check_weights", "order_of_weights", "inner"):
+    _function = getattr(protocol, _name)
+    _function.register(Shards)(lambda shards, *args, of=_function: of(shards.example, *args))
+protocol.costly_oracle.register(Shards)(lambda shards: any(about.costly for about in shards.about))
+protocol.exact_oracle.register(Shards)(lambda shards: all(about.exact for about in shards.about))
 
 
 @protocol.radii_sq.register(Shards)

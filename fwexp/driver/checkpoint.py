@@ -21,21 +21,11 @@ SHARE = 0.05  # largest part of the time that saving takes
 
 
 class Checkpoint:
-    """The file in which a run is saved while it lasts.
+    """The file in which a run is saved while it lasts, every so many ``seconds``; infinite: only when it is interrupted."""
 
-    Parameters
-    ----------
-    path : path
-        The file. A run continues from an existing file if it is undamaged and has the same identity; otherwise it starts anew,
-        and a line names the reason.
-    identity : mapping
-        Everything that the numbers of the run depend on, such as settings, data, code and kind of CPU, as plain data, by the
-        words that name it to a user.
-    seconds : float
-        Seconds between two savings. If infinite, the run is saved only when it is interrupted.
-    is_ours : callable
-        Whether the file may be written; not by a process that was paused while another one took over its run.
-    """
+    # A run continues from an existing file if it is undamaged and has the same ``identity``, all that its numbers depend on by the
+    # words that name it to a user; otherwise it starts anew, and a line names the reason. ``is_ours`` returns whether the file may
+    # be written: not by a process that was paused while another one took over its run.
 
     def __init__(
         self, path, identity: Mapping, seconds: float = CHECKPOINT_SECONDS, is_ours: Callable[[], bool] = lambda: True

@@ -6,12 +6,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from types import CodeType
 
 from fwexp.errors import warn
-from fwexp.jit.listening import on_compilation, on_news
+from fwexp.jit.listening import during, on_compilation, on_news
 
 _asks_to_end: ContextVar[Callable[[], bool]] = ContextVar("asks_to_end", default=lambda: False)  # in this thread and its helpers
 _on_interrupt: ContextVar[str] = ContextVar("on_interrupt", default="warn")  # in this thread
@@ -24,26 +24,19 @@ def stopwatch() -> Callable[[], float]:
     return lambda: time.perf_counter() - start
 
 
-@contextmanager
-def noticing(notice: Callable[[], None] | None) -> Iterator[None]:
+def noticing(notice: Callable[[], None] | None) -> AbstractContextManager[None]:
     """Call ``notice`` once, when the first kernel that the disk cache does not have is compiled in this context."""
     if notice is None or on_news.get() is not None:
-        yield
-        return
+        return nullcontext()
     pending = [notice]
-    before = on_news.set(lambda: pending.pop()() if pending else None)
-    try:
-        yield
-    finally:
-        on_news.reset(before)
+    return during(on_news, lambda: pending.pop()() if pending else None)
 
 
 class Pauses:
-    """The seconds in which this process did not run, as after Ctrl-Z: none of its threads did, and it used no processor.
+    """The seconds in which this process did not run, as after Ctrl-Z: none of its threads did, and it used no processor."""
 
-    A thread looks at the time while clocks run. A step that keeps the interpreter to itself stops that thread, too, but uses a
-    processor; one that waits for other processes lets the thread go on.
-    """
+    # A thread looks at the time while clocks run. A step that keeps the interpreter to itself stops that thread, too, but uses a
+    # processor; one that waits for other processes lets the thread go on.
 
     TICK, LEAST, BUSY = 0.1, 3.0, 0.1  # seconds between two looks, of the shortest pause, and the share of a processor in a pause
     LOOKS = 50  # after the last clock, until the thread ends
@@ -99,16 +92,13 @@ class Clock:
         self._stops, self._lock = 1, threading.Lock()
 
     def __enter__(self) -> None:
-        self._outside = on_compilation.set(self._while_compiling)
+        # Stops while kernels are compiled or loaded, or wait for that, in this thread or its helpers.
+        self._outside = on_compilation.set(lambda begins: (self.stop if begins else self.start)())
         self.start()
 
     def __exit__(self, *_) -> None:
         self.stop()
         on_compilation.reset(self._outside)
-
-    def _while_compiling(self, begins: bool) -> None:
-        """Stop while kernels are compiled or loaded, or wait for that, in this thread or its helpers."""
-        (self.stop if begins else self.start)()
 
     def stop(self) -> None:
         """Stop until the matching ``start``; several threads may stop the clock at the same time."""
@@ -125,28 +115,16 @@ class Clock:
                 self._start = running_seconds()
 
 
-@contextmanager
-def interrupted_by(asks_to_end: Callable[[], bool]) -> Iterator[None]:
+def interrupted_by(asks_to_end: Callable[[], bool]) -> AbstractContextManager[None]:
     """Interrupt runs in this context, in any thread, when a function returns True."""
-    before = _asks_to_end.set(asks_to_end)
-    try:
-        yield
-    finally:
-        _asks_to_end.reset(before)
+    return during(_asks_to_end, asks_to_end)
 
 
-@contextmanager
-def on_interrupt(how: str) -> Iterator[None]:
-    """Choose how Ctrl-C acts on runs in this context: ``raise`` KeyboardInterrupt, ``keep`` the result so far, or ``warn`` as well.
-
-    With ``warn``, the default, the next Ctrl-C raises KeyboardInterrupt, also in a later run of the same script or cell: loops over
-    runs can be left.
-    """
-    before = _on_interrupt.set(how)
-    try:
-        yield
-    finally:
-        _on_interrupt.reset(before)
+def on_interrupt(how: str) -> AbstractContextManager[None]:
+    """Choose how Ctrl-C acts on runs in a context: ``raise`` KeyboardInterrupt, ``keep`` the result so far, or ``warn`` as well."""
+    # With ``warn``, the default, the next Ctrl-C raises KeyboardInterrupt, also in a later run of the same script or cell: loops
+    # over runs can be left.
+    return during(_on_interrupt, how)
 
 
 @contextmanager

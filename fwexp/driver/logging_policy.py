@@ -48,11 +48,8 @@ class Regime(NamedTuple):
 
 
 def regime_of(terms: Terms, schedule, gap_tol: float, cost: int) -> Regime:
-    """Return the regime of a run, given its tolerance in the units of the iteration and the oracle calls that a row costs.
-
-    If passes are cheap or oracles costly, rows are a share of the calls. Otherwise looks at the estimated gap decide, if only the
-    training set is evaluated: rows for other sets are wanted along the whole run.
-    """
+    """Return the regime of a run, given its tolerance in the units of the iteration and the oracle calls that a row costs."""
+    # Rows for other sets than the training set are wanted along the whole run.
     n, target_gap = terms.size, FIRST_TARGET * gap_tol if gap_tol > 0.0 else NO_TARGET
     if schedule == "steps":
         return Regime(period=n)
@@ -102,10 +99,8 @@ class LoggingPolicy:
                 yield point
 
     def has_room(self, point: int) -> bool:
-        """Return whether steps are left before a point.
-
-        Steps that need no oracle call belong to the calls before them: rows must not depend on how the run is cut into portions.
-        """
+        """Return whether steps are left before a point."""
+        # Steps that need no oracle call belong to the calls before them: rows must not depend on how the run is cut into portions.
         return self._iteration.oracle_calls < point or self._has_cache
 
     def budget(self, point: int, calls: int) -> Budget:

@@ -73,10 +73,8 @@ def _in_notebook() -> bool:
 
 
 def passes_left(rows: Sequence[tuple[float, float]], wanted: float) -> tuple[float, float]:
-    """Return estimates of the passes until a gap, from the passes and gaps of the rows so far; infinite without progress.
-
-    Gaps fall at a geometric rate (the first estimate) or as a power of the passes (the second), or between the two.
-    """
+    """Return estimates of the passes until a gap, from the passes and gaps of the rows so far; infinite without progress."""
+    # Gaps fall at a geometric rate (the first estimate) or as a power of the passes (the second), or between the two.
     (passes, gap), (before, former) = rows[-1], next((row for row in reversed(rows) if row[0] <= 0.5 * rows[-1][0]), rows[0])
     if not (0.0 < before < passes and 0.0 < gap < former):
         return math.inf, math.inf
@@ -85,10 +83,9 @@ def passes_left(rows: Sequence[tuple[float, float]], wanted: float) -> tuple[flo
 
 
 class Progress:
-    """Display of a run on standard error: a bar of ``max_passes`` on a terminal, or lines, also where that is None.
+    """Display of a run on standard error: a bar of ``max_passes`` on a terminal, or lines, also where that is None."""
 
-    With ``wanted_gap``, a function of the dual objective, it shows how far the run is from the gap at which it ends.
-    """
+    # With ``wanted_gap``, a function of the dual objective, it shows how far the run is from the gap at which it ends.
 
     def __init__(
         self,

@@ -9,11 +9,10 @@ HEAD_START = 0.1  # of the time limit, by which evaluation may take longer than 
 
 
 class TimeLimit:
-    """Decide when the time of a run is over; ``seconds`` is None for no limit.
+    """Decide when the time of a run is over; ``seconds`` is None for no limit."""
 
-    The limit is in solver seconds, or in wall seconds, evaluation included, if the oracle is costly. In the first case the log
-    leaves out rows while evaluation is behind, so that the run takes about twice the limit at most.
-    """
+    # The limit is in solver seconds, or in wall seconds, evaluation included, if the oracle is costly. In the first case the log
+    # leaves out rows while evaluation is behind, so that the run takes about twice the limit at most.
 
     def __init__(self, seconds: float | None, clock: Clock, log: Log) -> None:
         self._seconds, self._clock, self._log = math.inf if seconds is None else seconds, clock, log

@@ -34,11 +34,8 @@ LARGE_GAP_FACTOR = 10.0  # times tol: a gap at which more passes are not the rem
 
 
 def certified_fit(estimator, encoding: Encoding, problem, sample_weight=None, *, lam=None, origin=None, **more) -> Result:
-    """Return the result of training on the problem of an encoding, at lam if it is not the parameter.
-
-    With ``warm_start``, training starts from the last one; with ``origin``, it regularises the distance to these weights. ``more``
-    goes to `fwexp.solve`.
-    """
+    """Return the result of training on the problem of an encoding, at lam if it is not the parameter."""
+    # With ``warm_start``, training starts from the last one; with ``origin``, it regularises the distance to these weights.
     problem = weighted(problem, sample_weight)
     lam = lam_of(estimator, problem) if lam is None else lam
     is_warm = getattr(estimator, "warm_start", False) and origin is None and "result_" in vars(estimator)
@@ -128,10 +125,8 @@ def chosen_iterate(estimator, problem) -> str:
 
 
 def _not_converged(estimator, result: Result, largest: float) -> str:
-    """Return the warning about a run that ended above the tolerance; far above, with a lam or C for the passes.
-
-    If the ``largest`` feature is far above 1, the advice is to scale it: then the others hardly count, at any lam.
-    """
+    """Return the warning about a run that ended above the tolerance; far above, with a lam or C for the passes."""
+    # If the ``largest`` feature is far above 1, the advice is to scale it: then the others hardly count, at any lam.
     passes, tol, wanted = float(result.trace["passes"].iloc[-1]), estimator.tol, wanted_gap(estimator, result)
     if result.status == "diverged":
         return f"training diverged: {result.reason}; scale the features, raise lam, or choose another solver"

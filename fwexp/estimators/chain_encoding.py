@@ -95,10 +95,8 @@ class ChainEncoding(Encoding):
         return X, y, sample_weight, full
 
     def learn_from(self, features: Inputs, y, sample_weight=None, classes=None, former: "ChainEncoding | None" = None) -> tuple:
-        """Learn names of features and labels; return the problem, and the weights of its examples.
-
-        Weights of sequences count in ``min_count`` and in balanced classes; weights of positions are costs of errors there.
-        """
+        """Learn names of features and labels; return the problem, and the weights of its examples."""
+        # Weights of sequences count in ``min_count`` and in balanced classes; weights of positions are costs of errors there.
         from fwexp.estimators import transition_inputs  # Predictions need no problem.
         from fwexp.problems.chain import first_forbidden
 
@@ -146,10 +144,8 @@ class ChainEncoding(Encoding):
         return self.problem_from(self.features(X), y, sample_weight)
 
     def problem_from(self, features: Inputs, y, sample_weight=None) -> tuple:
-        """Return the problem of sequences with the features and labels of training, and the weights of its examples.
-
-        With sets of labels it is a test set: the label of positions with sets is -1, and labels outside of the set are errors.
-        """
+        """Return the problem of sequences with the features and labels of training, and the weights of its examples."""
+        # With sets of labels it is a test set: the label of positions with sets is -1, and labels outside of the set are errors.
         from fwexp.estimators import transition_inputs
 
         rows, ptr = self.vectorizer_.transform(features)
@@ -326,11 +322,9 @@ def classes_in(X: Inputs, y: list) -> np.ndarray | None:
 
 
 def labelled_runs(kept: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the longest runs of kept positions within sequences, which begin and end at ``ptr``.
-
-    The values are where the runs begin and end among the positions that are kept, (m + 1,); whether their beginning and their end
-    are cuts through a sequence, bool (m, 2); and their sequences, (m,).
-    """
+    """Return the longest runs of kept positions within sequences, which begin and end at ``ptr``."""
+    # The values are where the runs begin and end among the positions that are kept, (m + 1,); whether their beginning and their end
+    # are cuts through a sequence, bool (m, 2); and their sequences, (m,).
     is_first, is_last = np.zeros(len(kept), dtype=bool), np.zeros(len(kept), dtype=bool)
     is_first[ptr[:-1]], is_last[ptr[1:] - 1] = True, True
     before, after = np.concatenate(([False], kept[:-1])), np.concatenate((kept[1:], [False]))

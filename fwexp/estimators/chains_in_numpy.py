@@ -94,10 +94,8 @@ def marginals(chains: Chains) -> tuple[np.ndarray, np.ndarray]:
 
 
 def through_labels(chains: Chains, combined: Callable) -> tuple[np.ndarray, np.ndarray]:
-    """Return the combined scores of the labelings that have a label at a position, (N, K), and of all labelings, (n,).
-
-    What combines scores along an axis is a maximum, or the logarithm of a sum of exponentials.
-    """
+    """Return the combined scores of the labelings that have a label at a position, (N, K), and of all labelings, (n,)."""
+    # What combines scores along an axis is a maximum, or the logarithm of a sum of exponentials.
     found, totals = np.empty_like(chains.unary), np.zeros(len(chains.ptr) - 1)
     for starts, counts, numbers in blocks(chains.ptr):
         found[starts] = chains.unary[starts]

@@ -86,18 +86,6 @@ class MulticlassModel(FitsFurther, ClassifierMixin, ExampleModel):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the class of highest score of every example.
-
-        Parameters
-        ----------
-        X : sequence of inputs
-            As for `fit`.
-
-        Returns
-        -------
-        ndarray (n,)
-            A class per input.
-        """
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
@@ -219,12 +207,9 @@ class MulticlassLogistic(MulticlassModel):
         Strength of the L2 regularisation, > 0. Larger values give smaller weights and faster training. A text such as "0.125/n" is
         a number divided by n, the number of examples, which count as often as their weights say. The default was chosen by
         validation.
-    C : float, optional
-        Strength of the losses, > 0. If given, it replaces ``lam``: lam = 1/(C n), with the n of ``lam``. For two classes it is half
-        of the C of tools that have one vector of weights, such as scikit-learn's ``LogisticRegression`` and ``SVC``.
     solver : str, default "auto"
         A solver of `fwexp.solve` for the log-loss: ``auto``, ``block_entropic``, ``lbfgs``, ``sag`` or ``online_eg``.
-    fit_intercept, min_count, class_weight, iterate, tol, max_passes, time_limit, callback
+    C, fit_intercept, min_count, class_weight, iterate, tol, max_passes, time_limit, callback
         The same as for `MulticlassSVM`.
     nonnegative, warm_start, n_jobs, random_state, verbose
         The same as for `MulticlassSVM`.

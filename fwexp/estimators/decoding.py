@@ -28,10 +28,8 @@ _kernels: dict[tuple, Callable] = {}  # of rows of each class, as they are looke
 
 
 def padded_weights(rows: np.ndarray, forbidden: Sequence[Pair] = (), used: np.ndarray | None = None) -> np.ndarray:
-    """Return weights of chains, rows of K numbers, in rows as long as kernels want them; forbidden pairs have `FORBIDDEN`.
-
-    Of rows that are ``used``, bool, there are those alone, after a row of zeros. Weights may be large: no copy of all is made.
-    """
+    """Return weights of chains, rows of K numbers, in rows as long as kernels want them; forbidden pairs have `FORBIDDEN`."""
+    # Of rows that are ``used``, bool, there are those alone, after a row of zeros. Weights may be large: no copy of all is made.
     num_states, place = rows.shape[1], 0 if used is None else 1
     padded = np.zeros((place + (len(rows) if used is None else np.count_nonzero(used)), padded_width(num_states)))
     for start in range(0, len(rows), AT_ONCE):
@@ -60,10 +58,7 @@ class Chains(NamedTuple):
 
 
 def decode(chains: Chains, allowed: np.ndarray = FREE) -> np.ndarray:
-    """Return the labels of highest score of all positions; where no labeling is allowed they are -1.
-
-    Positions have labels that are ``allowed`` for them, bool (N, K), if it is not `FREE`.
-    """
+    """Return the labels of highest score of all positions, of those ``allowed``, bool (N, K); -1 if no labeling is allowed."""
     x, z, ptr, weights, num_states = chains
     labels = np.empty(ptr[-1], dtype=np.int32)
     _kernel(_decode_chains, x, z)(x, z, ptr, weights, num_states, padded_width(num_states), allowed, labels)

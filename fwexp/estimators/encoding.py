@@ -40,10 +40,8 @@ class Encoding(ABC):
 
     @abstractmethod
     def learn(self, X, y, sample_weight=None, classes: np.ndarray | None = None, former: Any = None) -> tuple:
-        """Learn from labelled examples; return the training problem and the weights of its examples, which are > 0.
-
-        For `partial_fit`, ``classes`` are all labels, and ``former`` is the encoding of the call before, if there was one.
-        """
+        """Learn from labelled examples; return the training problem and the weights of its examples, which are > 0."""
+        # For `partial_fit`, ``classes`` are all labels, and ``former`` is the encoding of the call before, if there was one.
 
     @abstractmethod
     def problem(self, X, y, sample_weight=None) -> tuple:

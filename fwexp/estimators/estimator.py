@@ -147,7 +147,8 @@ class CertifiedSVM(Conventions):
         Returns
         -------
         sequence of labelings
-            One per input.
+            One per input: classes in an array (n,), or sets of labels as rows of 0 and 1 in an array (n, L); otherwise a list: of
+            sequences with lists of labels, of graphs with arrays (V,) or (H, W), of pairs with their links (m, 2).
         """
 
     def predict_one(self, x: Any) -> Any:

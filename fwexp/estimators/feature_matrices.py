@@ -59,11 +59,9 @@ class Vectorizer:
         self.restore(*learned)
 
     def fit_transform(self, X, weights: np.ndarray | None = None, former: "Vectorizer | None" = None):
-        """Learn the columns; return all rows as one matrix, and where sequences begin and end in it, (n + 1,).
-
-        A position counts for ``min_count`` as often as ``weights`` say, which are one per row. Columns of a ``former`` vectorizer
-        stay, and come first.
-        """
+        """Learn the columns; return all rows as one matrix, and where sequences begin and end in it, (n + 1,)."""
+        # A position counts for ``min_count`` as often as ``weights`` say, which are one per row. Columns of a ``former`` vectorizer
+        # stay, and come first.
         X = as_list("X", X, FORMS)
         if former is not None and former.names is None:
             self.restore(None, former.num_features)
@@ -109,10 +107,7 @@ class Vectorizer:
         return rows, ptr
 
     def encode(self, X, rows: NamedRows | None = None) -> "tuple[DenseFeatures | SparseFeatures | BinaryFeatures, np.ndarray]":
-        """Return the rows of further sequences, which may be empty, as kernels take them, and where sequences begin and end.
-
-        Those of names are ``rows`` if these were read before.
-        """
+        """Return the rows of further sequences, or ``rows`` that were read before, for kernels, and where sequences begin."""
         from fwexp.problems.features import BinaryFeatures, SparseFeatures, as_features
 
         if self.names is not None:

@@ -261,18 +261,6 @@ class GraphSVM(PartsScore, CertifiedSVM):
         n_features_in_: int = field(init=False)
 
     def predict(self, X: Any) -> list[AnyArray]:
-        """Return the labels of all nodes of every graph.
-
-        Parameters
-        ----------
-        X : list of images or graphs
-            Inputs, as for `fit`.
-
-        Returns
-        -------
-        list of arrays
-            One per graph, of shape (H, W) or (V,).
-        """
         check_fitted(self)
         X = as_list("X", X, FORMS)
         if not X:

@@ -62,7 +62,8 @@ UNCERTIFIED = "labels of y are sets, so that the objective is not convex and not
 
 @njit
 def _explain(problem, w, allowed, c, work, soft, y, total):
-    """Find the labels y of highest score in the sets, or add c_i times the expected psi to ``total``; return the entropies' sum."""
+    """Set the labels of the problem to those of highest score at internal weights; return delta and the constant of a bound."""
+    # Differences to these labels are small once the weights are sure, and then a step starts near its end.
     first, width, entropy = walk.num_shared(problem), problem.width, 0.0
     for i in range(problem.n):
         scores(problem, i, w, work.theta)
@@ -137,11 +138,8 @@ class Bounds:
 def fit_of_sets(
     estimator, encoding, problem, weights, X, y: list[list], *, lam=None, origin=None, callback=None, warns=True, **more
 ) -> Result:
-    """Return the result of training on checked sequences, of which some positions have sets of labels.
-
-    The arguments are those of `certified_fit`, the sequences X and their labels y; ``warns`` says whether to warn of training that
-    did not reach its tolerance.
-    """
+    """Return the result of training on checked sequences X and their labels y, of which some positions have sets of labels."""
+    # The other arguments are those of `certified_fit`; ``warns`` is of training that did not reach its tolerance.
     objective, tol = make_objective(estimator._objective, 1.0), check_gap_tol("tol", estimator.tol)
     lam = lam_of(estimator, weighted(problem, weights)) if lam is None else lam
     bounds = Bounds(problem, weights, encoding.allowed_in(y), lam, objective, origin)

@@ -60,10 +60,7 @@ def is_among(label, names: set) -> bool:
 
 
 def allowed_labels(entries: list, classes: np.ndarray) -> np.ndarray:
-    """Return the labels that positions may have, bool (N, K), given a label, a set of labels or None, which is any, for each.
-
-    Labels that are not among the classes are left out.
-    """
+    """Return the labels that positions may have, bool (N, K), given a label, a set of labels or None, which is any, for each."""
     index = {label: k for k, label in enumerate(names_of(classes))}
     allowed = np.zeros((len(entries), len(classes)), dtype=np.bool_)
     for row, entry in zip(allowed, entries):
@@ -75,11 +72,9 @@ def allowed_labels(entries: list, classes: np.ndarray) -> np.ndarray:
 
 
 def partial_labels(partial, ptr: np.ndarray, classes: np.ndarray, skips: bool, ignore_label) -> tuple:
-    """Return what is known of positions of sequences that begin and end at ``ptr``: a label, a set of labels, or None, for each.
-
-    The values are the labels that positions may have, bool (N, K), and None. If training ``skips`` positions, these are marked by
-    ``ignore_label``; then the first value is that of the other positions, and the second says which these are.
-    """
+    """Return what is known of positions of sequences that begin and end at ``ptr``: a label, a set of labels, or None, for each."""
+    # The values are the labels that positions may have, bool (N, K), and None. If training ``skips`` positions, these are marked by
+    # ``ignore_label``; then the first value is that of the other positions, and the second says which these are.
     accepted, kept, names = "labels, sets of labels and None", None, set(names_of(classes))
     sequences = [
         as_list(f"partial[{i}]", of_one, accepted) for i, of_one in enumerate(as_list("partial", partial, f"lists of {accepted}"))
@@ -201,10 +196,8 @@ def example_labels(y):
 
 
 def weights_of(class_weight, classes: np.ndarray, labels: list, weights: np.ndarray | None = None) -> np.ndarray | None:
-    """Return the weight of every class, of a parameter as scikit-learn has it: None, "balanced" or a dict.
-
-    For "balanced" weights, a label counts as often as ``weights`` say, and a class that none of the labels has counts once.
-    """
+    """Return the weight of every class, of a parameter as scikit-learn has it: None, "balanced" or a dict."""
+    # For "balanced" weights, a label counts as often as ``weights`` say, and a class that none of the labels has counts once.
     if class_weight is None:
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
@@ -240,11 +233,9 @@ def check_same_length(X, y) -> None:
 
 
 def as_sequences(y, lengths: np.ndarray, ignore_label=None) -> list[list]:
-    """Return the labels of sequences as lists, if they are known and have the lengths of their inputs.
-
-    Where ``ignore_label`` is not None, it and None mark positions without a label, which are None in the lists. Where some
-    positions have sets of labels, None is any label.
-    """
+    """Return the labels of sequences as lists, if they are known and have the lengths of their inputs."""
+    # Where ``ignore_label`` is not None, it and None mark positions without a label, which are None in the lists. Where some
+    # positions have sets of labels, None is any label.
     sequences = []
     for i, labels in enumerate(y):
         if not isinstance(labels, Iterable):

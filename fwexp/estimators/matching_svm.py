@@ -128,18 +128,6 @@ class MatchingSVM(PartsScore, CertifiedSVM):
             """The number of features of a link."""
 
     def predict(self, X: Any) -> list[IntArray]:
-        """Return the best matchings.
-
-        Parameters
-        ----------
-        X : list of arrays (R, C, p)
-            As for `fit`.
-
-        Returns
-        -------
-        list of int arrays (m, 2)
-            Links (row, column) of every example.
-        """
         check_fitted(self)
         X = as_list("X", X, GRIDS)
         return Labelings(self.result_.predict(X) if X else ())

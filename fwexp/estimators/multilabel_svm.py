@@ -207,18 +207,6 @@ class MultiLabelSVM(ClassifierMixin, ExampleModel):
         class_weight_: FloatArray | None = field(init=False)
 
     def predict(self, X: Any) -> IntArray:
-        """Return the best set of labels of every example.
-
-        Parameters
-        ----------
-        X : sequence of inputs
-            As for `fit`.
-
-        Returns
-        -------
-        ndarray (n, L)
-            Rows of 0 and 1.
-        """
         best = np.array([self._best(scores) for scores in self._scores(X)], dtype=np.int64)
         return best.reshape(-1, len(self.classes_))
 

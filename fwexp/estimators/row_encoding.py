@@ -133,18 +133,6 @@ class ExampleModel(CertifiedSVM):
         return tags
 
     def predict_one(self, x: Any) -> Any:
-        """Return the prediction for one example.
-
-        Parameters
-        ----------
-        x : input
-            One row of an X for `fit`, which may be sparse.
-
-        Returns
-        -------
-        prediction
-            The class, or the set of labels as 0 and 1.
-        """
         return self.predict(x.reshape(1, -1) if sp.issparse(x) else [x])[0]
 
     @property

@@ -96,10 +96,8 @@ def _of_position(position, wanted: frozenset):
 
 
 def inputs_of(X, features, transition_features, is_training: bool = False) -> Inputs:
-    """Return the features of sequences, and of their transitions, as the parameters of an estimator say.
-
-    In training, features by name that a function returns become `Numbered`.
-    """
+    """Return the features of sequences, and of their transitions, as the parameters of an estimator say."""
+    # In training, features by name that a function returns become `Numbered`.
     given = as_list("X", X, FORMS)
     if callable(features):
         given = [list(x) if isinstance(x, Iterator) else x for x in given]

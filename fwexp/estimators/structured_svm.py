@@ -226,35 +226,11 @@ class StructuredSVM(CertifiedSVM):
     _Encoding = ModelEncoding
 
     def predict(self, X: Any) -> list[Any]:
-        """Return the labelings that the model infers for new inputs.
-
-        Parameters
-        ----------
-        X : sequence of inputs
-            As for `fit`.
-
-        Returns
-        -------
-        list of labelings
-            One per input.
-        """
         check_fitted(self)
         X, batch = _sequence("X", X, "inputs"), getattr(self.encoding_.params.model, "batch_inference", None)
         return Labelings([snapshot(y) for y in batch(X, read_only(self.w))] if batch else map(self.predict_one, X))
 
     def predict_one(self, x: Any) -> Any:
-        """Return the labeling that the model infers for one input.
-
-        Parameters
-        ----------
-        x : object
-            As those in X.
-
-        Returns
-        -------
-        labeling
-            The labeling of highest score.
-        """
         check_fitted(self)
         return snapshot(self.encoding_.method("inference")(x, read_only(self.w)))
 

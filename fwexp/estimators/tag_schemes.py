@@ -141,10 +141,8 @@ def _may_follow(one: Tag | None, other: Tag | None, has_ends: bool) -> bool:
 
 
 def converted(constraints: Any, y: list[list]) -> list[list]:
-    """Return labels of sequences in BIO where constraints are IOB1, which begins chunks with I unless they follow their like.
-
-    Labels in BIO stay as they are. A label after a position without one, or with a set, is taken to continue a chunk.
-    """
+    """Return labels of sequences in BIO where constraints are IOB1, which begins chunks with I unless they follow their like."""
+    # Labels in BIO stay as they are. A label after a position without one, or with a set, is taken to continue a chunk.
     if constraints == "IOB1":
         return [_as_bio(labels) for labels in y]
     if is_layered(constraints) and "IOB1" in constraints:

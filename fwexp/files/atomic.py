@@ -103,10 +103,8 @@ def write(contents: Mapping[Path, bytes | Callable[[BinaryIO], None]]) -> None:
 
 @contextlib.contextmanager
 def replacing(folder: Path, check: Callable[[Path], None]) -> Iterator[Path]:
-    """Yield a hidden folder, which takes the place of ``folder`` at the end, after ``check(folder)``; until then that is as it was.
-
-    If a process is killed just when the two trade places, `readable` finds the old one, and the next such process puts it back.
-    """
+    """Yield a hidden folder, which takes the place of ``folder`` at the end, after ``check(folder)``."""
+    # If a process is killed just when the two trade places, `readable` finds the old one, and the next such process puts it back.
     before = _before(folder)
     clean(folder.parent)
     _put_back(before, folder, check)

@@ -28,10 +28,7 @@ WITH_DOCSTRINGS = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDe
 
 
 def digest(modules: Iterable[str], *, without: Collection[str] = (), deferred: bool = False) -> str:
-    """Return the sha256 of the sources of ``modules`` (packages stand for all theirs) and all they depend on, as hex digits.
-
-    ``without`` modules are left out.
-    """
+    """Return the sha256 of ``modules`` (packages stand for all theirs) and all they depend on but ``without``, as hex digits."""
     total = hashlib.sha256()
     for name in sorted(closure(modules, without=without, deferred=deferred)):
         total.update(f"{name}\0{code_of(_source(name))}\n".encode())
@@ -99,10 +96,8 @@ def _parsed(source: bytes) -> dict:
 
 
 def _without_comments(text: str, tree: ast.Module) -> bytes:
-    """Return a source without comments, docstrings and blank lines.
-
-    The rest is taken as it is: the syntax trees and tokens of two versions of Python differ. Blank lines in other strings count.
-    """
+    """Return a source without comments, docstrings and blank lines."""
+    # The rest is taken as it is: the syntax trees and tokens of two versions of Python differ. Blank lines in other strings count.
     lines = text.split("\n")
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:

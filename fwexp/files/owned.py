@@ -28,10 +28,7 @@ def check(paths: Iterable[Path], kind: str) -> None:
 
 
 def write(contents: Mapping[Path, bytes | Callable[[], bytes]], kind: str) -> None:
-    """Write files of one folder that belong together; they replace those that fwexp wrote before.
-
-    A content may be a function, which is called while no other process writes to the folder.
-    """
+    """Write files that belong together over those that fwexp wrote; functions give contents while no other process writes."""
     folder = next(iter(contents)).parent
     _check_files(contents, kind)
     folder.mkdir(parents=True, exist_ok=True)

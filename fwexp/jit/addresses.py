@@ -230,10 +230,7 @@ def _wanted(wanted: tuple, given: tuple) -> tuple:
 
 @cache
 def caller(wanted: tuple, returned: str, name: str | None = None) -> Callable:
-    """Return a function of compiled code that calls a C function: the one with a name, or one in a table.
-
-    In the latter case the address of the table and the place in it are the first arguments.
-    """
+    """Return a function of compiled code that calls a C function: by its name, or in a table, given its address and the place."""
     own = 0 if name else 2
 
     def resolve(given: tuple):

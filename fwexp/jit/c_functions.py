@@ -72,15 +72,7 @@ def _form(name: str):
 
 
 class Named:
-    """A C function that other code calls by a name, after it was loaded.
-
-    Parameters
-    ----------
-    wanted, returned
-        Its form, see `addresses.caller`.
-    link : callable
-        Returns its text, and what loads the functions that it calls by their names.
-    """
+    """A C function that other code calls by a name, after it was loaded; ``link`` returns its text, and what loads its callees."""
 
     def __init__(self, wanted: tuple, returned: str, link: Callable[[], tuple[texts.Text, Callable[[], None]]]) -> None:
         self.wanted, self.returned, self._link = wanted, returned, link

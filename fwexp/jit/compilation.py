@@ -76,11 +76,9 @@ def warn_if_interpreted() -> None:
 
 
 def njit(function: Callable | None = None, *, fastmath: bool = False):
-    """Compile ``function`` in nopython mode, once for all families of problems where that can be.
-
-    Divisions follow numpy (no exception on zero): kernels guard them. ``fastmath`` is for oracles only. Kernels release the
-    interpreter lock; loops over examples are spread over threads by ``fwexp.jit.threads``.
-    """
+    """Compile ``function`` in nopython mode, once for all families of problems where that can be."""
+    # Divisions follow numpy (no exception on zero): kernels guard them. ``fastmath`` is for oracles only. Kernels release the
+    # interpreter lock; loops over examples are spread over threads by ``fwexp.jit.threads``.
     if function is None:
         return lambda function: njit(function, fastmath=fastmath)
     if numba.config.DISABLE_JIT:  # numba would return the function too; this setting is for debuggers
@@ -269,8 +267,8 @@ def array_kernel(signature: str, *, fastmath: bool = True) -> Callable[[Callable
 
 
 def named(function: Callable, name: str) -> Callable:
-    """Set the name, which tracebacks and profiles show, of a function that is called ``_`` in the sources."""
-    if function.__name__ == "_":
+    """Set the name, which tracebacks and profiles show, of a function that has none in the sources."""
+    if function.__name__ in ("_", "<lambda>"):
         function.__name__ = function.__qualname__ = name
         function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
     return function
@@ -295,31 +293,16 @@ class Implementations(dict[type, Callable]):
 def dispatched(
     stub: Callable | None = None,
     *,
-    fastmath: bool = True,
-    default: Sequence[str] | None = None,
-    entry: bool = False,
-    fixed: bool = False,
-    composed: bool = False,
+    fastmath: bool = True,  # whether sums may be reordered, as in sums over parts; not where they are compared
+    default: Sequence[str] | None = None,  # if given, the stub is registered for ``object``, and reads these fields of a problem
+    entry: bool = False,  # whether methods call it of a problem of any family; its signature says the types (`c_functions`)
+    fixed: bool = False,  # whether it returns an array of the problem, which methods get with the problem
+    composed: bool = False,  # whether it only calls entries: several in one call
 ) -> Callable:
-    """Make ``stub``, a documented signature, a function that is dispatched on the class of its first argument.
-
-    Classes register with ``function.register(cls)``; what is registered for a base class, ``object`` included, serves those
-    that have nothing of their own. In compiled code the choice is made when it is linked, in plain Python at run time, so that
-    the same solver loop serves both.
-
-    Parameters
-    ----------
-    fastmath : bool
-        Whether sums may be reordered, as in sums over parts; not where they are compared.
-    default : sequence of str, optional
-        If given, the stub itself is what is registered for ``object``; these are the fields that it reads of a problem.
-    entry : bool
-        Whether methods call it of a problem whose family they do not know. Its signature then says the types (`c_functions`).
-    fixed : bool
-        Whether it returns an array of the problem, which methods get with the problem.
-    composed : bool
-        Whether it only calls entries: several in one call.
-    """
+    """Make ``stub``, a documented signature, a function that is dispatched on the class of its first argument."""
+    # Classes register with ``function.register(cls)``; what is registered for a base class, ``object`` included, serves those
+    # that have nothing of their own. In compiled code the choice is made when it is linked, in plain Python at run time, so that
+    # the same solver loop serves both.
     if stub is None:
         return lambda stub: dispatched(stub, fastmath=fastmath, default=default, entry=entry, fixed=fixed, composed=composed)
     implementations = Implementations()

@@ -24,10 +24,7 @@ CODE = "__pycache__"  # where numba keeps machine code, next to its text
 
 @cache
 def base() -> tuple[Path | None, str]:
-    """Return the folder of all caches, or None, and why it is not the first that was tried.
-
-    First is ``fwexp/numba`` in the user's cache folder, then one of this user's in the folder for temporary files.
-    """
+    """Return the folder of all caches, the user's or a temporary one, or None, and why it is not the first that was tried."""
     troubles = []
     for find in (lambda: users_folder("numba"), temporary_folder):
         try:

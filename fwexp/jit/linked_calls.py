@@ -37,16 +37,10 @@ def mark(function: Callable, compiled: Callable | None = None, fastmath: bool | 
 
 
 class Calls:
-    """The calls of one linked function, and what it needs to run: C functions that are loaded before it is.
-
-    Parameters
-    ----------
-    entry : callable, optional
-        Returns the C function of the family for a function of the protocol, where such are called and not written out.
-    """
+    """The calls of one linked function, and what it needs to run: C functions that are loaded before it is."""
 
     def __init__(self, entry: Callable | None = None) -> None:
-        self._entry = entry
+        self._entry = entry  # returns the C function of a function of the protocol, where such are called and not written out
         self.needed: list[Named] = []
         self.can_be_kept = True
         self.header: list[str] = []  # names of functions of their own that the text depends on
@@ -144,11 +138,6 @@ class Calls:
             return constant(None)
         return value
 
-    def _take_over(self, calls: "Calls") -> None:
-        """Need what a function of its own needs."""
-        self.needed += [one for one in calls.needed if one not in self.needed]
-        self.can_be_kept &= calls.can_be_kept
-
     # --- functions with a source --------------------------------------------------------------------------------------
 
     def _function(
@@ -164,10 +153,8 @@ class Calls:
         return self._own_function(frame, function, arguments, keywords)
 
     def _own_function(self, frame: Frame, function: Callable, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-        """Call a function that remains one.
-
-        Its sums are not reordered: numba optimises a copy for every caller, and what runs may be the copy that was loaded first.
-        """
+        """Call a function that remains one."""
+        # Its sums are not reordered: numba optimises a copy for every caller, and what runs may be the copy that was loaded first.
         names = parsed(function).names
         ordered = [*arguments, *(keywords[name] for name in names[len(arguments) :] if name in keywords)]
         key = function, tuple(map(key_of, ordered))
@@ -184,7 +171,8 @@ class Calls:
             text = Text(function.__name__, calls.headed(source), linker.scope, False, calls.can_be_kept)
             _apart[key] = text, calls, compiled_part(text), linker.table
         text, calls, compiled, table = _apart[key]
-        self._take_over(calls)
+        self.needed += [one for one in calls.needed if one not in self.needed]
+        self.can_be_kept &= calls.can_be_kept
         if text.key not in self.header:
             self.header.append(text.key)
         passed = [part for value in ordered for part in parts_of(value)]

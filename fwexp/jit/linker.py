@@ -21,20 +21,11 @@ DEEPEST = 60  # calls within one another, before a function counts as one that c
 
 
 class Linker:
-    """What is common to all calls in one function that is written.
-
-    Parameters
-    ----------
-    calls : Calls
-        What becomes of calls that are not replaced.
-    fastmath : bool
-        Whether sums may be reordered in this function.
-    results : int, optional
-        How many numbers the function returns in its argument ``_results``; 0 if it returns nothing, None if it returns its result.
-    """
+    """What is common to all calls in one function that is written; ``fastmath``: its sums may be reordered."""
 
     def __init__(self, calls, fastmath: bool, results: int | None = None) -> None:
-        self.calls, self.fastmath, self.results = calls, fastmath, results
+        self.calls, self.fastmath = calls, fastmath  # calls that are not replaced
+        self.results = results  # numbers that it returns in its argument ``_results``; 0 for nothing, None if it returns its result
         self.scope: dict[str, object] = {}  # global names of the text
         self.untold: set[str] = set()  # those of objects of which the text says no more than a name, such as arrays
         self.table: list[Callable] = []  # functions that are called through the table, in the order of their places

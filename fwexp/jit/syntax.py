@@ -72,11 +72,9 @@ def _indent(line: str) -> int:
 
 
 def stores_in(body: list[ast.stmt]) -> Counter:
-    """Return how often statements assign each name.
-
-    What is changed in place counts twice. So does what is read elsewhere than after its assignment, in the same block: there a name
-    may have the value of a former turn of a loop, and what it was set to another one by then.
-    """
+    """Return how often statements assign each name; what is changed in place counts twice."""
+    # So does what is read elsewhere than after its assignment, in the same block: there a name may have the value of a former turn
+    # of a loop, and what it was set to another one by then.
     found: Counter = Counter()
     reads: dict[str, list[int]] = {}  # numbers of the places where each name is read, counted in the order of the text
     spans: dict[ast.stmt, tuple[int, int]] = {}  # the numbers of what is read in a statement

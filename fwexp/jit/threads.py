@@ -6,42 +6,32 @@ import re
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, copy_context
 from functools import cache
 from pathlib import Path
 
 from fwexp.errors import ParameterError, shown
+from fwexp.jit.listening import during
 
 CHUNKS = 8  # of the examples of a problem, dealt out to the threads
 PROBE, WORTH = 1.0 / 32.0, 1e-3
 CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 _n_jobs: ContextVar[int | None] = ContextVar("n_jobs", default=None)
-
 _of_steps: ContextVar[int | None] = ContextVar("of steps", default=None)
 
 
-@contextmanager
-def jobs(n_jobs: int | None) -> Iterator[None]:
-    """Use so many threads, counted as scikit-learn does; None leaves the number as it is."""
-    token = _n_jobs.set(_n_jobs.get() if n_jobs is None else n_jobs)
-    try:
-        yield
-    finally:
-        _n_jobs.reset(token)
+def jobs(n_jobs: int | None) -> AbstractContextManager[None]:
+    """Use so many threads in a context, counted as scikit-learn does; None leaves the number as it is."""
+    return during(_n_jobs, _n_jobs.get() if n_jobs is None else n_jobs)
 
 
-@contextmanager
-def steps_with(threads: int | None) -> Iterator[None]:
-    """Use so many threads for all that counts in the seconds of runs; None leaves the number as it is."""
-    token = _of_steps.set(threads)
-    try:
-        yield
-    finally:
-        _of_steps.reset(token)
+def steps_with(threads: int | None) -> AbstractContextManager[None]:
+    """Use so many threads in a context for all that counts in the seconds of runs; None leaves the number as it is."""
+    return during(_of_steps, threads)
 
 
 def for_steps() -> AbstractContextManager[None]:
@@ -88,10 +78,8 @@ def _of_version_1(folder: Path) -> tuple[int, int]:
 
 
 def num_threads() -> int:
-    """Return the number of threads: the number in `jobs`, by default the processors of this process; at most ``OMP_NUM_THREADS``.
-
-    joblib's workers get their share of the machine in that variable. OpenMP takes a list, too, for nested loops.
-    """
+    """Return the number of threads: that of `jobs`, by default the processors of this process; at most ``OMP_NUM_THREADS``."""
+    # joblib's workers get their share of the machine in that variable. OpenMP takes a list, too, for nested loops.
     given = os.environ.get("NUMBA_NUM_THREADS", "").strip()
     if re.fullmatch(r"-[0-9]+|0+", given):
         raise ParameterError(f"NUMBA_NUM_THREADS must be a number of threads, at least 1, got {shown(given)}")
@@ -117,12 +105,10 @@ def chunks_of(problem) -> int:
 
 
 def parallel_for(kernel: Callable, n: int, chunks: int) -> None:
-    """Call ``kernel(chunk, start, end)`` for consecutive ranges that cover 0 .. n, one after the other or at once.
-
-    ``kernel`` must release the interpreter lock, and what it does for one of 0 .. n must not depend on the range that this is in:
-    there are fewer ranges where there is one thread, and where a first range, of the share `PROBE`, says that the others would
-    take less than `WORTH` seconds. Else this thread takes chunks like the others, and does not wait for those that have not begun.
-    """
+    """Call ``kernel(chunk, start, end)`` for consecutive ranges that cover 0 .. n, one after the other or at once."""
+    # ``kernel`` must release the interpreter lock, and what it does for one of 0 .. n must not depend on the range that this is in:
+    # there are fewer ranges where there is one thread, and where a first range, of the share `PROBE`, says that the others take
+    # less than `WORTH` seconds. Else this thread takes chunks like the others, and does not wait for those that have not begun.
     threads, done = min(num_threads(), chunks) if chunks > 1 else 1, 0
     if threads > 1 and (done := int(n * PROBE)):
         begun = time.perf_counter()

@@ -22,11 +22,9 @@ def scratch_size(nodes: int, edges: int) -> int:
 
 @array_kernel("i8(f8[::1], i8, i8, f8[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[::1])")
 def expand_labels(score, width, num_labels, weight, ends, first, out, y, scratch):
-    """Find a labeling of high sum_v score[v, y_v] - sum_e weight[e] [y_a != y_b], e = (a, b), and return the number of moves.
-
-    Node v has the scores ``score[v * width : v * width + num_labels]``; ``ends``, ``first`` and ``out`` are those of `incidence`.
-    Labels are expanded in turn, from the best one of every node by itself, until none gains.
-    """
+    """Find a labeling of high sum_v score[v, y_v] - sum_e weight[e] [y_a != y_b], e = (a, b), and return the number of moves."""
+    # Node v has the scores ``score[v * width : v * width + num_labels]``; ``ends``, ``first`` and ``out`` are those of `incidence`.
+    # Labels are expanded in turn, from the best one of every node by itself, until none gains.
     for v in range(y.shape[0]):
         best = 0
         for k in range(1, num_labels):

@@ -17,11 +17,9 @@ def scratch_size(rows: int, columns: int) -> int:
 
 @array_kernel("f8(f8[::1], i8, i4[::1], f8[::1])")
 def max_matching(score, columns, match, scratch):
-    """Find the matching of highest total score, where edge (r, c) has ``score[r * columns + c]``, and return that.
-
-    ``match`` gets 1 + the column of every row, 0 for a row without an edge; an edge whose score is 0 is not taken unless it is on
-    the path of another row. ``scratch`` has room for rows + 5 * columns.
-    """
+    """Find the matching of highest total score, where edge (r, c) has ``score[r * columns + c]``, and return that."""
+    # ``match`` gets 1 + the column of every row, 0 for a row without an edge; an edge whose score is 0 is not taken unless it is on
+    # the path of another row. ``scratch`` has room for rows + 5 * columns.
     rows = match.shape[0]
     # Costs are -score. u[r] + v[c] <= cost[r, c] with equality on matched edges, u[r] <= 0 with equality for rows that
     # are alone, v[c] <= 0 with equality for columns that are alone: the conditions of an optimum.
@@ -78,10 +76,8 @@ def max_matching(score, columns, match, scratch):
 
 @inlined
 def _shortest_path(start, score, columns, u, v, row_of, distance, before, done):
-    """Find the cheapest way to place a row, by Dijkstra's algorithm over columns and reduced costs.
-
-    Returns its free column, -1 if a row is left alone; the cheapest row to leave alone; and the length of the path.
-    """
+    """Find the cheapest way to place a row, by Dijkstra's algorithm over columns and reduced costs."""
+    # Returns its free column, -1 if a row is left alone; the cheapest row to leave alone; and the length of the path.
     alone, alone_length = start, -u[start]  # the cheapest row to leave alone so far
     for c in range(columns):
         distance[c] = -score[start * columns + c] - u[start] - v[c]

@@ -9,10 +9,8 @@ from fwexp.jit.compilation import array_kernel
 
 @array_kernel("none(f8[::1], i8, i8, i8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")
 def distance_transform(source, start, stride, length, shift, quadratic, linear, target, argmax, stack):
-    """Set target[p] = max_q source[q] - quadratic (q - p - shift)^2 - linear (q - p - shift) along a line of an array.
-
-    The line is ``[start + stride * q]``, q < length, in all arrays; ``argmax`` gets the best q. ``stack`` has room for 2 * length.
-    """
+    """Set target[p] = max_q source[q] - quadratic (q - p - shift)^2 - linear (q - p - shift) along a line of an array."""
+    # The line is ``[start + stride * q]``, q < length, in all arrays; ``argmax`` gets the best q. ``stack``: room for 2 * length.
     # The difference of two parabolas is linear in p: the later q, in the order of the loop, wins from some p on. On the
     # stack are those that win somewhere so far, and the first p at which each does.
     wins_from = stack[length : 2 * length]

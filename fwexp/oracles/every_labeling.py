@@ -17,11 +17,8 @@ def are_few(nodes: int, num_labels: int) -> bool:
 
 @array_kernel("none(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1])", fastmath=False)
 def best_of_all(score, pairs, ends, first, out, y):
-    """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), the first one of several.
-
-    ``score`` is (nodes, L), ``pairs`` (edges, L, L); ``ends``, ``first`` and ``out`` are those of
-    `fwexp.oracles.max_flow.incidence`.
-    """
+    """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), the first one of several."""
+    # ``score`` is (nodes, L), ``pairs`` (edges, L, L); the other arguments are those of `fwexp.oracles.max_flow.incidence`.
     nodes, labels = score.shape
     tried, sums, highest = np.full(nodes, -1, dtype=np.int32), np.zeros(nodes + 1), -np.inf
     v = 0

@@ -11,11 +11,9 @@ from fwexp.jit.compilation import array_kernel
 
 @array_kernel("none(f8[::1], i8, i8, f8, f8, f8, f8, f8, f8, f8[::1], f8[::1], f8[::1])")
 def exhaustive_message(source, rows, columns, down, right, square_down, line_down, square_right, line_right, message, best, costs):
-    """Set message[p] = max_q source[q] - the deformation from p to q over all cells, and best[p] to that q, for every cell p.
-
-    The deformation is square_down r^2 + line_down r + square_right s^2 + line_right s, of the distances r and s from the cell that
-    is ``down`` and ``right`` of the parent's. ``costs`` has room for 2 * columns.
-    """
+    """Set message[p] = max_q source[q] - the deformation from p to q over all cells, and best[p] to that q, for every cell p."""
+    # The deformation is square_down r^2 + line_down r + square_right s^2 + line_right s, of the distances r and s from the cell
+    # that is ``down`` and ``right`` of the parent's. ``costs`` has room for 2 * columns.
     for r in range(rows):
         for c in range(columns):
             for k in range(columns):

@@ -15,11 +15,9 @@ EXPONENT, MANTISSA, ONE = 52, (1 << 52) - 1, 1023 << 52  # how a float64 is laid
 
 @array_kernel("none(f8[::1], f8[::1])")
 def exponentials(x, power):
-    """Replace ``x``, all of it <= 0, by exp(x), or by 0 below exp(-708); overwrites ``power``, as long as ``x``.
-
-    Unlike ``math.exp`` this runs at full vector width: exp(x) = 2^j exp(r) with |r| <= ln(2)/2, and 2^j is written as
-    the bits of a float. The relative error equals the error of rounding x.
-    """
+    """Replace ``x``, all of it <= 0, by exp(x), or by 0 below exp(-708); overwrites ``power``, as long as ``x``."""
+    # Unlike ``math.exp`` this runs at full vector width: exp(x) = 2^j exp(r) with |r| <= ln(2)/2, and 2^j is written as
+    # the bits of a float. The relative error equals the error of rounding x.
     bits = power.view(np.int64)
     for k in range(len(x)):
         clipped = max(x[k], SMALLEST)

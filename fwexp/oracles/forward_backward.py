@@ -160,11 +160,9 @@ def scaled_forward_backward(unary, transitions, num_labels, width, marginals, pa
 
 @array_kernel("f8(f8[::1], f8[::1], i8, i8, f8[::1], f8[::1], f8[::1])")
 def forward_backward(unary, transitions, num_labels, width, marginals, pairs, scratch):
-    """Compute the distribution a(y) = exp(sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t]) / Z, and return log Z.
-
-    Arrays have rows of ``width``, of which ``num_labels`` count. ``marginals`` gets P(y_t = k), and ``pairs`` the sums over t of
-    P(y_{t-1} = r, y_t = k).
-    """
+    """Compute the distribution a(y) = exp(sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t]) / Z, and return log Z."""
+    # Arrays have rows of ``width``, of which ``num_labels`` count. ``marginals`` gets P(y_t = k), and ``pairs`` the sums over t of
+    # P(y_{t-1} = r, y_t = k).
     log_z, valid = scaled_forward_backward(unary, transitions, num_labels, width, marginals, pairs, scratch)
     if valid:
         return log_z

@@ -7,12 +7,10 @@ from fwexp.jit.compilation import array_kernel
 
 @array_kernel("none(f8[::1], f8[::1], i8, i8, i4[:, ::1], f8[::1])", fastmath=False)
 def k_best_viterbi(unary, transitions, num_labels, width, labelings, values):
-    """Find the m labelings of highest score, the best one first: that of `viterbi`, whose arguments these are.
-
-    Each position keeps, for every label, the scores of the best beginnings that end there, in order; those of the next position
-    are merged from them (Seshadri and Sundberg, "List Viterbi decoding algorithms with applications", 1994, parallel form). A score
-    of -inf excludes labelings; where there are no more, ``values`` are -inf.
-    """
+    """Find the m labelings of highest score, the best one first: that of `viterbi`, whose arguments these are."""
+    # Each position keeps, for every label, the scores of the best beginnings that end there, in order; those of the next position
+    # are merged from them (Seshadri and Sundberg, "List Viterbi decoding algorithms with applications", 1994, parallel form). A
+    # score of -inf excludes labelings; where there are no more, ``values`` are -inf.
     several, length = labelings.shape
     size = num_labels * width
     stride = size if len(transitions) > size else 0

@@ -15,11 +15,9 @@ def log_scratch_size(length: int, num_labels: int, width: int) -> int:
 
 @array_kernel("f8(f8[::1], f8[::1], i8, i8, f8[::1], f8[::1], f8[::1])")
 def log_forward_backward(unary, transitions, num_labels, width, marginals, pairs, scratch):
-    """Compute what `forward_backward` does, for scores of any size.
-
-    The largest term is taken out of every sum, and the backward pass only multiplies conditional probabilities, which do not
-    cancel. If ``transitions`` has scores for every position after the first, ``pairs`` gets the probabilities for each of these.
-    """
+    """Compute what `forward_backward` does, for scores of any size."""
+    # The largest term is taken out of every sum, and the backward pass only multiplies conditional probabilities, which do not
+    # cancel. If ``transitions`` has scores for every position after the first, ``pairs`` gets the probabilities for each of these.
     length, size = len(unary) // width, num_labels * width
     stride = size if len(transitions) > size else 0
     # The sum over the beginnings of y that end in label k at position t is factor[k] exp(message[k]), 1 <= factor[k] < 2.

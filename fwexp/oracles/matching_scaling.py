@@ -7,12 +7,10 @@ from fwexp.jit.compilation import array_kernel
 
 @array_kernel("i8(f8[::1], i8, i8, f8[::1], i8, f8)")
 def scale_to_matching(theta, rows, columns, z, max_sweeps, tol):
-    """Find the z >= 0 with row and column sums <= 1 that maximises <theta, z> - sum (z log z - z), and return the number of sweeps.
-
-    That is exp(theta) with rows and columns scaled down: z = exp(theta + u + v), u_r <= 0 and v_c <= 0, where 0 unless the
-    sum is 1. The scales, which follow z in its array, are found by alternating maximisation of the dual, in logarithms, so that
-    theta may have any size. ``tol`` bounds the last change of v, relative to its largest entry plus 1.
-    """
+    """Find the z >= 0 with row and column sums <= 1 that maximises <theta, z> - sum (z log z - z); return the number of sweeps."""
+    # That is exp(theta) with rows and columns scaled down: z = exp(theta + u + v), u_r <= 0 and v_c <= 0, where 0 unless the
+    # sum is 1. The scales, which follow z in its array, are found by alternating maximisation of the dual, in logarithms, so that
+    # theta may have any size. ``tol`` bounds the last change of v, relative to its largest entry plus 1.
     size = rows * columns
     u, v = z[size : size + rows], z[size + rows : size + rows + columns]
     u[:] = 0.0

@@ -61,13 +61,10 @@ def incidence(ends: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 @array_kernel("f8(f8[::1], f8[::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[::1])")
 def min_cut(terminal, capacity, ends, first, out, side, scratch):
-    """Find the least cut between a source and a sink, of several the one with fewest nodes at the source, and return the flow.
-
-    The nodes at the source of that cut are in every other least cut as well, so that it is unique: in exact
-    arithmetic it depends on neither the order of nodes nor the order of edges. ``terminal[v]`` is the capacity from the source to
-    v, or minus that to the sink; ``capacity[k]`` that of arc k, where one that is not positive counts as 0. ``side`` gets 1 at the
-    source.
-    """
+    """Find the least cut between a source and a sink, of several the one with fewest nodes at the source, and return the flow."""
+    # The nodes at the source of that cut are in every other least cut as well, so that it is unique: in exact arithmetic it depends
+    # on neither the order of nodes nor the order of edges. ``terminal[v]`` is the capacity from the source to v, or minus that to
+    # the sink; ``capacity[k]`` that of arc k, where one that is not positive counts as 0. ``side`` gets 1 at the source.
     nodes, arcs = side.shape[0], ends.shape[0]
     numbers = scratch[nodes + arcs : 4 * nodes + arcs].view(np.uint32)
     parent, following, orphans = numbers[:nodes], numbers[nodes : 2 * nodes], numbers[2 * nodes : 3 * nodes]
@@ -144,10 +141,7 @@ def _plant(trees):
 
 @inlined
 def _grow(v, graph, trees, head, tail):
-    """Add the free neighbours of v to its tree, until v meets the other tree; return the arc between the trees, or ``NONE``.
-
-    The ends of the list of waiting nodes are returned as well.
-    """
+    """Add the free neighbours of v to its tree, until v meets the other; return the arc between, or `NONE`, and the list's ends."""
     residual, ends, first, out = graph.residual, graph.ends, graph.first, graph.out
     parent, at_source, stamp, depth = trees.parent, trees.at_source, trees.stamp, trees.depth
     for k in range(first[v], first[v + ONE]):
@@ -223,10 +217,7 @@ def _augment(bridge, graph, trees):
 
 @inlined
 def _adopt(waiting, time, graph, trees, head, tail):
-    """Assign every orphan the nearest parent that is connected to the terminal; one without a parent frees its children.
-
-    The ends of the list of waiting nodes are returned.
-    """
+    """Assign every orphan the nearest parent that leads to the terminal, or free its children; return the ends of the list."""
     residual, ends, first, out = graph.residual, graph.ends, graph.first, graph.out
     parent, at_source, stamp, depth, orphans = trees.parent, trees.at_source, trees.stamp, trees.depth, trees.orphans
     done = 0

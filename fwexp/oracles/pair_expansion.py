@@ -27,11 +27,8 @@ def scratch_size(nodes: int, edges: int) -> int:
 
 @array_kernel("i8(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], f8[:,::1], f8[::1])")
 def expand_pairs(score, pairs, ends, first, out, y, messages, scratch):
-    """Find a labeling of high sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), where no move gains; return their number.
-
-    ``score`` is (nodes, L), ``pairs`` (edges, L, L), ``messages`` (2 edges + 1, L); ``ends``, ``first`` and ``out`` are those of
-    `incidence`.
-    """
+    """Find a labeling of high sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), where no move gains; count the moves."""
+    # ``score`` is (nodes, L), ``pairs`` (edges, L, L), ``messages`` (2 edges + 1, L); the others are those of `incidence`.
     _pass_messages(score, pairs, ends, first, out, y, messages, scratch[: len(y)].view(np.int32)[: len(y)])
     labels, moves, quiet, label = score.shape[1], 0, 0, 0
     while quiet <= labels and moves < MOST_MOVES * labels:

@@ -189,10 +189,8 @@ def _correct(a, g, U, support, m, s, r, z):
 
 @register_jitable
 def active_set(M, b, a, g, size, U, support, s, m, shift, tol, max_steps):
-    """Maximise from a, whose gradient is g and whose support is factorised; modifies all five. Returns (gap, order of U).
-
-    A gap above ``tol`` (or NaN) is the effect of rounding.
-    """
+    """Maximise from a, whose gradient is g and whose support is factorised; modifies all five. Returns (gap, order of U)."""
+    # A gap above ``tol`` (or NaN) is the effect of rounding.
     r, z = np.empty(size), np.empty(size)
     before = np.inf
     gap = np.inf
@@ -258,10 +256,8 @@ def pairwise(M, b, a, g, size, tol, max_steps):
 
 @register_jitable
 def maximise(M, b, a, g, size, U, support, s, tol):
-    """Maximise b'a - 1/2 a'Ma over the simplex, all coordinates being there already; modifies all but M and b.
-
-    The gap is at most ``tol`` unless rounding is in the way.
-    """
+    """Maximise b'a - 1/2 a'Ma over the simplex, all coordinates being there already; modifies all but M and b."""
+    # The gap is at most ``tol`` unless rounding is in the way.
     best, shift = 0, 0.0
     for j in range(size):
         a[j] = 0.0

@@ -47,12 +47,9 @@ def order_forest(ends, first, out, order, up):
 
 @array_kernel("none(f8[:,::1], f8[:,:,::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1], i4[::1])")
 def label_forest(score, pairs, ends, first, out, y, order, up):
-    """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), if there is no cycle.
-
-    ``score`` (nodes, L) is overwritten; ``pairs`` is (edges, L, L); ``ends``, ``first`` and ``out`` are those of
-    `fwexp.oracles.max_flow.incidence`. ``order`` gets the nodes, each after the one above it, and ``up`` the arc from a node to
-    that one.
-    """
+    """Find a labeling of highest sum_v score[v, y_v] + sum_e pairs[e, y_a, y_b], e = (a, b), if there is no cycle."""
+    # ``score`` (nodes, L) is overwritten; ``pairs`` is (edges, L, L). ``order`` gets the nodes, each after the one above it, and
+    # ``up`` the arc from a node to that one. The others are those of `fwexp.oracles.max_flow.incidence`.
     nodes, labels = score.shape
     order_forest(ends, first, out, order, up)
     for place in range(nodes - 1, -1, -1):

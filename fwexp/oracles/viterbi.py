@@ -6,11 +6,9 @@ from fwexp.jit.vectors import EIGHT, full8, larger8, load8, store8
 
 @array_kernel("f8(f8[::1], f8[::1], i8, i8, i4[::1], f8[::1])", fastmath=False)
 def viterbi(unary, transitions, num_labels, width, y, messages):
-    """Find the labeling y that maximises sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t], and return its score.
-
-    Arrays have rows of ``width``, of which ``num_labels`` count; ``transitions`` has one matrix, or one for every position after
-    the first. Ties go to the smallest label, from the last position backwards, as in the published code.
-    """
+    """Find the labeling y that maximises sum_t unary[t, y_t] + sum_t transitions[y_{t-1}, y_t], and return its score."""
+    # Arrays have rows of ``width``, of which ``num_labels`` count; ``transitions`` has one matrix, or one for every position after
+    # the first. Ties go to the smallest label, from the last position backwards, as in the published code.
     length, size = y.shape[0], num_labels * width
     stride = size if len(transitions) > size else 0
     for k in range(width):

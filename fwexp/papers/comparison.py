@@ -5,7 +5,7 @@ certified gap, the lowest primal minus the highest dual of the run so far, gets 
 as ``ssg``, all sides are measured alike, by the lowest primal minus the highest dual of any stored run of the problem.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -100,21 +100,15 @@ def parse(text: str, results_dir="results", config_dir: Path | None = None) -> S
     for name, equals, value in pairs:
         if not (name and equals and value):
             raise OptionError(f"options of {solver} are given as {solver}:NAME=VALUE,NAME=VALUE, got {text!r}")
-    options = {name: _as_flag(value) for name, _, value in pairs}
+    options = {name: {"true": True, "false": False}.get(value, value) for name, _, value in pairs}
     is_plain = methods().get(solver, (solver,))[0] == solver
     return Side(text, solver=solver, options=options) if is_plain else Side(text, method=solver, options=options)
 
 
-def _as_flag(value: str):
-    return {"true": True, "false": False}.get(value, value)
-
-
 def load(sides: Sequence[Side], results_dir, stale: bool = False, **filters) -> pd.DataFrame:
-    """Return the stored runs of `TASKS` that the sides name, as `comparable` does, with a column ``store``.
-
-    Runs by another version of the code are left out, and a line names their solvers. They are kept if ``stale`` asks for them, or
-    the sides are stores; then a line names solvers whose runs differ in their code.
-    """
+    """Return the stored runs of `TASKS` that the sides name, as `comparable` does, with a column ``store``."""
+    # Runs by another version of the code are left out, and a line names their solvers. They are kept if ``stale`` asks for them, or
+    # the sides are stores; then a line names solvers whose runs differ in their code.
     from fwexp import store
 
     folders = dict.fromkeys(str(side.store) for side in sides if side.store is not None) or [str(results_dir)]
@@ -190,15 +184,14 @@ class Run(NamedTuple):
 
 
 def by_seed(rows_of: Mapping[str, pd.DataFrame], gaps: Sequence[float] | None = None) -> pd.DataFrame:
-    """Return passes and time of the longest run of each seed to each level: `SEED_COLUMNS`, infinite where it did not get there.
-
-    Levels are by default those of `levels_of`, on each problem its own. Problems that no run bounds from below are left out.
-    """
+    """Return passes and time of the longest run of each seed to each level: `SEED_COLUMNS`, infinite where it did not get there."""
+    # Levels are by default those of `levels_of`, on each problem its own. Problems that no run bounds from below are left out.
     runs = {name: _runs(rows) for name, rows in rows_of.items()}
     found = []
     for place in sorted(set.intersection(*map(set, runs.values()))):
         sides = {name: of_side[place] for name, of_side in runs.items()}
-        measure = _measure(sides.values())
+        certified = all(np.isfinite(run.columns["gap"]).any() for side in sides.values() for run in side)
+        measure = "gap" if certified else "primal"  # one of `MEASURES`
         if not any(np.isfinite(run.columns[measure]).any() for side in sides.values() for run in side):
             continue
         for gap in gaps or levels_of([[run.columns[measure] for run in side] for side in sides.values()]):
@@ -209,18 +202,11 @@ def by_seed(rows_of: Mapping[str, pd.DataFrame], gaps: Sequence[float] | None = 
     return pd.DataFrame(found, columns=SEED_COLUMNS)
 
 
-def _measure(sides: Iterable[Sequence[Run]]) -> str:
-    """Return the one of `MEASURES` by which sides are compared: the certified gap if all of their runs have one."""
-    return "gap" if all(np.isfinite(run.columns["gap"]).any() for side in sides for run in side) else "primal"
-
-
 def levels_of(sides: Sequence[Sequence[np.ndarray]]) -> list[float]:
-    """Return the levels at which to compare sides, given the measure of each of their runs: at most three, the largest first.
-
-    They are the least level that more than half of the seeds of every side reach, the least that any side reaches so, and the one
-    midway from the start to the former, as powers of ten times 1, 2 or 5. Where these are not below the start, the first two have
-    more digits, so that a side that ends just below the start has a level, too.
-    """
+    """Return the levels at which to compare sides, given the measure of each of their runs: at most three, the largest first."""
+    # They are the least level that more than half of the seeds of every side reach, the least that any side reaches so, and the one
+    # midway from the start to the former, as powers of ten times 1, 2 or 5. Where these are not below the start, the first two have
+    # more digits, so that a side that ends just below the start has a level, too.
     least = np.array([np.sort([np.nanmin(run, initial=np.inf) for run in side])[len(side) // 2] for side in sides])
     least = least[np.isfinite(least)]
     start = min((run[np.isfinite(run)][0] for side in sides for run in side if np.isfinite(run).any()), default=0.0)
@@ -241,10 +227,7 @@ def _rounded_up(level: float, start: float) -> float:
 
 
 def costs_of(seeds: pd.DataFrame) -> pd.DataFrame:
-    """Return one row with `COLUMNS` per side, problem and level: the median over the seeds and its 95 % interval.
-
-    With fewer than `LEAST` seeds there is no interval, and ``passes_low`` to ``passes_high`` are the least and the most.
-    """
+    """Return `COLUMNS` per side, problem and level: the median over the seeds, with its 95 % interval or (few seeds) the range."""
     rows = []
     for (place, gap, name), runs in seeds.groupby(["place", "gap", "side"], sort=False):
         problem = f"{place}, {MEASURES[runs['measure'].iloc[0]].format(gap)}"

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from fwexp.papers.comparison import AXES
 from fwexp.papers.significance import LEAST
 
 NEAR = 1.1  # times the best of the others
@@ -96,8 +95,3 @@ def shown(row, cost: str) -> tuple[str, str]:
 
 def _number(value):
     return f"{value:.3g}" if np.isfinite(value) else "never"
-
-
-def costs_said(costs: pd.DataFrame, sides: Sequence[str]) -> list[str]:
-    """Return the sentences on all sides and problems."""
-    return [*(standing(costs, side, cost) for cost in AXES for side in sides), *fastest(costs)]

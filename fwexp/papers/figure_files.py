@@ -19,10 +19,8 @@ from fwexp.store import records
 from fwexp.store.records import Damaged
 
 PICTURE = (".png", ".svg", ".csv", ".json")
-TABLE = (".md", ".csv", ".json")
-"""The suffixes of the files of a figure and of a table."""
-MORE = (".pdf", ".pgf")
-"""Suffixes of further pictures, which are drawn on request."""
+TABLE = (".md", ".csv", ".json")  # the suffixes of the files of a figure and of a table
+MORE = (".pdf", ".pgf")  # suffixes of further pictures, which are drawn on request
 
 KIND = "figures"
 
@@ -89,11 +87,9 @@ def read_file(stem: Path, suffix: str, record: Mapping) -> bytes:
 def save_figure(
     picture, frame, stem: Path, origin: Origin | None = None, *, note: str = "", mark: str = "", more: Sequence[str] = ()
 ) -> list[Path]:
-    """Save a matplotlib Figure as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON; a list has a Figure per page.
-
-    A column ``keys`` of the frame names the runs of each row. The files record the note and the mark; of these the mark is printed,
-    in the picture's corner, and both are below a table. `more` are formats of `MORE` to write as well.
-    """
+    """Save a Figure (a list has one per page) as PNG and SVG, or Markdown, its frame as CSV and its origin as JSON."""
+    # A column ``keys`` of the frame names the runs of each row. The files record the note and the mark; the mark is printed in the
+    # picture's corner, and both are below a table. `more` are formats of `MORE` to write as well.
     origin, note = origin or Origin(figure=stem.name), ", ".join(filter(None, [note, mark]))
     if isinstance(picture, str):
         comment = f"\n<!-- {origin.software}; {origin.source} -->\n" if origin.runs else ""

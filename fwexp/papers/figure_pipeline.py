@@ -28,11 +28,8 @@ def make_figure(
     launcher: str | None = None,
     force: bool | str = False,
 ) -> list[Path]:
-    """Make the missing runs of a figure, then draw it; return its files: of a dry run, those that would be written.
-
-    ``force`` repeats stored runs, ``"stale"`` only those that other sources made. If runs failed, `RunsFailed` is raised; the
-    picture is made of the others, and says how many it lacks, unless there is one that shows these and more.
-    """
+    """Make the missing runs of a figure, then draw it; return its files: of a dry run, those that would be written."""
+    # If runs failed, `RunsFailed` is raised; the picture is made of the others, unless there is one that shows these and more.
     if dry_run:
         return _Plan.of(name, results_dir, preset).paths
     return makers([name], results_dir, data_dir, preset, launcher=launcher, force=force)[name]()
@@ -51,12 +48,10 @@ def makers(
     look: Look = Look(),  # noqa: B008  frozen
     out=None,
 ) -> dict[str, Callable[[], list[Path]]]:
-    """Run, as one sweep, the side-by-side runs of figures; return by name functions that complete `make_figure` for each.
-
-    Runs that take turns are left to these functions: they may last, and each figure is to be there before the next one runs. Runs
-    that several figures need are made once, even if they fail or are forced. ``settings`` are the launcher's, and ``overrides``
-    other data sets and lam (`on_other_data`); ``out`` gets the files, by default the store.
-    """
+    """Run, as one sweep, the side-by-side runs of figures; return by name functions that complete `make_figure` for each."""
+    # Runs that take turns are left to these functions: they may last, and each figure is to be there before the next one runs. Runs
+    # that several figures need are made once, even if they fail or are forced. ``settings`` are the launcher's, and ``overrides``
+    # other data sets and lam (`on_other_data`); ``out`` gets the files, by default the store.
     from fwexp import store
 
     store.check_writable(out or results_dir, "out" if out else "results_dir")

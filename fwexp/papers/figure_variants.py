@@ -88,11 +88,8 @@ def _with_chart(figure: Figure, chart, **changes) -> Figure:
 
 
 def on_other_data(figure: Figure, overrides: Mapping[str, str], preset: str) -> tuple[Figure, list[dict]]:
-    """Return a figure with other data sets or lam, and the configurations of its runs.
-
-    Every kind of panel, such as the suboptimality against passes, is there for every data set and lam. If grids for several data
-    sets become runs of the same method, seed and lam, the runs of the first grid count.
-    """
+    """Return a figure with other data sets or lam, each with every kind of panel, and the configurations of its runs."""
+    # If grids for several data sets become runs of the same method, seed and lam, the runs of the first grid count.
     from fwexp.plots.curves import Problem
     from fwexp.run import from_arguments
 

@@ -72,10 +72,7 @@ def facts(run) -> dict:
 
 
 def reservations(runs: Iterable[Mapping]) -> list[str]:
-    """Return notes on runs whose sources differ among the runs of one solver on one data set, or from the present code.
-
-    Unknown sources are not those of a run that has them. Lost work, and data that are not the published ones, are named as well.
-    """
+    """Return notes on runs whose sources differ or are unknown, that lost work, or whose data are not the published ones."""
     runs = list(runs)
     digests, stale = {}, set()
     for run in runs:

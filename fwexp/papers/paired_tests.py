@@ -25,10 +25,7 @@ def tested_levels(costs: pd.DataFrame) -> pd.Series:
 
 
 def paired(seeds: pd.DataFrame, levels: pd.Series, solvers: Mapping[str, str], cost: str) -> pd.DataFrame:
-    """Return a cost of each side (columns) on each problem with each seed (rows) that all sides have.
-
-    `seeds` are from `comparison.by_seed`, `levels` has the level that counts by problem, and `solvers` the solver of each key.
-    """
+    """Return a cost of each side (columns) on each problem, at its one of the levels, with each seed (rows) that all have."""
     rows = seeds[seeds["gap"] == seeds["place"].map(levels)]
     table = rows.pivot(index=["place", "seed"], columns="side", values=cost)[list(dict.fromkeys(seeds["side"]))]
     places = table.index.get_level_values("place")
@@ -47,10 +44,8 @@ def _is_deterministic(solver: str) -> bool:
 
 
 def pair_tests(seeds: pd.DataFrame, levels: pd.Series, solvers: Mapping[str, str]) -> pd.DataFrame:
-    """Return Wilcoxon's signed-rank test of every two sides in passes and time, with `COLUMNS`; arguments as of `paired`.
-
-    ``ratio`` is the median ratio of the costs of ``one`` to the costs of ``other``, and ``p_holm`` is corrected for all rows.
-    """
+    """Return Wilcoxon's signed-rank test of every two sides in passes and time, with `COLUMNS`; arguments as of `paired`."""
+    # ``ratio`` is the median ratio of the costs of ``one`` to the costs of ``other``, and ``p_holm`` is corrected for all rows.
     rows = []
     for one, other in combinations(dict.fromkeys(seeds["side"]), 2):
         both = seeds[seeds["side"].isin([one, other])]

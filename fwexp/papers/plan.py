@@ -15,11 +15,8 @@ from fwexp.papers.declarations import FIGURES, Figure
 GUESS, SMOKE_GUESS = 60.0, 3.0
 """Seconds of a run of which no stored run tells anything, where no figure is drawn of it, and of one of the smoke presets."""
 
-PUBLISHED_RUNS = Path(__file__).parents[2] / "results" / "runs.tar.xz"
-"""The archive of the published runs, in a checkout."""
-
-OVERHEAD = 1.6
-"""What a run takes over the time of the solver, which is what it records: evaluation for the log, loading, compiling."""
+PUBLISHED_RUNS = Path(__file__).parents[2] / "results" / "runs.tar.xz"  # the archive of the published runs, in a checkout
+OVERHEAD = 1.6  # what a run takes over the time of the solver, which is what it records: evaluation for the log, loading, compiling
 
 
 @dataclass(frozen=True)
@@ -35,11 +32,7 @@ class Step:
 
 
 def durations(runs: Sequence) -> Callable[[Mapping], float | None]:
-    """Return what estimates the seconds of a run from finished ones, if it can.
-
-    Runs of as many passes by the same solver on the same data count; else those by it on the data set at all, by the
-    passes that they made, up to the time limit.
-    """
+    """Return what estimates the seconds of a run from finished ones, best from as many passes by its solver on its data."""
     like, rates = {}, {}
     for run in runs:
         time, passes = run.record.get("time"), run.record.get("passes")
@@ -59,11 +52,8 @@ def durations(runs: Sequence) -> Callable[[Mapping], float | None]:
 
 
 def plan(results_dir, preset: str = "full", archived: Sequence = (), timed: Sequence = ()) -> list[Step]:
-    """Return the steps to all figures and claims, in the order of the catalogue; a run that several share is in the first.
-
-    The runs ``archived`` count as stored. Times of missing runs are estimated from those stored and, where there is none like
-    them, from the runs ``timed``.
-    """
+    """Return the steps to all figures and claims, in the order of the catalogue; a run that several share is in the first."""
+    # The runs ``archived`` count as stored. Missing runs take as long as stored ones like them, otherwise as those ``timed``.
     from fwexp import store
     from fwexp.run import from_arguments
     from fwexp.run.composition import composing

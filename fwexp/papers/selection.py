@@ -60,10 +60,9 @@ class Candidate:
 
 @dataclass
 class Selection:
-    """The candidates of one data set, in the order of the sweep, as are the seeds.
+    """The candidates of one data set, in the order of the sweep, as are the seeds."""
 
-    Refits are the test errors after training on the whole training set with what the mean over seeds picks, if asked for.
-    """
+    # Refits are the test errors after training on the whole training set with what the mean over seeds picks, if asked for.
 
     data: str
     candidates: list[Candidate]

@@ -48,10 +48,8 @@ class SignedRanks(NamedTuple):
 
 
 def signed_ranks(one: Sequence[float], other: Sequence[float]) -> SignedRanks:
-    """Test whether paired costs differ, by the ranks of their logarithmic ratios; equal pairs are dropped, as Wilcoxon did.
-
-    A cost that is infinite or zero ranks as the most extreme ratio; if both are, the pair is equal.
-    """
+    """Test whether paired costs differ, by the ranks of their logarithmic ratios; equal pairs are dropped, as Wilcoxon did."""
+    # A cost that is infinite or zero ranks as the most extreme ratio; if both are, the pair is equal.
     from scipy.stats import wilcoxon
 
     one, other = np.asarray(one, dtype=float), np.asarray(other, dtype=float)

@@ -40,12 +40,10 @@ def as_matrix(name: str, value, what: str):
 
 
 def as_sparse(name: str, value):
-    """Return a sparse matrix in csr, csc or coo, without a copy if it is one of these and has no fault; a vector is one row.
-
-    Routines in C, scipy's and ours, read and write wherever indices point. Its constructors check few of them, and no indices
-    that are put into a matrix later. ``check_format`` is for csr, csc and bsr alone, lets an ``indptr`` pass that falls to
-    an end of 0 or whose differences overflow, and takes as long as building a problem of many small matrices.
-    """
+    """Return a sparse matrix in csr, csc or coo, without a copy if it is one of these and has no fault; a vector is one row."""
+    # Routines in C, scipy's and ours, read and write wherever indices point. Its constructors check few of them, and no indices
+    # that are put into a matrix later. ``check_format`` is for csr, csc and bsr alone, lets an ``indptr`` pass that falls to
+    # an end of 0 or whose differences overflow, and takes as long as building a problem of many small matrices.
     try:
         return _compressed(value) if value.format in ("csr", "csc", "bsr") else _coordinates(value)
     except Exception as error:  # ours, and any error of numpy about a value that is no array

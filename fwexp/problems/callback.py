@@ -210,9 +210,10 @@ class CallbackProblem(PythonProblem):
         phi = _row(self.features(i, snapshot(y)), self.call, i)
         if phi.shape not in ((self.d,), (1, self.d)):
             raise ParameterError(f"{self.call('features', i)} must have length d = {self.d}, got shape {phi.shape}")
+        is_dense = isinstance(phi, np.ndarray)
         if self._dense:
-            return np.ascontiguousarray((phi.toarray() if sp.issparse(phi) else phi).reshape(self.d))
-        return SparseVector.from_row(phi if sp.issparse(phi) else phi.reshape(1, self.d))
+            return np.ascontiguousarray((phi if is_dense else phi.toarray()).reshape(self.d))
+        return SparseVector.from_row(phi.reshape(1, self.d) if is_dense else phi)
 
     def psi(self, i: int, y: Any) -> Any:
         """Return psi_i(y) = phi(x_i, y_i) - phi(x_i, y), computed once for a labeling that is kept; a kept one is read-only."""
@@ -224,8 +225,8 @@ class CallbackProblem(PythonProblem):
         known = self._known.find(i, y)
         if known is None:
             y = snapshot(y)
-            loss = self._checked_loss(i, y)
-            known = self._known.add(i, Known(y, loss, self._psi(i, y)))
+            known = Known(y, self._checked_loss(i, y), self._psi(i, y))
+            self._known.add(i, y, known)
         return known
 
     def forget(self) -> None:

@@ -76,6 +76,11 @@ def _(problem):
     return problem.label_ptr
 
 
+@protocol.store_labeling.register(PythonProblem)
+def _(problem, i, y, labelings):
+    labelings[i] = y[0]
+
+
 @protocol.new_storage.register(PythonProblem)
 def _(problem, size):
     return [None] * size

@@ -110,12 +110,10 @@ class ChainProblem(Sliceable, ChainArrays):
 def chain_from_arrays(
     x, y, ptr, num_states: int, loss: str = "share", is_cut=None, z=None, possible_states: bool = True
 ) -> ChainProblem:
-    """Build a problem from concatenated arrays, which it may keep; sequence i holds the positions ``ptr[i] .. ptr[i+1]``.
-
-    A label of -1 (in test sets) is never predicted and counted wrong. ``is_cut`` (n, 2) says whether a sequence begins and ends at
-    a cut through a longer one, where no weights of the first and last label count. Rows of ``z`` of first positions are 0. Without
-    ``possible_states``, features have weights for the labels of their positions alone, and the others are 0.
-    """
+    """Build a problem from concatenated arrays, which it may keep; sequence i holds the positions ``ptr[i] .. ptr[i+1]``."""
+    # A label of -1 (in test sets) is never predicted and counted wrong. ``is_cut`` (n, 2) says whether a sequence begins and ends
+    # at a cut through a longer one, where no weights of the first and last label count. Rows of ``z`` of first positions are 0.
+    # Without ``possible_states``, features have weights for the labels of their positions alone, and the others are 0.
     features, p, q = as_features(x, copy=False), int(x.shape[1]), 0
     transitions, tables = Shared(), 1
     is_cut = NO_CUTS if is_cut is None else np.ascontiguousarray(is_cut, dtype=np.bool_)
@@ -359,10 +357,8 @@ def with_costs(problem: ChainProblem, costs) -> ChainProblem:
 
 
 def with_allowed(problem: ChainProblem, allowed: np.ndarray) -> ChainProblem:
-    """Return a problem whose positions may have several labels, ``allowed`` (positions, K), which cost nothing there.
-
-    In test sets, positions of several labels have the label -1.
-    """
+    """Return a problem whose positions may have several labels, ``allowed`` (positions, K), which cost nothing there."""
+    # In test sets, positions of several labels have the label -1.
     K, y = problem.num_states, problem.labels
     costs, several = np.zeros((len(y), problem.width)), allowed.sum(axis=1) > 1
     costs[:, :K] = 1.0 + (problem.excess[y, :K] * (y >= 0)[:, None] if len(problem.excess) else 0.0)
@@ -373,10 +369,8 @@ def with_allowed(problem: ChainProblem, allowed: np.ndarray) -> ChainProblem:
 
 
 def with_known_scores(problem: ChainProblem, scores: np.ndarray, has_losses: bool) -> ChainProblem:
-    """Return a problem whose labels have further ``scores`` (positions, K), which no weight changes; and losses if ``has_losses``.
-
-    H_i is the maximum of L_i(y) + <w, phi(y) - phi(y_i)> and the difference of these scores, which is a loss like L_i.
-    """
+    """Return a problem whose labels have further ``scores`` (positions, K), which no weight changes, and losses or not."""
+    # H_i is the maximum of L_i(y) + <w, phi(y) - phi(y_i)> and the difference of these scores, which is a loss like L_i.
     K, y, places = problem.num_states, problem.labels, np.arange(len(problem.labels))
     problem = with_allowed(problem, np.eye(K, dtype=np.bool_)[y])
     lengths = np.diff(problem.label_ptr)

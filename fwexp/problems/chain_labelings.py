@@ -69,14 +69,8 @@ def _(problem):
     return protocol.from_public(problem, np.concatenate([*columns, rest])) * (K - 1) / K**2
 
 
-@protocol.unevenness.register(ChainProblem)
-def _(problem):
-    return features.unevenness(problem.x, problem.num_features)
-
-
-@protocol.order_of_weights.register(ChainProblem)
-def _(problem):
-    return pair_features.order(problem.x)
+protocol.unevenness.register(ChainProblem)(lambda problem: features.unevenness(problem.x, problem.num_features))
+protocol.order_of_weights.register(ChainProblem)(lambda problem: pair_features.order(problem.x))
 
 
 @protocol.joint_feature.register(ChainProblem)

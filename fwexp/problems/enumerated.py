@@ -216,19 +216,14 @@ def _(problem, i, direction):
     return total + abs(rest)
 
 
-@protocol.expectation_scratch.register(EnumeratedProblem)
-def _(problem):
-    return np.zeros(int(np.diff(problem.part_ptr).max()))
+protocol.expectation_scratch.register(EnumeratedProblem)(lambda problem: np.zeros(int(np.diff(problem.part_ptr).max())))
+protocol.costly_block.register(EnumeratedProblem)(lambda problem: True)
+protocol.public_labeling.register(EnumeratedProblem)(lambda problem, i, y: int(y[0]))
 
 
 @protocol.has_best_block.register(EnumeratedProblem)
 def _(problem):
     return bool(np.diff(problem.part_ptr).max() <= MOST_OUTPUTS) and len(problem.nonnegative) == 0
-
-
-@protocol.costly_block.register(EnumeratedProblem)
-def _(problem):
-    return True
 
 
 @protocol.best_block.register(EnumeratedProblem)
@@ -282,11 +277,6 @@ def _(problem, i, limit):
     if count > limit:
         raise ParameterError(f"example {i} has {count} outputs, more than the {limit} that can be written out")
     return np.arange(count, dtype=np.int32)[:, None]
-
-
-@protocol.public_labeling.register(EnumeratedProblem)
-def _(problem, i, y):
-    return int(y[0])
 
 
 @protocol.joint_feature.register(EnumeratedProblem)

@@ -86,10 +86,8 @@ class Evaluator:
         norm_sq: float | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Evaluation:
-        """Return the means at internal weights w; ``labelings`` then holds the labelings of the last decoding.
-
-        Where oracles are costly, ``stop`` is asked before every example whether to give up, by raising ``Stopped``.
-        """
+        """Return the means at internal weights w; ``labelings`` then holds the labelings of the last decoding."""
+        # Where oracles are costly, ``stop`` is asked before every example whether to give up, by raising ``Stopped``.
         total = self.totals(w, hinge, error, stop)
         if hinge:
             self.mean_loss = total.loss / self.problem.n
@@ -136,10 +134,7 @@ class Evaluator:
         self.calls += end - start
 
     def contradiction(self, w: np.ndarray, others: Sequence[np.ndarray]) -> tuple[int, float, float] | None:
-        """Return the example whose max-oracle fails most at w: its labeling for one of ``others`` is better there.
-
-        Also returns the value of the labeling returned at w and the value of the better one; None if there is no such example.
-        """
+        """Return the example whose max-oracle fails most at w, its value and the better one of a labeling of ``others``, if any."""
         hinges, losses = self.oracles(w)
         best, values = hinges.copy(), np.empty_like(hinges)
         for other in others:

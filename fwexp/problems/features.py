@@ -49,10 +49,7 @@ def padded_width(num_labels: int) -> int:
 
 
 def as_features(x, name: str = "X", *, copy: bool = True):
-    """Return ``x``, a float array or scipy.sparse matrix of shape (tokens, p), as one of the classes above.
-
-    Without ``copy`` the arrays may belong to ``x``, whose owner must not write to them any more.
-    """
+    """Return ``x``, a float array or sparse matrix (tokens, p), as one of the classes above; without ``copy`` they share memory."""
     if not sp.issparse(x):
         values = np.array(x, dtype=np.float64, order="C", copy=copy or None)
         check_scale_of(name, values)
@@ -87,10 +84,8 @@ def column_sums(x, num_features: int, power: int) -> np.ndarray:
 
 
 def spreads(x, num_features: int) -> np.ndarray:
-    """Return sum_t (x_t - mean)^2 of every column, and sum_t x_t^2 of those that are constant (plain Python).
-
-    The mean row makes one steep direction of an objective, and the rest makes as many as there are columns.
-    """
+    """Return sum_t (x_t - mean)^2 of every column, and sum_t x_t^2 of those that are constant (plain Python)."""
+    # The mean row makes one steep direction of an objective, and the rest makes as many as there are columns.
     rows = len(x.values) if isinstance(x, DenseFeatures) else len(x.indptr) - 1
     first, second = (column_sums(x, num_features, power) for power in (1, 2))
     spread = second - first**2 / rows

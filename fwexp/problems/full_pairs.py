@@ -98,9 +98,7 @@ class FullPairsProblem(CallbackProblem):
         )
 
 
-@protocol.exact_oracle.register(FullPairsProblem)
-def _(problem):
-    return problem.is_exact
+protocol.exact_oracle.register(FullPairsProblem)(lambda problem: problem.is_exact)
 
 
 @protocol.counted_positions.register(FullPairsProblem)

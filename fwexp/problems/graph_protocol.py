@@ -96,9 +96,7 @@ def product_bounds(problem) -> tuple[np.ndarray, np.ndarray]:
 # --- graphs without cycles ------------------------------------------------------------------------------------------------
 
 
-@protocol.has_marginals.register(SegmentationProblem, MultiLabelProblem)
-def _(problem):
-    return problem.is_forest
+protocol.has_marginals.register(SegmentationProblem, MultiLabelProblem)(lambda problem: problem.is_forest)
 
 
 def room_for_forest(problem) -> int:
@@ -128,10 +126,8 @@ def forest_tables(problem, i, u, scratch):
 
 @register_jitable
 def forest_expectations(problem, i, u, score, pairwise, rest_of):
-    """Turn ``score`` into marginals; return log Z and the mean of the score.
-
-    ``pairwise`` gets how much more of each edge feature, of weights ``u``, is cut than by the truth.
-    """
+    """Turn ``score`` into marginals; return log Z and the mean of the score."""
+    # ``pairwise`` gets how much more of each edge feature, of weights ``u``, is cut than by the truth.
     nodes, L = score.shape
     pairs, order, up, rest = forest_tables(problem, i, u, rest_of)
     messages = rest[: nodes * L].reshape((nodes, L))

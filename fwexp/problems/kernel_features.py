@@ -60,7 +60,8 @@ def kernelised(problem, train, kernel: Kernel):
     if len(train.nonnegative):
         raise OptionError("kernels have no weights of features that could be kept nonnegative; solve without nonnegative")
     columns, rows = train.num_features, _num_rows(train.x)
-    dense = _num_entries(train.x) >= DENSE_SHARE * rows * columns
+    entries = train.x.values.size if isinstance(train.x, DenseFeatures) else int(train.x.indptr[-1])
+    dense = entries >= DENSE_SHARE * rows * columns
     base = _converted(train.x, columns, dense)
     x = base if inputs is train else _converted(inputs.x, columns, dense)
     base_sq = row_norms_sq(base, rows)
@@ -70,10 +71,6 @@ def kernelised(problem, train, kernel: Kernel):
 
 def _num_rows(x) -> int:
     return len(x.values) if isinstance(x, DenseFeatures) else len(x.indptr) - 1
-
-
-def _num_entries(x) -> int:
-    return x.values.size if isinstance(x, DenseFeatures) else int(x.indptr[-1])
 
 
 def _converted(x, columns: int, dense: bool):
@@ -149,9 +146,7 @@ def _(x, spans, num_features):
     return x, np.full(len(spans), num_features, dtype=np.int64)  # one column per training input
 
 
-@product_bound.register(KernelFeatures)
-def _(x, start, end):
-    return float(np.sqrt(_norms_sq(x, start, end)).sum() ** 2)
+product_bound.register(KernelFeatures)(lambda x, start, end: float(np.sqrt(_norms_sq(x, start, end)).sum() ** 2))
 
 
 @njit

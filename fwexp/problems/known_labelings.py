@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwexp.jit.compilation import inlined
+from fwexp.jit.prefetch import prefetch
 from fwexp.problems import protocol
 from fwexp.problems.python_labelings import Index
 from fwexp.problems.sparse_vector import SparseVector, values_of
@@ -30,29 +31,24 @@ class Known:
     psi: Any  # a SparseVector, or an array (d,) where that is no longer
 
 
-class KnownLabelings:
+class KnownLabelings(Index):
     """Labelings by example.
 
     Copies and pickles begin empty. Threads may share one: an entry that another thread drops is computed again.
     """
 
     def __init__(self, key: Callable[[Any], Hashable]) -> None:
-        self._key, self._known = key, Index(key)
+        super().__init__(key)
         self._truths: dict[int, Any] = {}
         self._nbytes = 0
 
     def __reduce__(self):
         return KnownLabelings, (self._key,)
 
-    def find(self, i: int, y: Any) -> Known | None:
-        """Return the known loss and features of a labeling of example i."""
-        return self._known.find(i, y)
-
-    def add(self, i: int, known: Known) -> Known:
+    def add(self, i: int, y: Any, value: Known) -> None:
         """Keep the loss and features of a labeling."""
-        self._make_room(known.psi)
-        self._known.add(i, known.y, known)
-        return known
+        self._make_room(value.psi)
+        super().add(i, y, value)
 
     def true_features(self, i: int, compute):
         """Return phi(x_i, y_i), which ``compute`` returns at first."""
@@ -70,7 +66,7 @@ class KnownLabelings:
             vector.flags.writeable = False
             size = vector.nbytes
         if self._nbytes + size > NBYTES:
-            self._known, self._truths, self._nbytes = Index(self._key), {}, 0
+            self.__init__(self._key)
         self._nbytes += size
 
 
@@ -221,6 +217,10 @@ def _score(problem, row, w):
 @protocol.score_labelings.register(StoredRows)
 def _(problem, i, storage, places, w, work, out):
     for a in range(len(places)):
+        if a + 1 < len(places):  # rows of an example are far apart
+            start, end = problem.row_ptr[storage[places[a + 1]]], problem.row_ptr[storage[places[a + 1]] + 1]
+            prefetch(problem.indices, start, end)
+            prefetch(problem.values, start, end)
         out[a] = _score(problem, storage[places[a]], w)
 
 

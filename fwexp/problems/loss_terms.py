@@ -87,14 +87,8 @@ def term(objective, problem, i, work):
     """Return H_i, given the part scores in ``work.theta``, and the loss that the labelings that attain it have, in the mean."""
 
 
-@new_work.register(Hinge)
-def _(objective, problem):
-    return protocol.workspace(problem)
-
-
-@new_work.register(Softmax)
-def _(objective, problem):
-    return soft_workspace(problem)
+new_work.register(Hinge)(lambda objective, problem: protocol.workspace(problem))
+new_work.register(Softmax)(lambda objective, problem: soft_workspace(problem))
 
 
 @term.register(Hinge)
@@ -112,10 +106,8 @@ def _(objective, problem, i, work):
 
 @inlined
 def expectations(objective, problem, i, work):
-    """Find the distribution a in proportion to exp(s/tau), given the part scores in ``work.theta``; set ``work.mean`` to E p_i(y).
-
-    Returns cost <a, L_i> + tau Ent(a) less a bound of its rounding error, <a, L_i>, and the bound.
-    """
+    """Find the distribution a in proportion to exp(s/tau), given part scores in ``work.theta``; set ``work.mean`` to E p_i(y)."""
+    # Returns cost <a, L_i> + tau Ent(a) less a bound of its rounding error, <a, L_i>, and the bound.
     size, tau = problem.part_ptr[i + 1] - problem.part_ptr[i], tau_of(objective, problem, i)
     mean_loss, entropy, rounding = 0.0, 0.0, 0.0
     for j in range(size):
@@ -129,10 +121,8 @@ def expectations(objective, problem, i, work):
 
 @inlined
 def rounding_of(problem, i, log_z, potentials, size):
-    """Return a bound of the rounding error of the entropy, log Z - <potentials, marginals>, which cancels where these are large.
-
-    Both are sums over the positions of the example, of as many potentials or twice as many.
-    """
+    """Return a bound of the rounding error of the entropy, log Z - <potentials, marginals>, which cancels where these are large."""
+    # Both are sums over the positions of the example, of as many potentials or twice as many.
     positions, largest = protocol.num_positions(problem, i), 0.0
     for j in range(size):
         largest = max(largest, abs(potentials[j]))

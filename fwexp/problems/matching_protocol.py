@@ -15,9 +15,7 @@ dense_parts.register(MatchingProblem)
 SHORT = 40.0  # Up to so many words in the mean, an assignment takes less time than the scores of its edges, which all steps need.
 
 
-@protocol.cheap_oracle.register(MatchingProblem)
-def _(problem):
-    return bool(problem.label_ptr[-1] <= SHORT * problem.n)
+protocol.cheap_oracle.register(MatchingProblem)(lambda problem: bool(problem.label_ptr[-1] <= SHORT * problem.n))
 
 
 @protocol.oracle_operations.register(MatchingProblem)

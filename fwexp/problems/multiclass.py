@@ -251,9 +251,9 @@ def _(problem, i, direction):
     return total + abs(rest)
 
 
-@protocol.expectation_scratch.register(MulticlassProblem)
-def _(problem):
-    return np.zeros(problem.width)
+protocol.expectation_scratch.register(MulticlassProblem)(lambda problem: np.zeros(problem.width))
+protocol.unevenness.register(MulticlassProblem)(lambda problem: features.unevenness(problem.x, problem.num_features))
+protocol.public_labeling.register(MulticlassProblem)(lambda problem, i, y: int(y[0]))
 
 
 @protocol.has_best_block.register(MulticlassProblem)
@@ -354,16 +354,6 @@ def _(problem, x, num_features):
 def _(problem):
     K = problem.num_classes
     return class_weights.from_public(problem, np.repeat(features.spreads(problem.x, problem.num_features), K)) * (K - 1) / K**2
-
-
-@protocol.unevenness.register(MulticlassProblem)
-def _(problem):
-    return features.unevenness(problem.x, problem.num_features)
-
-
-@protocol.public_labeling.register(MulticlassProblem)
-def _(problem, i, y):
-    return int(y[0])
 
 
 @protocol.joint_feature.register(MulticlassProblem)

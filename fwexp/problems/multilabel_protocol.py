@@ -57,9 +57,7 @@ def _cost(problem, v, label):
     return 0.0 if label == problem.labels[v] else problem.node_loss[v]
 
 
-@protocol.exact_oracle.register(MultiLabelProblem)
-def _(problem):
-    return problem.is_forest
+protocol.exact_oracle.register(MultiLabelProblem)(lambda problem: problem.is_forest)
 
 
 @register_jitable

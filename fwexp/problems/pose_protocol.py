@@ -195,9 +195,7 @@ def _(problem, i, y):
     return sp.csr_array(phi[None])
 
 
-@protocol.radii_sq.register(PoseProblem)
-def _(problem):
-    return np.array([_radius_sq(problem, i) for i in range(problem.n)])
+protocol.radii_sq.register(PoseProblem)(lambda problem: np.array([_radius_sq(problem, i) for i in range(problem.n)]))
 
 
 def _radius_sq(problem, i: int) -> float:

@@ -78,16 +78,17 @@ class Index:
     def find(self, i: int, y: Any) -> Any:
         """Return the value of a labeling that is equal to y, None if there is none."""
         value = self._by_identity.get((i, id(y)))
-        return self._by_key.get((i, self._hashable(y))) if value is None else value
+        return self._by_key.get(self._place(i, y)) if value is None else value
 
     def add(self, i: int, y: Any, value: Any) -> None:
         """Keep a value; y must not change any more."""
-        self._by_identity[i, id(y)] = self._by_key[i, self._hashable(y)] = value
+        self._by_identity[i, id(y)] = self._by_key[self._place(i, y)] = value
 
-    def _hashable(self, y: Any) -> Hashable:
-        if not has_hash(key := self._key(y)):
+    def _place(self, i: int, y: Any) -> tuple[int, Hashable]:
+        key = self._key(y)
+        if self._key is not key_of and not has_hash(key):
             raise ParameterError(f"key must return a hashable value for every labeling, got {short(key)}")
-        return key
+        return i, key
 
 
 class PythonProblem(Examples):

@@ -38,10 +38,8 @@ def row_dot(x, t, z, u):
 
 @dispatched
 def renumbered(x, spans, num_features):
-    """Return ``x`` with the columns that occur in the rows of a span (start, end) numbered from 0, and their counts (plain Python).
-
-    Sums of these rows then fit into an array of so many places. Rows outside of the spans must not be used.
-    """
+    """Return ``x`` with the columns of the rows of a span (start, end) numbered from 0, and their counts (plain Python)."""
+    # Sums of these rows then fit into an array of so many places. Rows outside of the spans must not be used.
 
 
 @dispatched
@@ -274,10 +272,7 @@ def _(x, t, z, u):
 
 @njit(fastmath=True)
 def packed_gram(x, ptr, gram_ptr, out):
-    """Fill ``out`` with <x_t, x_u>, u <= t, for the tokens of every example: a packed lower triangle each.
-
-    Examples without room in ``out`` are left out.
-    """
+    """Fill ``out`` with <x_t, x_u>, u <= t, for the tokens of every example with room in it: a packed lower triangle each."""
     for i in range(ptr.shape[0] - 1):
         position = gram_ptr[i]
         if position == gram_ptr[i + 1]:
@@ -297,9 +292,9 @@ def row_norms_sq(x, rows):
     return out
 
 
-@renumbered.register(DenseFeatures)
-def _(x, spans, num_features):
-    return x, np.full(len(spans), num_features, dtype=np.int64)
+renumbered.register(DenseFeatures)(lambda x, spans, num_features: (x, np.full(len(spans), num_features, dtype=np.int64)))
+row_sum.register(DenseFeatures)(lambda x, start, end, c, num_features: c @ x.values[start:end])
+product_bound.register(DenseFeatures)(lambda x, start, end: float((np.abs(x.values[start:end]).sum(axis=0) ** 2).sum()))
 
 
 @renumbered.register(SparseFeatures, BinaryFeatures)
@@ -312,11 +307,6 @@ def _(x, spans, num_features):
     return x._replace(indices=indices), counts
 
 
-@row_sum.register(DenseFeatures)
-def _(x, start, end, c, num_features):
-    return c @ x.values[start:end]
-
-
 @row_sum.register(SparseFeatures, BinaryFeatures)
 def _(x, start, end, c, num_features):
     entries, counts = slice(x.indptr[start], x.indptr[end]), np.diff(x.indptr[start : end + 1])
@@ -325,11 +315,6 @@ def _(x, start, end, c, num_features):
 
 
 # Of features, ||sum_t |x_t| ||^2 is such a bound: what it adds are products of the same feature, without their signs.
-
-
-@product_bound.register(DenseFeatures)
-def _(x, start, end):
-    return float((np.abs(x.values[start:end]).sum(axis=0) ** 2).sum())
 
 
 @product_bound.register(SparseFeatures, BinaryFeatures)

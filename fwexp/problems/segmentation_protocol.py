@@ -163,9 +163,7 @@ def _(problem):
     return problem.part_ptr
 
 
-@protocol.new_storage.register(SegmentationProblem)
-def _(problem, size):
-    return np.zeros(size, dtype=_labeling_type(problem))
+protocol.new_storage.register(SegmentationProblem)(lambda problem, size: np.zeros(size, dtype=_labeling_type(problem)))
 
 
 @protocol.as_labeling.register(SegmentationProblem)

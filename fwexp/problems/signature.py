@@ -14,10 +14,8 @@ LINKS = "column_links"  # of matchings, if it is not 1
 
 
 def signature(problem, *, inputs: bool = False) -> dict[str, str | int]:
-    """Return the signature of a problem: ``family``, ``d``, and the sizes that the family has (a user's functions: none).
-
-    ``inputs`` marks the signature of weights that refer to the inputs of the problem, not to its features.
-    """
+    """Return the signature of a problem: ``family``, ``d``, and the sizes that the family has (a user's functions: none)."""
+    # ``inputs`` marks the signature of weights that refer to the inputs of the problem, not to its features.
     problem = protocol.example(problem)
     sizes = {name: int(getattr(problem, name)) for name in SIZES if hasattr(problem, name)}
     links = {LINKS: int(problem.column_links)} if getattr(problem, LINKS, 1) != 1 else {}

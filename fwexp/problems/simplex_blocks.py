@@ -20,10 +20,8 @@ LOWEST = -1e300  # below every level
 
 @oracle_part
 def to_best_shares(z, count, truth, mass):
-    """Turn the z_k into the best shares, in place, and the share of the truth into the sum of the others.
-
-    Newton's method on the level, from below: labels lose their shares until none does any more.
-    """
+    """Turn the z_k into the best shares, in place, and the share of the truth into the sum of the others."""
+    # Newton's method on the level, from below: labels lose their shares until none does any more.
     highest = z[0]
     for k in range(1, count):
         highest = max(highest, z[k])

@@ -64,5 +64,5 @@ def difference(a, b) -> tuple:
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(a, SparseVector):
             return a - b, b.values @ b.values
-        places = np.flatnonzero(a != b)
+        places = (a != b).nonzero()[0]
         return (a - b if 4 * len(places) >= len(b) else SparseVector(places, a[places] - b[places])), b @ b

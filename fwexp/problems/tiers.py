@@ -50,10 +50,8 @@ def lacking(family, tier: str) -> list[str]:
 
 
 def has(family, tier: str) -> bool:
-    """Return whether a family has a tier: it states the tier, unless all have to have it, and lacks none of its functions.
-
-    A problem may have no expectations although others of its family do (`has_marginals`).
-    """
+    """Return whether a family has a tier: it states the tier, unless all have to have it, and lacks none of its functions."""
+    # A problem may have no expectations although others of its family do (`has_marginals`).
     if not (tier == REQUIRED or tier in stated(family)) or lacking(family, tier):
         return False
     return tier != "expectations" or isinstance(family, type) or protocol.has_marginals(protocol.original(family))

@@ -57,10 +57,8 @@ def _(transitions, problem, i):
 
 @dispatched(default=())
 def swap(transitions, visitor, first, width, former, now, c, total):
-    """Return ``total`` and what a visitor makes of a transition, from ``former`` to ``now``: pairs of the true label and of y's.
-
-    Rows of transitions to this position are ``first`` and those that follow.
-    """
+    """Return ``total`` and what a visitor makes of a transition, from ``former`` to ``now``: pairs of the true label and of y's."""
+    # Rows of transitions to this position are ``first`` and those that follow.
     return total + walk.swap_shared(visitor, former[0] * width + now[0], former[1] * width + now[1], c)
 
 

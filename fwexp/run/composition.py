@@ -61,7 +61,8 @@ class Composition:
     def __init__(self, config_name: str = CONFIG_NAME) -> None:
         loader = GlobalHydra.instance().config_loader()
         self.loader, self._config_name, self._sources = loader, config_name, loader.get_sources()
-        self._parser, self.parse = OverridesParser.create(config_loader=loader), functools.cache(self._parse)
+        parser = OverridesParser.create(config_loader=loader)
+        self.parse = functools.cache(lambda text: parser.parse_overrides([text])[0])
         self.names = functools.cache(self._names)
         self.part, self._file = functools.cache(self._part), functools.cache(self._load)
 
@@ -92,10 +93,6 @@ class Composition:
         """Return the names that a group offers; the loader copies all schemas before each look, which takes 20 ms."""
         sources = [source for source in self._sources if source.is_group(group)]
         return sorted({name for source in sources for name in source.list(group, ObjectType.CONFIG)})
-
-    def _parse(self, text: str) -> Override:
-        (override,) = self._parser.parse_overrides([text])
-        return override
 
     def _load(self, path: str) -> ConfigResult | None:
         return next((source.load_config(path) for source in self._sources if source.is_config(path)), None)

@@ -52,10 +52,8 @@ def _files(group: str) -> set[str]:
 
 
 def canonical(config: Mapping) -> dict:
-    """Return the one form that all equal configurations share: plain data, with every value checked and cast, and without places.
-
-    Missing values get their defaults, and deterministic solvers have seed 0.
-    """
+    """Return the one form of equal configurations: plain data without places, every value checked, cast or its default."""
+    # Deterministic solvers have seed 0.
     from fwexp.data import check_options as check_dataset_options
     from fwexp.solvers import check_options, get_solver
     from fwexp.tasks import TASKS

@@ -84,10 +84,7 @@ def _mark(path: Path) -> tuple | None:
 
 
 def finish(todo: Sequence[Todo], executor: Executor, sweep: dict) -> None:
-    """Execute all runs, including those that workers lose, and those that other processes have claimed.
-
-    ``sweep`` is what workers read in the folder of the sweep.
-    """
+    """Execute all runs, also those that workers lose or other processes have claimed; ``sweep`` is what workers read."""
     pending, alone, fruitless = list(todo), [], 0
     with sweep_folder.sweeping(todo[0].results_dir, sweep) as watch:
         while pending:

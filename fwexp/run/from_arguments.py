@@ -56,10 +56,8 @@ def execute_together(
     tried: dict[str, Todo] | None = None,
     **where,
 ) -> list[UserError | RunsFailed | None]:
-    """Run what is not stored of several lists, each run once, as one sweep; return the error of each list.
-
-    ``tried`` has the runs of sweeps before, by key, which are not run again, not even with ``force``; this sweep adds its own.
-    """
+    """Run what is not stored of several lists, each run once, as one sweep; return the error of each list."""
+    # ``tried`` has the runs of sweeps before, by key, which are not run again, not even with ``force``; this sweep adds its own.
     with composing() as composition:
         executor = executor_of(composition.compose([f"hydra/launcher={launcher}", *settings]))
     return Sweep(executor, execution_settings(where), tried=tried).run(groups)

@@ -108,10 +108,9 @@ def _without_old_data(axes: Axes, given: Axes) -> Axes:
 
 
 class Start(NamedTuple):
-    """What Hydra composes of choices: the configuration, also as plain data if it does not refer to itself.
+    """What Hydra composes of choices: the configuration, also as plain data if it does not refer to itself."""
 
-    ``free`` are the groups whose part of it is that of the chosen file alone, and is replaced by that of any other one.
-    """
+    # ``free`` are the groups whose part of it is that of the chosen file alone, and is replaced by that of any other one.
 
     config: DictConfig
     plain: dict | None
@@ -119,10 +118,7 @@ class Start(NamedTuple):
 
 
 class Composer:
-    """Composes once per choice from a group, and sets values in the result as plain data: hundreds of times faster.
-
-    ``with_hydra`` is the configuration before any point is composed, with its ``hydra``.
-    """
+    """Composes once per choice from a group, and sets values in the result as plain data: hundreds of times faster."""
 
     def __init__(self, composition: Composition, common: list[str], preset: str | None) -> None:
         given = [preset] if preset else []

@@ -44,10 +44,7 @@ class Outcome:
 def run(
     config: Mapping, results_dir, data_dir=None, *, force=False, checkpoint=None, n_jobs=None, verbose=True, **place
 ) -> Outcome:
-    """Run a canonical configuration and store the result, unless it is stored already.
-
-    ``checkpoint`` is the seconds between two savings, and ``place`` has values of `fwexp.run.engine_options.PLACE`.
-    """
+    """Run a canonical configuration and store the result, unless it is stored; ``checkpoint`` is the seconds between savings."""
     if outcome := _already(config, results_dir, data_dir, force):
         return outcome
     store.check_writable(results_dir)

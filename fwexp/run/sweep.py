@@ -47,10 +47,8 @@ class Sweep:
     def run(
         self, groups: Sequence[Sequence[Mapping]], names: Mapping[str, str] | None = None
     ) -> list[UserError | RunsFailed | None]:
-        """Run what is not stored of lists of canonical configurations, and return the error of each list.
-
-        ``names`` has the names of the runs by key; by default these are numbers and settings, and a line counts the runs.
-        """
+        """Run what is not stored of lists of canonical configurations, and return the error of each list."""
+        # ``names`` has the names of the runs by key; by default these are numbers and settings, and a line counts the runs.
         store.tidy(self._where["results_dir"])
         configs, stored, due, errors, before = {}, {}, {}, [], len(self.unfit)
         for group in groups:

@@ -152,10 +152,9 @@ def follow(parent: str) -> None:
 
 
 class Watch:
-    """The parent's view of its sweep: prints the lines of workers, and counts runs done, running and left.
+    """The parent's view of its sweep: prints the lines of workers, and counts runs done, running and left."""
 
-    ``told`` has the keys of the runs about which a line was printed, ``ended`` those of jobs that ended in an orderly way.
-    """
+    # ``told`` has the keys of the runs about which a line was printed, ``ended`` those of jobs that ended in an orderly way.
 
     def __init__(self, folder: Path, count: int) -> None:
         self.folder, self.told, self.ended, self._count = folder, set(), set(), count

@@ -87,10 +87,7 @@ Options.__doc__ = BCFW.Options.__doc__.replace(
 
 
 def choose(problem, lam: float | None = None, iterates=None, objective=HINGE) -> tuple[type[Solver], dict]:
-    """Return the method that measures best, and its options.
-
-    ``lam`` is None if it is not known yet, and ``iterates`` for the last one alone.
-    """
+    """Return the method that measures best, and its options; lam is None if unknown, ``iterates`` for the last one alone."""
     if lam is not None and objective == HINGE and prefers_cutting_planes(problem, iterates):
         return NSlack, {"batch": -(-problem.n // QPS), "qp_share": QP_SHARE, "qp_visits": QP_VISITS, "qp_enough": QP_ENOUGH}
     if only_last(iterates) and objective != HINGE:

@@ -45,7 +45,7 @@ from fwexp.blocks.orders import Order, new_order
 from fwexp.blocks.shared_steps import SharedSteps, Sharing, new_sharing
 from fwexp.errors import OptionError, WarmStartError
 from fwexp.jit.compilation import specialise
-from fwexp.problems.protocol import has_best_block, inner, original, product, workspace
+from fwexp.problems.protocol import has_best_block, inner, new_blocks, original, product, workspace
 from fwexp.solvers.base import NO_BUDGET, Budget, Reason, Stop
 from fwexp.solvers.bcfw_options import CONSTRAINED_SEARCHES, OF_PARTS, STEPS, CacheOptions, Options
 from fwexp.solvers.bcfw_points import BlockPoints, State
@@ -184,7 +184,7 @@ class BCFW(BlockPoints):
 
     def new_dual(self):
         """Return dual variables that are at the true labelings."""
-        return duals.new_parts(self.problem) if self.setting.keeps_parts else self.new_sets()
+        return Parts(new_blocks(self.problem)) if self.setting.keeps_parts else self.new_sets()
 
     def check_warm_start(self, other):
         super().check_warm_start(other)

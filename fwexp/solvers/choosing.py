@@ -46,10 +46,7 @@ def check_options(cls: type[Solver], given, others: Collection[str] = ()) -> obj
 
 
 def check_needs(cls: type[Solver], problem, options, name: str | None = None, objective=HINGE) -> None:
-    """Check, before anything is compiled, that a solver with these options can minimise an objective on a problem.
-
-    Errors call the solver ``name``, by default that of ``cls``.
-    """
+    """Check, before anything is compiled, that a solver with these options can minimise an objective on a problem."""
     check_objective(cls, problem, name or cls.name, objective)
     for tier in (tiers.REQUIRED, *cls.needs(options)):
         if not tiers.has(problem, tier):

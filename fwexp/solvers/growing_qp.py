@@ -13,10 +13,8 @@ _active_set, _factorise, _pairwise = njit(active_set), njit(factorise), njit(pai
 
 
 def tolerance(tol: float, b: np.ndarray, M: np.ndarray, a: np.ndarray, products=None) -> float:
-    """Return the gap to reach at a: `tol` times max |b|, or the rounding error of M a if that is more.
-
-    M a is a sum of terms that cancel. ``products`` are the sizes of further terms, if there are any.
-    """
+    """Return the gap to reach at a: `tol` times max |b|, or the rounding error of M a if that is more."""
+    # M a is a sum of terms that cancel. ``products`` are the sizes of further terms, if there are any.
     wanted = tol * np.abs(b).max()
     if products is None and wanted >= ROUNDING * np.diag(M).max():  # an upper bound of the next products
         return wanted

@@ -29,10 +29,7 @@ class MarginalPoint(NamedTuple):
 
 @njit
 def _add_expectations(problem, objective, count, w, c, work, total):
-    """Add c times the expected psi of the first ``count`` examples to ``total``; return the sums of n ell_i and of its bounds.
-
-    The former is rounded down.
-    """
+    """Add c times expected psi of ``count`` examples to ``total``; return the sums of n ell_i, rounded down, and of bounds."""
     ell = rounding = 0.0
     for i in range(count):
         scores(problem, i, w, work.theta)

@@ -102,10 +102,8 @@ PASS, LATEST_PASS = 2, 3  # gaps of the examples visited in this pass, and in th
 
 @njit
 def _add(problem, working, sets, kept, labelings, values, losses, start, end, work, size):
-    """Add what the oracle answered for the examples start .. end to their working sets, if that is violated.
-
-    ``labelings`` are theirs, with H_i(w) and L_i. Returns ``end``, or the example that has no room.
-    """
+    """Add what the oracle answered, with H_i(w) and L_i, to the working sets of the examples start .. end, if that is violated."""
+    # Returns ``end``, or the example that has no room.
     counts = working.counts
     for i in range(start, end):
         scores(problem, i, working.w, work.theta)
@@ -271,8 +269,8 @@ class NSlack(Solver):
         size = self.options.size + 1 if self.options.size else UNLIMITED
         while start < end:
             problem, work = self._kernel_arguments()
-            # Labelings of the reported dual point stay as well.
-            kept = state.sets._replace(weight=state.sets.weight + state.solution)
+            # Labelings of the reported dual point stay as well, where any can go.
+            kept = state.sets._replace(weight=state.sets.weight + state.solution) if self.options.size else state.sets
             values = state.working, state.sets, kept, labelings, *self.answers
             start = specialise(_add, problem)(problem, *values, start, end, work, size)
             if start < end:

@@ -40,16 +40,9 @@ def name_of(record: Mapping, role: str) -> str:
     return record["files"][role].get("name", role)
 
 
-def fingerprint(content: bytes) -> dict:
-    """Return what ``run.json`` records of a file."""
-    return {"size": len(content), "sha256": sha256(content)}
-
-
 def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping, may_store: Callable[[], bool] = lambda: True) -> None:
-    """Replace the run in a folder: its files by their plain names, and ``run.json`` without its ``files``.
-
-    `TakenOver` if another process stores or stored it, or ``may_store``, asked just before the end, says no.
-    """
+    """Replace the run in a folder: its files by their plain names, and ``run.json`` without its ``files``."""
+    # `TakenOver` if another process stores or stored it, or ``may_store``, asked just before the end, says no.
     if folder.is_symlink() or not is_folder(folder):  # the target of a link does not belong to the store
         _set_aside(folder)
     with _claimed(folder, PATIENCE) as claim:
@@ -66,7 +59,7 @@ def commit(folder: Path, contents: Mapping[str, bytes], record: Mapping, may_sto
                 hidden[-1].write_bytes(content)
                 atomic.flush(hidden[-1])
                 name = _place(hidden[-1], role, before.get("replaced") or {})
-                new[role] = {"name": name, **fingerprint(content)}
+                new[role] = {"name": name, "size": len(content), "sha256": sha256(content)}
             hidden.append(atomic.hidden(folder / RECORD))
             hidden[-1].write_bytes(records.content_of({**record, "files": new, "replaced": former}))
             atomic.flush(hidden[-1])

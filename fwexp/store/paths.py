@@ -32,11 +32,6 @@ class Entry(NamedTuple):
         return FAILED if self.path.parent.name == FAILED else "partial" if self.path.name.endswith(PARTIAL) else "finished"
 
 
-def run_path(results_dir: Path, dataset: str, solver: str, key: str) -> Path:
-    """Return the folder of a finished run."""
-    return results_dir / "runs" / dataset / solver / key
-
-
 def partial_path(final: Path) -> Path:
     """Return the folder of the same run while it is interrupted."""
     return final.with_name(final.name + PARTIAL)

@@ -27,10 +27,8 @@ AXES = ("step", "oracle_calls", "passes", "time")
 
 
 def find_runs(results_dir="results", *, include: Collection[str] = (), **filters) -> list[StoredRun]:
-    """Return the finished runs of a store that match, sorted by path; of these alone ``run.json`` is opened.
-
-    ``include`` has more: "partial", "failed", "damaged"; filters are those of `load_results`.
-    """
+    """Return the runs of a store that match, sorted by path: the finished ones, and those that ``include`` names."""
+    # Of these alone ``run.json`` is opened; filters are those of `load_results`.
     results_dir = folders.check_folder("results_dir", results_dir)
     filters = {name: _several(value) for name, value in filters.items()}
     by_path = {name: filters[name] for name in PATH_COLUMNS if name in filters}

@@ -29,8 +29,8 @@ LONGEST_ERROR = 2**14  # characters
 
 def run_dir(results_dir, config: Mapping) -> Path:
     """Return the folder of the finished run of a canonical configuration."""
-    place = config["dataset"]["name"], config["solver"]["name"], key_of(config)
-    return paths.run_path(folders.check_folder("results_dir", results_dir), *place)
+    runs = folders.check_folder("results_dir", results_dir) / "runs"
+    return runs / config["dataset"]["name"] / config["solver"]["name"] / key_of(config)
 
 
 def is_stored(results_dir, config: Mapping) -> bool:
@@ -112,10 +112,8 @@ def save(
     paused: float = 0.0,
     claim: locks.Claim | None = None,
 ) -> Path:
-    """Store a result and return its folder; an interrupted one as ``<key>.partial``.
-
-    A run of unknown code (``made_by``) is stale. `TakenOver` if another process took over the run during a pause.
-    """
+    """Store a result, stale if its code is unknown, and return its folder; an interrupted one as ``<key>.partial``."""
+    # `TakenOver` if another process took over the run during a pause.
     import numpy as np
 
     from fwexp.tasks.result_files import model_of

@@ -52,18 +52,8 @@ def grid_search(
         Values of lam.
     warm : bool, default True
         Whether each lam starts from the w of the previous one (``BCFW.change_lam``), or from w = 0.
-    max_passes : float, default 100,000
-        Bound on the oracle calls divided by n, for the whole grid.
-    time_limit : float, optional
-        Bound on the solver seconds, for the whole grid.
-    seed : int, default 0
-        Seed of the random choices.
-    verbose : bool, default False
-        Whether to show progress on standard error.
-    objective, temperature
-        As for `fwexp.solve`.
-    **options
-        Options of ``bcfw``, or of ``block_entropic`` if the objective is not the hinge, that replace those that ``auto`` chooses.
+    max_passes, time_limit, seed, verbose, objective, temperature, **options
+        As for `regularization_path`; the bounds are for the whole grid.
 
     Returns
     -------

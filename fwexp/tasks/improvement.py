@@ -25,10 +25,7 @@ from fwexp.tasks.training_settings import Settings
 
 
 def chi(x) -> float:
-    """Return sqrt(1 + n^2 Var(p)) for p = x / sum(x): 1 if all n numbers are equal, sqrt(n) if all but one are 0.
-
-    This is the variance of the population; if all numbers are 0 they are equal, and chi is 1.
-    """
+    """Return sqrt(1 + n^2 Var(p)) for p = x / sum(x): 1 if all n numbers are equal, also 0; sqrt(n) if all but one are 0."""
     x = np.asarray(x, dtype=np.float64)
     if x.ndim != 1 or len(x) == 0 or not (np.isfinite(x).all() and x.min() >= 0.0):
         raise ParameterError(f"chi needs a vector of finite numbers >= 0, got {x!r}")

@@ -19,10 +19,8 @@ PIECE = 1 << 14  # weights that are compared at once
 
 
 def is_plausible(problem, primal: float) -> bool:
-    """Return whether a value of P(w) can come from an oracle that maximises.
-
-    P is 0 only if w and all losses are 0. A user's oracle in Python that always returns the truth has this value as well.
-    """
+    """Return whether a value of P(w) can come from an oracle that maximises: P is 0 only if w and all losses are 0."""
+    # A user's oracle in Python that always returns the truth has this value as well.
     return primal != 0.0 or isinstance(example(problem), tuple)
 
 
@@ -37,10 +35,7 @@ def _equal(u: np.ndarray, v: np.ndarray) -> bool:
 
 
 def primal_value(solver: Solver, w: np.ndarray, hinge: float, norm_sq: float | None = None) -> float:
-    """Return P(w) = lam/2 ||w||^2 + hinge, given the norm if it is known, rounded up if the objective has an entropy.
-
-    If the solver has an origin w_0, ||w - w_0||^2 takes the place of ||w||^2.
-    """
+    """Return P(w) = lam/2 ||w - w_0||^2 + hinge, w_0 = 0 without an origin, rounded up if the objective has an entropy."""
     norm_sq = inner(solver.problem, w, w) if norm_sq is None else norm_sq
     distance_sq = norm_sq if solver.origin is None else inner(solver.problem, w - solver.origin, w - solver.origin)
     primal = 0.5 * solver.lam * distance_sq + hinge
@@ -48,11 +43,9 @@ def primal_value(solver: Solver, w: np.ndarray, hinge: float, norm_sq: float | N
 
 
 class SVMObjective(Objective):
-    """P(w) = lam/2 ||w||^2 + 1/n sum_i H_i(w) of a solver's iterates, and the errors of their predictions.
+    """P(w) = lam/2 ||w||^2 + 1/n sum_i H_i(w) of a solver's iterates, and the errors of their predictions."""
 
-    This object defines the objective of a run: P, and the ``scale`` by which P, D and the gap are divided before they are shown or
-    tested. D comes with the points.
-    """
+    # The ``scale`` is what P, D and the gap are divided by before they are shown or tested. D comes with the points.
 
     def __init__(
         self,

@@ -98,10 +98,8 @@ class Result:
     if not TYPE_CHECKING:  # for type checkers and editors, there are no attributes but the others
 
         def __getattr__(self, name: str):
-            """Return the trace, made of its rows the first time, or the weights, unpacked the first time.
-
-            Threads may ask at once: each makes what it finds unmade, all get the first, and what it is made of goes last.
-            """
+            """Return the trace, made of its rows the first time, or the weights, unpacked the first time."""
+            # Threads may ask at once: each makes what it finds unmade, all get the first, and what it is made of goes last.
             own = vars(self)
             if name == "w" and (packed := own.get("_packed")) is not None:
                 own.setdefault("w", packed.unpacked())

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from fwexp import __version__
 from fwexp.driver.trace import Status
 from fwexp.errors import ParameterError, shown
 from fwexp.files import atomic, npz, saved_results
@@ -49,7 +50,8 @@ def model_of(result) -> dict[str, np.ndarray]:
 def arrays_of(result, columns=(), more=MappingProxyType({})) -> dict[str, np.ndarray]:
     """Return all of a result but its trace, whose ``columns`` are said, as arrays."""
     header = {name: getattr(result, name) for name in HEADER if hasattr(result, name)}
-    header |= {"format": FORMAT, "columns": list(columns), "versions": _versions(), **more}
+    versions = {"fwexp": __version__, "numpy": np.__version__, "python": platform.python_version()}
+    header |= {"format": FORMAT, "columns": list(columns), "versions": versions, **more}
     return {"header": np.array(json.dumps(header, default=str)), "w": np.asarray(result.w, np.float64)}
 
 
@@ -81,9 +83,3 @@ def _column(series) -> np.ndarray:
     """Return a column of a trace as numbers or as text."""
     values = series.to_numpy()
     return values if values.dtype.kind in "fiub" else np.array([str(value) for value in series])
-
-
-def _versions() -> dict[str, str]:
-    from fwexp import __version__
-
-    return {"fwexp": __version__, "numpy": np.__version__, "python": platform.python_version()}

@@ -51,10 +51,8 @@ def run_solver(
 
 
 def as_result(solver: Solver, log: Log, status: Status, seed: int, gap_tol: float, keep_state: bool = True) -> Result:
-    """Return the result of a run, recomputed from scratch; if it differs from the log, the run has diverged.
-
-    Without ``keep_state``, the variables of the solver are freed before the weights are copied.
-    """
+    """Return the result of a run, recomputed from scratch; if it differs from the log, the run has diverged."""
+    # Without ``keep_state``, the variables of the solver are freed before the weights are copied.
     name, point, value = log.best
     primal, dual = log.certificate()
     reason = log.reason(status)

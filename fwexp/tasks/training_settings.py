@@ -27,12 +27,10 @@ from fwexp.types import Iterate, Lam, Metrics, ObjectiveName, Problem
 @takes_options(STRUCTURED)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Settings(RunSettings):
-    """Everything that one training run depends on: `fwexp.solve` describes the arguments.
+    """Everything that one training run depends on, checked: `fwexp.solve` describes the arguments."""
 
-    The constructor checks all of them. Afterwards ``method`` is the solver class that runs, ``options`` is an object of its
-    ``Options``, ``lam`` and ``iterates`` have their values, ``loss_term`` is the objective as solvers take it, and ``name`` and
-    ``title`` are those of the requested solver.
-    """
+    # ``method`` is the solver class that runs, ``options`` an object of its ``Options``, ``loss_term`` the objective as solvers
+    # take it, and ``name`` and ``title`` are those of the requested solver.
 
     problem: Any
     solver: str = "auto"
@@ -64,7 +62,8 @@ class Settings(RunSettings):
 
     def __post_init__(self) -> None:
         check_problem_type(self.problem)
-        requested, options = self._requested()
+        requested, options = choose_method(self.problem, self.solver, self.options)
+        check_names(f"solver {self.solver}", options, [field.name for field in fields(requested.Options)], ARGUMENTS)
         if self.lam is None:
             raise OptionError('solve needs lam, a positive finite number or "c/n", such as "1/n"')
         self._set("lam", settings.check_lam("lam", self.lam, total_weight(self.problem) * self.objective_scale))
@@ -84,12 +83,6 @@ class Settings(RunSettings):
             self._set("order", check_order(self.order, self.problem.n, steps))
         if self.warm_start is not None:
             check_warm_start(self.problem, self.warm_start)
-
-    def _requested(self) -> tuple[type[Solver], Mapping]:
-        """Return the class that ``solver`` names, and the options that were given or that the name implies."""
-        cls, options = choose_method(self.problem, self.solver, self.options)
-        check_names(f"solver {self.solver}", options, [field.name for field in fields(cls.Options)], ARGUMENTS)
-        return cls, options
 
     def _choose(self, requested: type[Solver], options: Mapping) -> None:
         """Set the class that runs and its options: those that a solver such as ``auto`` chooses for the problem."""

@@ -252,7 +252,8 @@ def averages_are_averages(probe):
     solver.compile()
     path = [(probe.weights(solver), dual_loss(probe, solver, "last"))]
     for k in range(1, 3 * probe.problem.n):
-        probe_step(solver, k)
+        solver.advance(Budget(NO_LIMIT, k))
+        require(solver.step == k, f"advance must go to step {k} if its budget has {k} steps, got {solver.step}")
         path.append((probe.weights(solver), dual_loss(probe, solver, "last")))
         steps, first = np.arange(k + 1.0), 1 << (k.bit_length() - 1)
         kinds = {"wavg": steps, "avg": 1.0 * (steps > 0), "tavg": 1.0 * (steps >= first), "last": 1.0 * (steps == k)}
@@ -263,12 +264,6 @@ def averages_are_averages(probe):
             if probe.cls.has_dual:
                 got = dual_loss(probe, solver, name)
                 require(close(got, wanted[1]), f"b'a of {name} at step {k} must be {wanted[1]}, got {got}")
-
-
-def probe_step(solver: Solver, k: int) -> None:
-    """Take one step, to step k."""
-    solver.advance(Budget(NO_LIMIT, k))
-    require(solver.step == k, f"advance must go to step {k} if its budget has {k} steps, got {solver.step}")
 
 
 def dual_loss(probe, solver: Solver, iterate: str) -> float:

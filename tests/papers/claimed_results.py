@@ -227,12 +227,7 @@ def _walk(name, task, variant, config):
         "oracle_calls": passes * 1280,
         "step": passes * 1280,
         "gap": np.full_like(lams, 0.09) if exact else nothing,
-        "primal": nothing,
-        "dual": nothing,
-        "test_error": nothing,
-        "gap_estimate": nothing,
-        "cache_hits": nothing,
-        "atoms": nothing,
+        **dict.fromkeys(("primal", "dual", "test_error", "gap_estimate", "cache_hits", "atoms"), nothing),
     }
 
 

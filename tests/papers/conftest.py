@@ -1,14 +1,11 @@
 import copy
 import functools
-from pathlib import Path
 
 import pytest
 
-from fwexp.papers.claims import verdict_records
 from fwexp.run import from_arguments
+from tests.papers import drawn_store
 from tests.papers.drawn_store import drawn, folders, published  # noqa: F401 (fixtures)
-
-PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "claims"
 
 _composed = functools.cache(lambda overrides, preset, expand=from_arguments.expand: expand(overrides, preset=preset))
 
@@ -25,22 +22,7 @@ def _each_preset_is_expanded_once():
         yield
 
 
-@pytest.fixture(scope="session")
-def published_verdicts():
-    """Return the published records of all claims."""
-    return {id: record for path in PUBLISHED.glob("*.json") for id, record in verdict_records.read(path).items()}
-
-
 @pytest.fixture(scope="module")
-def computed_as_published(published_verdicts):
-    """Take verdicts that need no runs from the published ones: tests/papers/test_claims.py computes them, and compares."""
-    known, decide, fields = published_verdicts, verdict_records.decide, ("verdict", "why", *verdict_records.NOTHING)
-
-    def decided(claim, runs):
-        if claim.needs or claim.id not in known:
-            return decide(claim, runs)
-        return {name: known[claim.id][name] for name in fields}
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verdict_records, "decide", decided)
+def computed_as_published():
+    with drawn_store.computed_as_published():
         yield

@@ -23,6 +23,7 @@ from fwexp.papers.claims.verdict_records import _expanded, _unmatched, close_thr
 from fwexp.papers.declarations import STAND_IN, Preset, papers_by_id
 from fwexp.run import composition, from_arguments
 from tests.papers import claimed_results
+from tests.papers.drawn_store import published_verdicts
 from tests.papers.falsified_results import BASES, COMPUTED, CONTRADICTIONS, MODULES, altered, certified, distance
 
 CLAIMS = all_claims()
@@ -217,11 +218,11 @@ def test_what_is_computed_is_computed_alike_again():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", sorted(NO_RUNS - set(SAME.values())))
-def test_what_is_computed_holds_and_can_fall(id, published_verdicts, monkeypatch):
+def test_what_is_computed_holds_and_can_fall(id, monkeypatch):
     """And is as it was published, also by the other claims that the same function decides."""
     told = decide(CLAIMS[id], None)
     for same in (id, *(other for other, one in SAME.items() if one == id)):
-        assert told["verdict"] == published_verdicts[same]["verdict"]
+        assert told["verdict"] == published_verdicts()[same]["verdict"]
     assert {part for part, held in told["parts"].items() if held is not True} == FALSE.get(id, set()), told
     assert told["numbers"]
     others = {other["verdict"] for by_value in told["sensitivity"].values() for other in by_value.values()}

@@ -61,19 +61,6 @@ def test_runs_that_confirm_are_only_made_with_others(tmp_path):
         claims_command(["L-4", "--confirm", f"results_dir={tmp_path}"])
 
 
-@pytest.mark.slow
-def test_one_claim_leaves_the_others_as_they_were_stored(tmp_path, capsys):
-    save({id: record | {"why": "kept"} for id, record in check_all(of_paper("L"), tmp_path).items()}, tmp_path)
-    assert main(["claims", "L-4", f"results_dir={tmp_path}"]) == 0
-    assert {id for id, record in read(claims_path(tmp_path, "L")).items() if record["why"] == "kept"} == {
-        "L-1",
-        "L-2",
-        "L-3",
-        "L-5",
-    }
-    assert "1 claim: " in capsys.readouterr().out
-
-
 def test_two_commands_at_once_keep_the_verdicts_of_both(tmp_path, monkeypatch):
     """The second command saves after the first one began to save, and before it has the folder for itself."""
     check, others = owned._check_files, [records(L_2="holds"), records(L_3="holds")]
@@ -88,7 +75,7 @@ def test_two_commands_at_once_keep_the_verdicts_of_both(tmp_path, monkeypatch):
     assert list(read(claims_path(tmp_path, "L"))) == ["L-1", "L-2", "L-3"]
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("computed_as_published")
 def test_strict_tells_a_change_and_nothing_else(tmp_path, capsys):
     published = tmp_path / "published"
     save(check_all(of_paper("L"), tmp_path), published)

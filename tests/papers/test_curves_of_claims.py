@@ -79,24 +79,10 @@ def test_a_diverged_run_goes_on_at_infinity():
 
 
 def test_a_modelled_time_has_the_calls_at_a_given_cost():
-    place = {
-        "dataset": "ocr",
-        "solver": "bcfw",
-        "lam": 0.1,
-        "task": "train",
-        "seed": 0,
-        "key": "k",
-        "iterate": "last",
-        "status": "stopped",
-    }
-    counted = {
-        "primal": [2.0, 1.5],
-        "dual": [0.0, 1.0],
-        "gap": [2.0, 0.5],
-        "oracle_calls": [0, 30],
-        "time": [0.25, 1.0],
-        "passes": [0.0, 3.0],
-    }
+    place = {"dataset": "ocr", "solver": "bcfw", "lam": 0.1, "task": "train", "seed": 0, "key": "k"}
+    place |= {"iterate": "last", "status": "stopped"}
+    counted = {"primal": [2.0, 1.5], "dual": [0.0, 1.0], "gap": [2.0, 0.5], "passes": [0.0, 3.0]}
+    counted |= {"oracle_calls": [0, 30], "time": [0.25, 1.0]}
     runs = Runs(pd.DataFrame(counted).assign(**place))
     assert runs.curves("bcfw", "gap", "time", call=0.1).x[0].tolist() == [0.25, 4.0]
     assert runs.curves("bcfw", "gap", "time").x[0].tolist() == [0.25, 1.0]

@@ -232,7 +232,7 @@ def test_damaged_runs_are_raised(made, tmp_path, undrawn, damaged):
 
 
 @pytest.mark.slow
-def test_a_whole_figure_is_not_replaced_by_one_that_lacks_runs(made, tmp_path, monkeypatch, capsys):
+def test_a_whole_figure_is_not_replaced_by_one_that_lacks_runs(made, tmp_path, monkeypatch, undrawn, capsys):
     shutil.copytree(made[0], tmp_path / "there")
     folder, keys = tmp_path / "there", _smoke_keys()
     monkeypatch.setattr(

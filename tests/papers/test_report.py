@@ -98,6 +98,13 @@ def parsed(report):
     return {path.relative_to(report).with_suffix("").as_posix(): Page(path.read_text()) for path in report.rglob("*.html")}
 
 
+def record_of(id, verdict, **more):
+    """Return the record of a claim."""
+    texts = {"statement": "S.", "place": "P", "criterion": "C", "why": "", "changed": "", "kind": "theorem or identity"}
+    nothing = {name: {} for name in ("parts", "stand_ins", "numbers", "sensitivity", "confirmation")}
+    return {"id": id, "paper": id.partition("-")[0], "verdict": verdict, "runs": [], "missing": 0} | texts | nothing | more
+
+
 def part(name, *values):
     """Return the text of a macro for some values."""
     return str(getattr(pages.environment().get_template("parts.html").module, name)(*values))
@@ -226,18 +233,9 @@ def test_text_of_configurations_and_data_is_escaped(tmp_path):
     (row,) = run_pages.pages([run], pd.DataFrame(), {}, [])
     page = pages.render("run.html", EVIL, {}, run=row) + pages.render("runs.html", EVIL, {}, runs=[row])
     page += pages.render("index.html", EVIL, {}, **pages.index({}, [row]))
-    record = dict.fromkeys(("id", "statement", "place", "criterion", "why"), EVIL) | {
-        "verdict": "fails",
-        "runs": [EVIL],
-        "missing": 0,
-        "changed": EVIL,
-        "stand_ins": {EVIL: False},
-        "kind": EVIL,
-        "confirmation": {"verdict": "fails", "why": EVIL},
-    }
-    page += part(
-        "claim", record | {"numbers": {EVIL: EVIL}, "sensitivity": {EVIL: {EVIL: {"verdict": "fails", "parts": {EVIL: False}}}}}
-    )
+    record = record_of(EVIL, "fails", runs=[EVIL], stand_ins={EVIL: False}, confirmation={"verdict": "fails", "why": EVIL})
+    record |= dict.fromkeys(("statement", "place", "criterion", "why", "changed", "kind"), EVIL) | {"numbers": {EVIL: EVIL}}
+    page += part("claim", record | {"sensitivity": {EVIL: {EVIL: {"verdict": "fails", "parts": {EVIL: False}}}}})
     figure = pages.shown(figures.Drawn(FIGURES.find("quickstart")), {}, tmp_path)
     figure |= {"drawn": True} | dict.fromkeys(("title", "described", "name", "note", "caption", "paper", "file", "commit"), EVIL)
     for table in (None, {"head": [EVIL], "rows": [[EVIL]], "words": EVIL}):
@@ -299,13 +297,11 @@ def test_a_figure_says_whether_it_is_reproduced():
         ("icml2016/auto", "G16", ("holds",), "Ours: no figure of a paper.", False),
     ]:
         found = figures.Drawn(FIGURES.find(name), Path("somewhere"), "full", {})
-        records = {
-            f"{paper}-{k}": {"id": f"{paper}-{k}", "verdict": v, "paper": paper, "parts": {}} for k, v in enumerate(verdicts)
-        }
+        records = {f"{paper}-{k}": record_of(f"{paper}-{k}", verdict) for k, verdict in enumerate(verdicts)}
         state = pages._state(found, records, {})
         assert answer in f"{state.answer}{state.words}"
         assert [record["id"] for record in state.records] == list(records) * names_them
-    looking = {"G16-1": {"id": "G16-1", "verdict": "in part", "paper": "G16", "parts": {}}}
+    looking = {"G16-1": record_of("G16-1", "in part")}
     found = figures.Drawn(FIGURES.find("icml2016/fig3"), Path("somewhere"), "full", {})
     state = pages._state(found, {}, looking)
     assert (state.answer, list(state.records)) == ("Not judged by itself", list(looking.values()))
@@ -319,17 +315,10 @@ def test_without_plotly_it_is_one_line(monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-NOTHING = {"stand_ins": {}, "changed": "", "numbers": {}, "sensitivity": {}, "runs": [], "missing": 0}
-NOTHING |= {"kind": "theorem or identity", "confirmation": {}}
-
-
 def test_claims_that_are_contradicted_stand_apart_from_those_that_were_not_measured():
     verdicts = ("fails", "mostly contradicted", "in part", "holds where measured", "undecided", "holds")
-    records = {
-        f"R-{k}": {"id": f"R-{k}", "paper": "R", "verdict": v, "statement": "S.", "why": "", "parts": {"a": v == "holds"}} | NOTHING
-        for k, v in enumerate(verdicts)
-    }
-    papers = {"review": {"figures": [], "claims": list(records.values()), "yours": False}}
+    claims = [record_of(f"R-{k}", verdict, parts={"a": verdict == "holds"}) for k, verdict in enumerate(verdicts)]
+    papers = {"review": {"figures": [], "claims": claims, "yours": False}}
     page = pages.render("index.html", "T", papers, **pages.index(papers, []))
     listed = {words.partition(":")[0]: re.findall("#(R-.)", words) for words in page.split("<h2>Verdict ")[1:]}
     assert listed == {verdict: [f"R-{k}"] for k, verdict in enumerate(verdicts[:4])}
@@ -339,9 +328,7 @@ def test_claims_that_are_contradicted_stand_apart_from_those_that_were_not_measu
 
 def test_papers_without_runs_and_claims_that_miss_theirs_are_folded():
     drawn = {"drawn": True, "published": False}
-    claim = {"id": "R-1", "paper": "R", "verdict": "undecided", "statement": "S.", "why": "", "parts": {}}
-    claim |= {"runs": ["a", "b"], "missing": 2} | {name: {} for name in ("stand_ins", "numbers", "sensitivity")}
-    claim |= {"changed": "", "place": "P", "criterion": "C", "kind": "theorem or identity", "confirmation": None}
+    claim = record_of("R-1", "undecided", runs=["a", "b"], missing=2)
     for its_figures, missing, folded in (
         ([], 2, True),
         ([drawn | {"published": True}], 2, True),
@@ -431,14 +418,8 @@ if BROWSER:  # elsewhere the pages are read, not run
 
 
 def test_a_figure_says_what_holds_on_its_own_data():
-    record = {
-        "id": "G16-1",
-        "verdict": "in part",
-        "why": "holds: OCR-large, passes. does not hold: Weizmann horses, passes",
-        "paper": "G16",
-        "parts": {"OCR-large, passes": True, "Weizmann horses, passes": False, "OCR-small, time": None, "at all": False},
-        "stand_ins": {},
-    }
+    parts = {"OCR-large, passes": True, "Weizmann horses, passes": False, "OCR-small, time": None, "at all": False}
+    record = record_of("G16-1", "in part", why="holds: OCR-large, passes. does not hold: Weizmann horses, passes", parts=parts)
     on = pages._on(("OCR-large", "OCR-small"), record)
     assert (on["verdict"], on["why"]) == (
         "holds where measured",
@@ -454,10 +435,6 @@ def test_a_figure_says_what_holds_on_its_own_data():
         ("icml2016/fig6", "Not reproduced", "Weizmann horses, synth. LSP alone:"),
     ]:
         found = figures.Drawn(FIGURES.find(name), None, "full", {"runs": {}})
-        page = part(
-            "figure",
-            pages.shown(found, {"G16-1": record | dict.fromkeys(("statement", "place", "criterion"), "") | NOTHING}, Path()),
-        )
-        assert said in page
+        assert said in part("figure", pages.shown(found, {"G16-1": record}, Path()))
         here = pages._bearing(found.figure, {"G16-1": record})
         assert state in pages._state(figures.Drawn(found.figure, Path("somewhere"), "full", {}), here, {}).answer

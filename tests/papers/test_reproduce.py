@@ -148,6 +148,7 @@ def test_a_dry_run_only_tells(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("computed_as_published")
 def test_it_runs_draws_and_concludes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(plan, "experiments", lambda: [("review/fig3", FIGURES.find("review/fig3"))])
     monkeypatch.setattr("fwexp.papers.claims.all_claims", lambda: CLAIMS)

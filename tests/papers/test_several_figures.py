@@ -14,6 +14,7 @@ from fwexp.papers import figure_pipeline
 from fwexp.papers.figure_pipeline import make_figure, makers
 from fwexp.run import execution, from_arguments, runner, sweep_folder
 from fwexp.run.config import run_key
+from tests.run.conftest import make_result  # noqa: F401 (a fixture)
 
 EXPAND = from_arguments.expand
 SEEDS = {"made/one": "seed=0,1", "made/two": "seed=1,2", "made/three": "seed=3"}
@@ -46,15 +47,14 @@ class World:
 
 
 @pytest.fixture
-def world(monkeypatch):
-    """Three figures, the first two of which share a run, and launchers that run in this process."""
-    world = World()
-    solve, save = runner.solve, figure_pipeline.save_figure
+def world(monkeypatch, make_result):  # noqa: F811
+    """Three figures, the first two of which share a run, and launchers that make up results in this process."""
+    world, save = World(), figure_pipeline.save_figure
 
     def solve_or_fail(config, *problems, **options):
         if config["seed"] in world.failing:
             raise ZeroDivisionError("by nought")
-        return solve(config, *problems, **options)
+        return make_result()
 
     def launch(batch, executor, watch, limit):
         where = sweep_folder.read(watch.folder)["where"]

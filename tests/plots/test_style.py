@@ -114,7 +114,11 @@ def test_the_style_ends_with_its_block(monkeypatch):
 
 
 def _is_font_size(key, value):
-    return key in style._RC and ("size" in key and ("label" in key or "font" in key or "title" in key)) and value > 0
+    return (
+        key in style._settings(style.STYLE)
+        and ("size" in key and ("label" in key or "font" in key or "title" in key))
+        and value > 0
+    )
 
 
 def distances(one, two):

@@ -79,7 +79,7 @@ def seen(folder: Path, key: str):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "executor",
-    [made("joblib", n_jobs=2, batch_size="2"), made("joblib", n_jobs=1), made("submitit_local"), made("dask", n_workers=2)],
+    [made("joblib", n_jobs=2, batch_size="2"), made("submitit_local"), made("dask", n_workers=2)],
     ids=lambda executor: f"{executor.name} {executor.workers}",
 )
 def test_each_key_is_done_and_errors_are_returned(executor, tmp_path):

@@ -8,7 +8,7 @@ from fwexp.errors import ParameterError, WarmStartError
 from fwexp.tasks.train import train
 from fwexp.tasks.training_settings import Settings
 
-LAM, TOL = 0.3, 0.02
+LAM, TOL = 0.3, 0.05
 RNG = np.random.default_rng(0)
 SEQUENCES = [RNG.normal(size=(length, 3)) for length in (1, 2, 4, 3)]
 LABELS = [RNG.integers(0, 3, size=len(x)) for x in SEQUENCES]

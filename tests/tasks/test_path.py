@@ -194,8 +194,8 @@ def test_path_to_zero_where_the_data_can_be_fitted():
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("objective", ["hinge", "log"])
-def test_bounds_between_break_points_contain_the_optimum(objective):
+@pytest.mark.parametrize(("objective", "chosen"), [("hinge", {"solver": "bcfw", "step": "pairwise"}), ("log", {})])
+def test_bounds_between_break_points_contain_the_optimum(objective, chosen):
     _, problem = tiny_chain(n=8)
     path = fwexp.regularization_path(problem, EPS, lam_min=LAM_MIN, objective=objective)
     for a, b in zip(path.points, path.points[1:], strict=False):
@@ -203,7 +203,7 @@ def test_bounds_between_break_points_contain_the_optimum(objective):
         upper, lower = path_bounds.upper_bound(lams, a, b), path_bounds.lower_bound(lams, a, b)
         assert (upper - lower).max() <= path_bounds.largest_gap(a, b) <= EPS
         for lam, most, least in list(zip(lams, upper, lower, strict=True))[20::60]:
-            best = fwexp.solve(problem, lam=lam, gap_tol=1e-4, max_passes=5000, objective=objective)
+            best = fwexp.solve(problem, lam=lam, gap_tol=1e-4, max_passes=5000, objective=objective, **chosen)
             assert least <= best.primal
             assert best.dual <= most
             value = fwexp.evaluate(problem, path.w_at(lam), objective=objective)

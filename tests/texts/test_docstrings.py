@@ -46,7 +46,8 @@ SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also
 
 def sections(obj) -> dict[str, str]:
     """Return the text below each heading of a docstring."""
-    parts = re.split(rf"^({'|'.join(SECTIONS)})\n-+$", inspect.cleandoc(obj.__doc__ or ""), flags=re.MULTILINE)
+    text = obj.__doc__ if inspect.isclass(obj) else inspect.getdoc(obj)  # that of the base class for a method without its own
+    parts = re.split(rf"^({'|'.join(SECTIONS)})\n-+$", inspect.cleandoc(text or ""), flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 

@@ -75,7 +75,6 @@ class Attributes(TextFormat):
     has_features: ClassVar[bool] = True
 
     def sentences(self, path: Source) -> Iterator[Sentence]:
-        """Yield all lines of a file, sequence by sequence."""
         found = Sentence.at(1)
         for number, line in text_lines(path):
             found.lines.append(line)
@@ -93,11 +92,9 @@ class Attributes(TextFormat):
             yield found
 
     def inputs(self, found: Sentence) -> list[Features]:
-        """Return the features of the positions of a sequence."""
         return [item.features for item in found.tokens]
 
     def labels(self, path: Source, found: Sentence) -> list[str]:
-        """Return the labels of a sequence."""
         return found_labels(path, found, [item.label for item in found.tokens])
 
     def tagged(self, found: Sentence, labels: Sequence) -> list[str]:

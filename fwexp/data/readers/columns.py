@@ -86,7 +86,6 @@ class Columns(TextFormat):
         check_separator(self.sep, optional=True)
 
     def sentences(self, path: Source) -> Iterator[Sentence]:
-        """Yield all lines of a file, sentence by sentence; tokens are the lists of their columns."""
         width, found = None, Sentence.at(1)
         for number, line in text_lines(path):
             columns = split(line, self.sep)
@@ -107,7 +106,6 @@ class Columns(TextFormat):
             yield found
 
     def inputs(self, found: Sentence) -> list[tuple[str, ...]]:
-        """Return the tokens of a sentence without labels."""
         # A word that occurs again takes no memory.
         rows = [[*map(intern, columns)] for columns in found.tokens]
         if self.label is not None:
@@ -116,7 +114,6 @@ class Columns(TextFormat):
         return [*map(tuple, rows)]
 
     def labels(self, path: Source, found: Sentence) -> list[str]:
-        """Return the labels of a sentence."""
         return found_labels(path, found, [columns[self.label] for columns in found.tokens])
 
     def tagged(self, found: Sentence, labels: Sequence) -> list[str]:

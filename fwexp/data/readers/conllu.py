@@ -90,7 +90,6 @@ class Conllu(TextFormat):
             raise ParameterError(f"ignore_label must be {NO_LABEL!r} or None for CoNLL-U, got {shown(self.ignore_label)}")
 
     def sentences(self, path: Source) -> Iterator[Sentence]:
-        """Yield all lines of a file, sentence by sentence; tokens are the lists of their ten columns."""
         found = Sentence.at(1)
         for number, line in text_lines(path):
             blank = not line.strip(" \t")
@@ -113,12 +112,10 @@ class Conllu(TextFormat):
             yield found
 
     def inputs(self, found: Sentence) -> list[tuple[str, ...]]:
-        """Return the tokens of a sentence."""
         places = [NAMES.index(name) for name in self.columns]
         return [tuple(intern(columns[place]) for place in places) for columns in found.tokens]
 
     def labels(self, path: Source, found: Sentence) -> list[str]:
-        """Return the labels of a sentence."""
         labels = [columns[NAMES.index(self.label)] for columns in found.tokens]
         if self.label in ALWAYS_GIVEN and NO_LABEL in labels and self.ignore_label is None:
             line = found.line_of(labels.index(NO_LABEL))

@@ -82,7 +82,8 @@ class Csv(TextFormat):
 
     def __post_init__(self):
         check_separator(self.sep)
-        if self.columns is not None and (not self.columns or not _are_names(self.columns)):
+        named = isinstance(self.columns, tuple) and all(isinstance(name, str) for name in self.columns)
+        if self.columns is not None and not (self.columns and named):
             raise ParameterError(f"columns must be names of columns, such as ['word'], got {shown(self.columns)}")
         for name in ("label", "sequence"):
             if not (getattr(self, name) is None or isinstance(getattr(self, name), str)):
@@ -91,7 +92,6 @@ class Csv(TextFormat):
             raise ParameterError(f"label must be another column than the others, got {shown(self.label)} for two of them")
 
     def sentences(self, path: Source) -> Iterator[Sentence]:
-        """Yield all lines of a file, sentence by sentence."""
         header, found, last = None, Sentence.at(1), ""
         for number, line, row in self._rows(path):
             blank = not any(text.strip(" \t") for text in row)
@@ -119,12 +119,10 @@ class Csv(TextFormat):
             yield found
 
     def inputs(self, found: Sentence) -> list[tuple[str, ...]]:
-        """Return the tokens of a sentence."""
         names = self.columns or self._others(found)
         return [tuple(intern(token[name]) for name in names) for token in found.tokens]
 
     def labels(self, path: Source, found: Sentence) -> list[str]:
-        """Return the labels of a sentence."""
         if self.label not in found.tokens[0]:
             raise DataError(f"{path}: {unknown('column', self.label, found.tokens[0])}{see('tagging')}")
         return found_labels(path, found, [token[self.label] for token in found.tokens])
@@ -179,7 +177,3 @@ class Csv(TextFormat):
             if name not in names:
                 raise DataError(f"{path}, line {number}: {unknown('column', name, names)}")
         return names
-
-
-def _are_names(names) -> bool:
-    return isinstance(names, tuple) and all(isinstance(name, str) for name in names)

@@ -53,8 +53,8 @@ class Sentence(NamedTuple):
 class TextFormat:
     """A format whose tokens have texts in columns, with the label in one of them.
 
-    A format has ``sentences(path)``, ``inputs(sentence)``, ``labels(path, sentence)``, and ``tagged(sentence, labels)``, which
-    returns the lines of a sentence with other labels.
+    A format has ``sentences(path)``, which yields all lines of a file as `Sentence`, ``inputs(sentence)``, ``labels(path,
+    sentence)``, and ``tagged(sentence, labels)``, which returns the lines of a sentence with other labels.
     """
 
     has_features: ClassVar[bool] = False  # Tokens need a template.
@@ -82,10 +82,8 @@ def text_lines(path: Source) -> Iterator[tuple[int, str]]:
 
 
 def split(line: str, sep: str | None = None) -> list[str]:
-    """Return the texts between separators, which may be empty, or by default between runs of spaces and tabs.
-
-    `str.split` would split at many other characters as well.
-    """
+    """Return the texts between separators, which may be empty, or by default between runs of spaces and tabs."""
+    # `str.split` would split at many other characters as well.
     if sep is not None:
         return line.split(sep)
     words = line.replace("\t", " ").split(" ")

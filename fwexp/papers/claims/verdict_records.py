@@ -26,10 +26,8 @@ CONFIRM_FROM = 10
 
 
 def needed(claim: Claim, preset: str = "full", *, confirming: bool = False) -> dict[str, dict]:
-    """Return the configurations of the runs that a claim needs, by their keys.
-
-    Those that confirm it have other seeds. A setting with one seed keeps it, because its run does not depend on the seed.
-    """
+    """Return the configurations of the runs that a claim needs, or of those that confirm it with other seeds, by their keys."""
+    # A setting with one seed keeps it, because its run does not depend on the seed.
     from fwexp.store.keys import key_of
 
     configs = [config for need in claim.needs for config in _configs_of(need, preset)]
@@ -60,9 +58,7 @@ def check(claim: Claim, results_dir="results", preset: str = "full", stale: bool
 
 
 def _record(claim: Claim, runs: tuple[dict, dict], preset: str, results, stored: set[str], stale: bool) -> dict:
-    """Return the record of a claim, given its runs and those that confirm it, results that have them, and the keys of all that is
-    stored.
-    """
+    """Return the record of a claim, given its runs and those that confirm it, results that have them, and all stored keys."""
     wanted, confirming = runs
     told = {name: getattr(claim, name) for name in ("id", "paper", "kind", "statement", "place", "criterion", "changed", "figure")}
     if preset == "full" and (unmatched := [text for need in claim.needs for text in _unmatched(need)]):
@@ -144,11 +140,8 @@ def check_all(
     *,
     verbose: bool = False,
 ) -> dict[str, dict]:
-    """Return the records of several claims, by id; each run is read once, or is among `results` of the whole store.
-
-    With an archive, runs are those in it, and no store is read; the code that made them is not compared with the present code.
-    ``stale`` is that of `check`. If verbose, progress is printed, because some claims take minutes.
-    """
+    """Return the records of several claims, by id; each run is read once, or is among `results` of the whole store."""
+    # With an archive, runs are those in it, and no store is read; the code that made them is not compared with the present code.
     from fwexp import store
     from fwexp.run.composition import composing
 

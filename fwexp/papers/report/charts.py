@@ -16,10 +16,8 @@ CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["
 
 
 def of_figure(id: str, frame: pd.DataFrame, drawn: Mapping[str, Mapping]) -> str:
-    """Return the chart of a figure: its panels, with a band from the best to the worst run around each median.
-
-    `drawn` has the ``title`` of each panel and, as ``x`` and ``y``, the scale and the ends of its axes, as the picture has them.
-    """
+    """Return the chart of a figure: its panels, with a band from the best to the worst run around each median."""
+    # `drawn` has the ``title`` of each panel and, as ``x`` and ``y``, the scale and the ends of its axes, as the picture has them.
     lines = style.lines(frame["variant"].astype(str))
     panels = list(frame.groupby(frame["panel"].astype(str), sort=False))
     traces, axes, titles, positions = [], {}, [], {name: [] for name in ("x", *POSITIONS) if name in frame}

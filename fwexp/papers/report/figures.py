@@ -19,12 +19,8 @@ from fwexp.papers.report import charts
 from fwexp.plots import profiles
 from fwexp.store.records import Damaged
 
-OTHERS, YOURS = "others", "yours"
-"""The names of the pages of figures that belong to no paper: of ours, and of a person's own."""
-
-PUBLISHED = "published"
-"""Instead of a preset: a figure that ``make publish`` wrote below the store, of which a checkout has ours."""
-
+OTHERS, YOURS = "others", "yours"  # the names of the pages of figures that belong to no paper: of ours, and of a person's own
+PUBLISHED = "published"  # instead of a preset: a figure that ``make publish`` wrote below the store, of which a checkout has ours
 WIDTH = 1100  # pixels of small pictures
 
 

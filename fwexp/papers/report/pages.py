@@ -17,8 +17,7 @@ from fwexp.papers.origin import OF_CODE
 from fwexp.papers.report import run_pages
 from fwexp.papers.report.figures import OTHERS, PUBLISHED, YOURS, Drawn
 
-BORNE_OUT = {HOLDS, MEASURED, IN_PART, MOSTLY}
-"""The verdicts of claims that hold somewhere."""
+BORNE_OUT = {HOLDS, MEASURED, IN_PART, MOSTLY}  # the verdicts of claims that hold somewhere
 TITLES = {
     "index": "Overview",
     "runs": "Runs",
@@ -60,10 +59,7 @@ def title_of(name: str) -> str:
 
 
 def paper(name: str, figures: Sequence[Drawn], everything: Mapping[str, Mapping], folder: Path) -> dict:
-    """Return the contents of a paper's page: its figures in order, each with its claims, and the claims that no figure shows.
-
-    Links to files of figures begin at ``folder``, where the page is.
-    """
+    """Return the page of a paper: its figures in order, each with its claims, and other claims; links begin at ``folder``."""
     claims = [record for record in everything.values() if page_of(record) == name]
     ids = {id for one in figures for id in shown_by(one.figure.name)}
     return {
@@ -105,7 +101,8 @@ def shown(pictured: Drawn, everything: Mapping[str, Mapping], folder: Path) -> d
     """Return the text on a figure: its own, the text of its files, and the claims about its runs."""
     figure, note = pictured.figure, pictured.record.get("note")
     claims = {id: everything[id] for id in shown_by(figure.name) if id in everything}
-    bearing, looking = _bearing(figure, everything), _looking(pictured, everything)
+    bearing, drawn = _bearing(figure, everything), set(pictured.record.get("runs", ()))
+    looking = {id: record for id, record in everything.items() if drawn & set(record["runs"])}  # possibly at others as well
     of_its_paper = _of_its_paper(figure.name, {**claims, **bearing})
     return {
         "id": pictured.id,
@@ -152,12 +149,6 @@ def _on(places: Sequence[str], record: Mapping) -> Mapping:
         return record
     finding = Finding(here["parts"], stand_ins=here["stand_ins"])
     return {**record, **here, "verdict": finding.verdict, "why": finding.why}
-
-
-def _looking(pictured: Drawn, everything: Mapping[str, Mapping]) -> dict[str, Mapping]:
-    """Return the claims that read runs of this figure, possibly among others."""
-    drawn = set(pictured.record.get("runs", ()))
-    return {id: record for id, record in everything.items() if drawn & set(record["runs"])}
 
 
 def _of_its_paper(figure: str, records: Mapping[str, Mapping]) -> list[Mapping]:

@@ -44,10 +44,8 @@ def of_each_key(runs: Iterable) -> list:
 
 
 def pages(runs: Sequence, results: pd.DataFrame, claims: Mapping[str, Mapping], figures: Sequence[Drawn]) -> list[dict]:
-    """Return the contents of the pages of runs, in the order of the table; runs are one of each key (`of_each_key`).
-
-    Results are the traces of the finished ones with a column ``suboptimality``; each claim has the ``page`` that shows it.
-    """
+    """Return the contents of the pages of runs, one of each key (`of_each_key`), in the order of the table."""
+    # Results are the traces of the finished ones with a column ``suboptimality``; each claim has the ``page`` that shows it.
     used_by = _used_by(claims, figures)
     places, traces = _places(runs), _traces(results)
     options = _options(runs, places)
