@@ -26,7 +26,7 @@ from fwexp.driver import loop
 from fwexp.errors import ParameterError, WorkersLost
 from fwexp.papers.origin import facts, reservations
 from tests.faults import PATIENCE, children
-from tests.small_problems import chain, run_in_plain_python
+from tests.small_problems import chain
 
 
 def is_worker(pid: int) -> bool:
@@ -49,7 +49,6 @@ def test_runs_are_stored_as_any_other(tmp_path, capsys):
 
 
 def test_a_run_begins_anew_where_the_clock_chooses_the_other_scheme(tmp_path, monkeypatch, capsys):
-    run_in_plain_python(monkeypatch)  # also the workers, which are threads
     words = ["dataset=digits", "lam=0.1", "gap_tol=0", "max_passes=4", "engine=dask", f"results_dir={tmp_path}"]
     with LocalCluster(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
         words.append(f"engine.address={cluster.scheduler_address}")
