@@ -13,7 +13,8 @@ from fwexp.distributed import oracles
 from fwexp.driver.checkpoint import Checkpoint
 from fwexp.errors import MissingPackage, OptionError, ParameterError
 from fwexp.problems import protocol
-from tests.small_problems import chain, run_in_plain_python
+from tests.plain_python import all_in_plain_python  # noqa: F401 (a fixture)
+from tests.small_problems import chain
 
 ACCELERATE = {"kap": 2.0, "period": 1.5, "start": 1.0}
 COLUMNS = ["iterate", "passes", "primal", "dual", "gap"]
@@ -81,9 +82,8 @@ def test_the_dual_never_falls(client):
     assert result.dual > 0.1
 
 
-def test_constraints_and_functions(client, monkeypatch):
+def test_constraints_and_functions(client):
     """Weights that must not be negative, an oracle in Python, examples with weights: the same optimum as in one place."""
-    run_in_plain_python(monkeypatch)
     X, y = np.random.default_rng(0).normal(size=(9, 3)), [0, 1, 2] * 3
     problem = fwexp.multiclass_problem(X, y, nonnegative=slice(0, 4))
     functions = fwexp.weighted_problem(problem_of("functions", n=6), [1, 2, 1, 0, 3, 1])
@@ -98,7 +98,7 @@ def test_constraints_and_functions(client, monkeypatch):
 
 @pytest.mark.parametrize("solver", ["fw", "one_slack", "n_slack"])
 def test_other_solvers_have_workers_answer(client, solver):
-    problem = problem_of("dense")  # Their kernels are those of tests/test_every_solver.py, and need no compilation of their own.
+    problem = problem_of("dense")
     serial, spread = (
         fwexp.solve(p, solver, lam=0.1, max_passes=8, gap_tol=0.0, iterates=["last"])
         for p in (problem, distributed.shard(problem, client, 3))

@@ -311,7 +311,7 @@ def linked_in(run):
     return functions
 
 
-SAME_TEXTS = "fw", "ssg", "one_slack", "n_slack", "lbfgs", "entropic_turns", "kernel_bcfw", "kernel_fw"  # whatever their options
+SAME_TEXTS = "fw", "ssg", "one_slack", "n_slack", "lbfgs", "entropic_turns", "kernel_bcfw", "kernel_fw"  # with all options
 METHODS = {
     **{
         f"{name} {k}": ("chain", name, options)
