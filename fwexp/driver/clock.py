@@ -120,11 +120,13 @@ def interrupted_by(asks_to_end: Callable[[], bool]) -> AbstractContextManager[No
     return during(_asks_to_end, asks_to_end)
 
 
-def on_interrupt(how: str) -> AbstractContextManager[None]:
+@contextmanager
+def on_interrupt(how: str) -> Iterator[None]:
     """Choose how Ctrl-C acts on runs in a context: ``raise`` KeyboardInterrupt, ``keep`` the result so far, or ``warn`` as well."""
     # With ``warn``, the default, the next Ctrl-C raises KeyboardInterrupt, also in a later run of the same script or cell: loops
     # over runs can be left.
-    return during(_on_interrupt, how)
+    with during(_on_interrupt, how):  # a generator of its own, so that functions that this decorates keep their types
+        yield
 
 
 @contextmanager

