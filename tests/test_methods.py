@@ -16,7 +16,6 @@ from fwexp.papers.comparison import parse
 from fwexp.run import from_arguments
 from fwexp.run.config import run_key
 from fwexp.solvers import SOLVERS
-from tests.plain_python import all_in_plain_python  # noqa: F401 (a fixture)
 from tests.plots.synthetic_results import concat, make_run
 
 # The methods of the papers as they were written before they had names, and keys of runs that are stored since then.

@@ -28,7 +28,7 @@ ACT = [
     (RUN, "data_dir", "none"),
     (STORED, "force", "true"),
     (RUN, "checkpoint", "0"),
-    (RUN, "n_jobs", "2"),
+    (f"{RUN} n_jobs=1", "n_jobs", "2"),
     (f"{SWEEP} solver=bcfw,away", "skip_invalid", "true"),
     (f"{SWEEP} seed=7,8", "fail_fast", "true"),
     pytest.param(SWEEP, "wall_limit", "0.1", marks=pytest.mark.slow),
