@@ -65,10 +65,33 @@ example: fwexp tag train.txt --test test.txt --save tagger.npz && cut -f 1 new.t
 SUFFIXES = {f".{name}": name for name in ("csv", "conllu", "crfsuite", "svmhmm")} | {".svmlight": "svmhmm", ".svm": "svmhmm"}
 SETTINGS = {f"--{name}": name for name in ("label", "columns", "sequence", "sep", "comment")}  # of formats
 PROBABILITIES = "--probabilities"
-FLAGS = dict.fromkeys(("--test", "--template", "--save", "--model", "--n-best", *SETTINGS), ())
-FLAGS |= {"--format": tuple(FORMATS), "--objective": OBJECTIVES}
-PARAMETERS = ("lam", "C", "loss", "solver", "tol", "max_passes", "iterate", "min_count", "class_weight", "constraints")
-PARAMETERS += ("ignore_label", "early_stopping", "validation_fraction", "n_jobs", "random_state", "verbose")
+FLAGS = {
+    "--test": (),
+    "--template": (),
+    "--save": (),
+    "--model": (),
+    "--n-best": (),
+    "--format": tuple(FORMATS),
+    "--objective": OBJECTIVES,
+} | dict.fromkeys(SETTINGS, ())
+PARAMETERS = (
+    "lam",
+    "C",
+    "loss",
+    "solver",
+    "tol",
+    "max_passes",
+    "iterate",
+    "min_count",
+    "class_weight",
+    "constraints",
+    "ignore_label",
+    "early_stopping",
+    "validation_fraction",
+    "n_jobs",
+    "random_state",
+    "verbose",
+)
 
 
 @command("fwexp tag", USAGE, words=1, switches=[PROBABILITIES], flags=FLAGS, keys=PARAMETERS, in_words="/.", folder_keys=())

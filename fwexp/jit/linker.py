@@ -21,7 +21,7 @@ DEEPEST = 60  # calls within one another, before a function counts as one that c
 
 
 class Linker:
-    """What is common to all calls in one function that is written; ``fastmath``: its sums may be reordered."""
+    """State that all calls in one linked function share; with ``fastmath`` its sums may be reordered."""
 
     def __init__(self, calls, fastmath: bool, results: int | None = None) -> None:
         self.calls, self.fastmath = calls, fastmath  # calls that are not replaced

@@ -1,4 +1,4 @@
-"""What others want to hear of compilation, without the compiler itself, which takes long to import; variables of a context."""
+"""Context variables for those who listen to compilation, without the compiler itself, which takes long to import."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

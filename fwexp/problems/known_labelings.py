@@ -66,7 +66,7 @@ class KnownLabelings(Index):
             vector.flags.writeable = False
             size = vector.nbytes
         if self._nbytes + size > NBYTES:
-            self.__init__(self._key)
+            self._by_identity, self._by_key, self._truths, self._nbytes = {}, {}, {}, 0
         self._nbytes += size
 
 

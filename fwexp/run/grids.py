@@ -108,7 +108,7 @@ def _without_old_data(axes: Axes, given: Axes) -> Axes:
 
 
 class Start(NamedTuple):
-    """What Hydra composes of choices: the configuration, also as plain data if it does not refer to itself."""
+    """A configuration that Hydra composes of choices, also as plain data if it does not refer to itself."""
 
     # ``free`` are the groups whose part of it is that of the chosen file alone, and is replaced by that of any other one.
 

@@ -167,3 +167,8 @@ def test_a_check_that_fails_is_a_finding(examine, monkeypatch, error, text):
 
     monkeypatch.setattr(provenance, "provenance", fail)
     assert examine()[1]["processor"] == [f"WRONG: {text}"]
+
+
+@pytest.mark.data
+def test_real_data_are_complete():
+    assert "complete: conll2000, digits, hansards, horses, lsp, ocr, " in "".join(text for _, text in doctor._data(None))

@@ -108,8 +108,7 @@ def outcome(tmp_path_factory, monkeypatch, capsys, stored):
     return call
 
 
-USUAL = {}
-"""What commands do without a key, by their lines, twice."""
+USUAL = {}  # outcomes of two calls without the key, by command line
 
 
 @pytest.mark.parametrize(("line", "key", "value"), ACT)

@@ -89,3 +89,22 @@ for command in {commands}:
     done = subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, text=True)
     said = [line for line in done.stderr.splitlines() if line.endswith(("True", "False"))]
     assert said == [f"{command} 0 False" for command in commands]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{}", b"[]", b'{"config": {}}', b"\xff\x00", b'{"checksum": 1}'],
+)
+def test_a_damaged_record_is_one_line(fwexp, config, make_result, content):
+    path = store.save(make_result(), config, "results")
+    partial = store.save(make_result("interrupted"), config | {"seed": 1}, "results")
+    failure = store.save_failure(ValueError("nothing"), config | {"seed": 2}, "results")
+    for record in (path / "run.json", partial / "run.json", failure):
+        record.write_bytes(content)
+    code, out, err = fwexp("ls")
+    assert (code, err) == (0, "")
+    rows = [line.split() for line in out.splitlines()[1:]]
+    assert all(len(row) > 9 for row in rows)  # the last says what is wrong
+    assert {(row[0], row[8]) for row in rows} == {("damaged", name[:12]) for name in (path.name, partial.name, failure.stem)}
+    with pytest.warns(UserWarning, match="is damaged and was left out"):
+        assert len(store.load_results()) == 0

@@ -9,6 +9,7 @@ import scipy.io
 from hypothesis import strategies as st
 
 import fwexp
+from fwexp.commands.data import main
 from fwexp.data import DATASETS, conll2000, load_dataset, resolve_data_dir
 from fwexp.data.metrics import token_accuracy
 from fwexp.errors import DataError, ParameterError
@@ -311,3 +312,9 @@ def test_real_problems(real_data, tmp_path, monkeypatch):
     metrics = conll2000.scorer(real_data)(perfect)
     assert metrics["token_accuracy"] == token_accuracy(test, perfect) == 47375 / 47377
     assert 0.999 < metrics["chunk_f1"] < 1
+
+
+@pytest.mark.data
+def test_real_files_are_verified(real_data, capsys):
+    assert main(["verify", "conll2000", f"data_dir={real_data}"]) == 0
+    assert capsys.readouterr().out.count("bytes of content, checksum as published") == 2

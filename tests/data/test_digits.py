@@ -51,3 +51,8 @@ def test_problems(parts, source):
         values = problem.x.values
         np.testing.assert_array_equal(values[:, :64], source["images"][part.images.ravel()].reshape(-1, 64) / 16)
         np.testing.assert_array_equal(values[:, 64], 1)
+
+
+def test_no_data_folder_is_needed(monkeypatch, tmp_path):
+    monkeypatch.setenv("FWEXP_DATA", str(tmp_path / "nowhere"))
+    assert load_dataset("digits")[0].n == 1000

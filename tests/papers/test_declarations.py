@@ -275,3 +275,24 @@ def test_runs_whose_time_counts_are_no_other_figures_runs_side_by_side():
     assert timed
     assert others
     assert not {(timed[key], others[key]) for key in timed.keys() & others.keys()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("one", "other", "solvers", "shared"),
+    [
+        ("icml2013/fig1", "icml2013/fig2", {"bcfw", "fw"}, 3 + 30 + 3),
+        ("icml2013/fig1", "icml2013/fig3", {"bcfw", "ssg", "online_eg"}, 3 + 90),
+        ("icml2013/fig1", "icml2013/fig4", {"ssg"}, 10),
+        ("icml2013/fig1", "icml2013/fig5", {"ssg"}, 10),
+        ("icml2013/fig1", "icml2013/table1", {"bcfw", "ssg", "online_eg", "fw", "one_slack"}, 1 + 30 + 2),
+        ("icml2016/fig5", "icml2016/fig3", {"bcfw"}, 8 * 5),
+        ("icml2016/fig6", "icml2016/fig3", {"bcfw"}, 10 * 5 * 3 - 2 * 5),
+        ("icml2016/fig5", "icml2016/auto", {"bcfw"}, 4 * 2 * 3 * 3),
+        ("icml2016/fig6", "icml2016/auto", {"bcfw"}, 4 * 2 * 3 * 5),
+        ("icml2016/fig8", "icml2016/fig4", {"bcfw"}, 40),
+    ],
+)
+def test_figures_share_runs(one, other, solvers, shared):
+    keys = [{run_key(config) for config in _configs(name) if config["solver"]["name"] in solvers} for name in (one, other)]
+    assert len(keys[0] & keys[1]) == shared

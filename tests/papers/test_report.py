@@ -438,3 +438,12 @@ def test_a_figure_says_what_holds_on_its_own_data():
         assert said in part("figure", pages.shown(found, {"G16-1": record}, Path()))
         here = pages._bearing(found.figure, {"G16-1": record})
         assert state in pages._state(figures.Drawn(found.figure, Path("somewhere"), "full", {}), here, {}).answer
+
+
+def test_what_people_drew_themselves_is_marked(parsed, report, store, tmp_path):
+    shutil.copytree(store / "figures/compare", tmp_path / "figures/compare")
+    for first, second in ((store, tmp_path), (tmp_path, store)):
+        assert [drawing.stem for drawing in figures.compared(first, second)] == [first / "figures/compare/bcfw-fw"]
+    assert "Profiles of mine yours" in " ".join(parsed["yours"].words.split())
+    assert "yours" not in parsed["review"].words
+    assert (report / "figures/compare-bcfw-fw.webp").is_file()

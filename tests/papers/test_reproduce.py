@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from fwexp import store
 from fwexp.cli import main
 from fwexp.commands import reproduce
-from fwexp.errors import DataError, OptionError, RunsFailed
+from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed
 from fwexp.experiments import FIGURES
 from fwexp.files.owned import MARK, check_folder
 from fwexp.papers import figure_files, figure_pipeline, origin, plan
@@ -223,12 +223,19 @@ def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path, monkey
     assert faults(folder) == []
 
 
-@pytest.mark.parametrize("place", ["results", ""])
-def test_a_store_is_not_replaced_by_what_is_published(tmp_path, place):
+@pytest.mark.parametrize("place", ["results", "", "other"])
+def test_what_is_not_published_is_not_replaced(tmp_path, place):
     (tmp_path / "results" / "runs").mkdir(parents=True)
-    with pytest.raises(OptionError, match=r"^published=.* holds the store, which would be replaced; accepted: "):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("mine")
+    holds_store = r"^published=.* holds the store, which would be replaced; accepted: "
+    with pytest.raises(
+        (OptionError, ParameterError),
+        match=rf"{holds_store}|other must be a folder that fwexp wrote, got another one with mine.txt",
+    ):
         publish.publish(tmp_path / "results", tmp_path / place)
     assert (tmp_path / "results" / "runs").is_dir()
+    assert (tmp_path / "other" / "mine.txt").is_file()
 
 
 def test_thinned_curves_keep_their_ends():

@@ -1,4 +1,4 @@
-"""What the tests of runs share: a small configuration, a made-up result, and a look at what is run."""
+"""Fixtures for tests of runs: a small configuration, a made-up result, and the keys of the runs that were run."""
 
 import numpy as np
 import pandas as pd

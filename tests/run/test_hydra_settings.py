@@ -82,3 +82,8 @@ sys.exit(main(["run", "-m", "hydra/launcher=dask"]))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "unknown hydra/launcher 'dask'; accepted: basic, " in done.stderr
     assert "; dask comes with `pip install '.[dask]'` in the checkout" in done.stderr
+
+
+def test_logging_writes_no_files(refused):
+    file = "version: 1\nroot: {handlers: [x]}\nhandlers: {x: {class: logging.FileHandler, filename: called}}\n"
+    assert "hydra/job_logging must not write files, got mine" in refused("hydra/job_logging=mine", hydra__job_logging__mine=file)

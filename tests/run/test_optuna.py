@@ -231,3 +231,12 @@ def test_a_search_with_workers_that_is_killed_does_nothing_twice(tmp_path):
     assert len(ends) == len(set(ends)) <= 8
     assert len(store.find_runs(tmp_path)) == 8
     assert [trial.state.name for trial in trials_of(tmp_path)] == ["COMPLETE"] * 8
+
+
+def test_runs_without_an_objective_take_one_line(tmp_path, capsys):
+    """A heuristic path has estimates only."""
+    words = ["run", "-m", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=1", "objective_value=primal"]
+    path = ["task=path", "task.exact=false", "task.eps=0.3", "task.lam_min=2,4"]
+    assert main([*words, *path, f"results_dir={tmp_path}"]) == 2
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("fwexp: "))
+    assert line == "fwexp: objective_value=primal needs runs that measure it, got none from solver auto on dataset digits"

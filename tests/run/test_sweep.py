@@ -395,3 +395,19 @@ def test_a_run_gives_solve_what_the_configuration_says(tmp_path, monkeypatch):
     assert record["lam"] == 1 / train.n
     assert list(record["data"]) == ["digits.npz"]
     assert runner.run(config, tmp_path).status == "stored"
+
+
+@pytest.mark.slow
+def test_an_interrupted_sweep_continues_where_it_was(tmp_path, solved):
+    configs, done = expand("lam=0.1,0.2", "seed=0,1"), 1
+    solved.plan += [None] * done + ["interrupted"]
+    with pytest.raises(KeyboardInterrupt):
+        from_arguments.execute(configs, results_dir=tmp_path)
+    assert len(solved.calls) == done + 1  # the sweep stops there
+    assert [store.is_stored(tmp_path, c) for c in configs] == [True] * done + [False] * (4 - done)
+    (partial,) = (run for run in store.find_runs(tmp_path, include={"partial"}) if run.status == "interrupted")
+    assert partial.key == run_key(configs[done])
+    solved.calls.clear()
+    from_arguments.execute(configs, results_dir=tmp_path)
+    assert solved.calls == [run_key(c) for c in configs[done:]]
+    assert len(store.find_runs(tmp_path, include={"partial", "failed", "damaged"})) == 4

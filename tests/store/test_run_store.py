@@ -418,3 +418,19 @@ def test_a_store_that_cannot_be_written_is_refused(tmp_path):
             store.check_writable(place)
     store.check_writable(tmp_path / "new" / "below")
     assert not (tmp_path / "new").exists()
+
+
+PLANTED = {
+    "a file": lambda runs: (runs / "notes.txt").write_text("hi"),
+    "a link": lambda runs: (runs / "link").symlink_to("nowhere"),
+    "a file below": lambda runs: (runs / "digits" / "bcfw" / "notes.txt").write_text("hi"),
+    "a long name": lambda runs: (runs / ("d" * 250) / "bcfw" / "notes").mkdir(parents=True),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTED.values(), ids=PLANTED)
+def test_stray_files_and_links_are_left_out(tmp_path, config, make_result, plant):
+    store.save(make_result(), config, tmp_path)
+    plant(tmp_path / "runs")
+    assert main(["ls", f"results_dir={tmp_path}"]) == 0
+    assert len(store.find_runs(tmp_path)) == 1
