@@ -54,7 +54,10 @@ SOLVER_OPTIONS = {
     "approx_bcfw": [{}],  # degraded, it depends on which labelings are known, and so on the family
 }
 CASES = [(name, options) for name, rows in SOLVER_OPTIONS.items() for options in rows]
-KERNELISED = ("kernel_bcfw", "kernel_fw")  # they take long to compile
+KERNELISED = ("kernel_bcfw", "kernel_fw")
+# They take long to compile.
+SLOW = [*(case for case in CASES if case[0] in KERNELISED), *(("bcfw", SOLVER_OPTIONS["bcfw"][k]) for k in (4, 6, 7))]
+SLOW_FAMILIES = ("dense graphs of three labels", "forests of three labels")
 # These have machine code of their own, too, of a step alone: tests/jit/test_linker.py compares its text with plain Python.
 IN_PLAIN_PYTHON = [("bcfw", "away"), *(("later_bcfw", step) for step in ("pairwise", "away", "wss2"))]
 
@@ -65,7 +68,7 @@ def test_no_solver_is_missing():
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [pytest.param(*case, marks=[pytest.mark.slow] if case[0] in KERNELISED else []) for case in CASES],
+    [pytest.param(*case, marks=[pytest.mark.slow] if case in SLOW else []) for case in CASES],
     ids=[f"{name}-{k}" for k, (name, _) in enumerate(CASES)],
 )
 def test_solvers_keep_their_promises(name, options, monkeypatch):
@@ -133,7 +136,9 @@ def test_no_family_is_missing():
     assert {type(make()) for make in FAMILIES.values()} == set(tiers.families())
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW_FAMILIES else []) for name in FAMILIES]
+)
 def test_families_keep_their_promises(name):
     check_problem(FAMILIES[name]())
 
@@ -142,8 +147,8 @@ def test_families_keep_their_promises(name):
     ("family", "weights", "solver", "options"),
     [
         ("dense classes", (0.5, 2.0), "bcfw", {"step": "exact", "sampling": "shrinking", "iterates": ["last"]}),
-        ("dense matchings", (0.5, 2.0), "bcfw", {}),
-        ("dense graphs", None, "auto", {}),
+        pytest.param("dense matchings", (0.5, 2.0), "bcfw", {}, marks=pytest.mark.slow),
+        pytest.param("dense graphs", None, "auto", {}, marks=pytest.mark.slow),
         ("forests of three labels", None, "fw", {}),
         ("poses", None, "bcfw", {}),
     ],

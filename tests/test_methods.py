@@ -168,6 +168,7 @@ def test_a_solver_without_a_file_of_its_name_is_plain_where_no_method_fits(files
     assert method_of("subgradient", {"offset": 2.0}, ["offset"]) == "subgradient[offset=2.0]"
 
 
+@pytest.mark.slow
 def test_solve_takes_methods_and_options_in_place_of_theirs():
     train, _ = fwexp.load_dataset("digits")
     result = fwexp.solve(train, "bcpfw_gap_cache", lam=0.1, max_passes=1, cache=False)

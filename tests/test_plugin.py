@@ -165,6 +165,7 @@ sys.exit(status)
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_run_depends_on_all_modules_of_the_other_package_that_it_uses(place):
     code = """
 import sys

@@ -11,6 +11,7 @@ def test_when_a_gap_is_reached():
     assert log_loss.reached([1.0, 2.0, 3.0], [0.5, 0.009, 0.002]) == [2.0, np.inf]
 
 
+@pytest.mark.slow
 def test_crfsuite_has_the_same_objective():
     pytest.importorskip("pycrfsuite")
     rng = np.random.default_rng(0)

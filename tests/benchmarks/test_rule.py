@@ -42,6 +42,7 @@ def test_settings_that_take_the_same_steps_share_their_runs():
     assert runs == {"other": other, "auto": auto}
 
 
+@pytest.mark.slow
 def test_all_settings_are_measured_and_kept(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(rule, "LEAST", 100.0)
     monkeypatch.setattr(rule, "LONGEST", 100.0)

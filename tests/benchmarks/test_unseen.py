@@ -17,6 +17,7 @@ def test_cases_are_as_stated():
         assert min(0.01, 0.1 / case.n) <= case.lam <= max(0.01, 0.1 / case.n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "K"), [*((kind, 3) for kind in unseen.KINDS), ("dense", 2)])
 def test_both_tools_reach_the_targets(kind, K):
     pytest.importorskip("sklearn")

@@ -529,6 +529,7 @@ def test_tree_draws_like_the_cumulative_sum_and_finds_the_largest():
         assert values[gap_tree.argmax(tree)] == values.max()
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_auto_evaluates_rarely_unless_other_sets_or_a_schedule_are_given():
     problem = chain("dense", 0, n=120)[1]

@@ -62,6 +62,7 @@ def test_the_first_paper_alone_is_bcfw(form, line_search):
     assert last.ell[0] == solver.state.iterate.ell[0]
 
 
+@pytest.mark.slow
 def test_blocks_of_the_first_paper_grow():
     """Vectors of parts that are mostly zeros have room for a few labelings at first."""
     rng = np.random.default_rng(0)

@@ -43,6 +43,7 @@ def visits(gaps, steps, seed=0):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("kap", [2.0, 10.0])
 def test_kernels_move_centres_as_python_does(kap, monkeypatch):
@@ -120,6 +121,7 @@ def test_what_was_shrunk_wrongly_is_looked_at_again():
     assert running.point("last").dual == pytest.approx(best.dual, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_it_keeps_the_promises_of_a_solver():
     check_solver("bcfw", overlapping(5, n=12)[-1], step="exact", sampling="shrinking", accelerate={"period": None})

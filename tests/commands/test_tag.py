@@ -381,6 +381,7 @@ def test_a_sentence_is_written_when_it_is_complete(tag):
         assert process.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_readers_that_leave_and_streams_that_are_closed(tag):
     assert tag("train.txt", *SAVE)[0] == 0
     Path("words").write_text("the D\n\n" * 8_000)  # answers are more than a pipe holds

@@ -48,6 +48,7 @@ def test_runs_are_stored_as_any_other(tmp_path, capsys):
     assert first["dual"].tolist() == second["dual"].tolist()
 
 
+@pytest.mark.slow
 def test_a_run_begins_anew_where_the_clock_chooses_the_other_scheme(tmp_path, monkeypatch, capsys):
     words = ["dataset=digits", "lam=0.1", "gap_tol=0", "max_passes=4", "engine=dask", f"results_dir={tmp_path}"]
     with LocalCluster(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:

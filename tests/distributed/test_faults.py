@@ -43,6 +43,7 @@ def confirm(result, problem=PROBLEM):
     assert primal - optimum.dual <= result.gap + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_worker_that_dies(cluster, scheme):
     """Between two rounds, with copies of the blocks or before there are any."""
@@ -63,6 +64,7 @@ def test_a_worker_that_dies(cluster, scheme):
             assert np.allclose(result.state.state.iterate.losses, losses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_worker_that_hangs(cluster, scheme, monkeypatch):
     """Its part is started again elsewhere, and its late answer is ignored."""

@@ -52,7 +52,7 @@ def test_one_part_takes_the_steps_of_bcfw(client, scheme, step):
 
 
 @pytest.mark.parametrize("scheme", ["local", "oracles"])
-@pytest.mark.parametrize("k", [3, 9])
+@pytest.mark.parametrize("k", [3, pytest.param(9, marks=pytest.mark.slow)])
 def test_parts_certify_the_optimum(client, scheme, k):
     problem = problem_of()
     shards = distributed.shard(problem, client, k)  # 9: some are of one example, and changes are summed over a tree

@@ -341,6 +341,7 @@ def paths():
         fwexp.regularization_path(FAMILIES["chain"](), lam_min=0.3, max_passes=6, **options)
 
 
+@pytest.mark.slow
 def test_every_order_corner_and_step():
     """In all methods that the solvers are made of; what none of them runs would be missing in the end."""
     functions = linked_in(paths)

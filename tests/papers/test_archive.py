@@ -44,6 +44,7 @@ def test_verdicts_follow_from_the_archive_alone(results_dir, archived, tmp_path)
     assert {record["verdict"] for record in undecided.values()} == {"undecided"}
 
 
+@pytest.mark.slow
 def test_runs_that_confirm_claims_are_added(archived, tmp_path):
     """Runs that nothing asks for are not, and what the archive had stays as it was."""
     path, added = Path(shutil.copy(archived, tmp_path)), tmp_path / "store"

@@ -51,6 +51,7 @@ def undrawn(monkeypatch):
     monkeypatch.setattr(figure_files, "_drawn", lambda *_: [b"", b""])
 
 
+@pytest.mark.slow
 def test_the_table_is_what_is_drawn(made):
     folder, paths = made
     results, runs = read_runs(from_arguments.expand([f"+experiment={NAME}"], preset="smoke"), folder)

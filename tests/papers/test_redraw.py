@@ -19,6 +19,7 @@ from tools.published_faults import faults
 NAME = "quickstart"
 
 
+@pytest.mark.slow
 def test_a_figure_is_drawn_again_unless_its_numbers_would_change(published, tmp_path, monkeypatch):
     folder = shutil.copytree(published, tmp_path / "published")
     results = make_results(from_arguments.expand([f"+experiment={NAME}"], preset="smoke"))

@@ -196,6 +196,7 @@ def test_what_is_published_is_small_and_whole(published):
     assert "[dlib](peers/dlib.md)" in page
 
 
+@pytest.mark.slow
 def test_a_part_is_published_anew_and_the_rest_stays(published, tmp_path, monkeypatch):
     results, folder = tmp_path / "results", tmp_path / "there"
     shutil.copytree(published, folder)

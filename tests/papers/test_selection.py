@@ -121,6 +121,7 @@ def test_a_missing_run_is_named():
         selection.select(configs, lambda one: None)
 
 
+@pytest.mark.slow
 def test_the_command_runs_what_is_missing_and_prints_a_table(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     arguments = ["select", "dataset=digits", "solver=bcfw", "lam=1,0.1", "seed=0,1", "max_passes=1"]

@@ -121,8 +121,8 @@ def test_test_sets_of_all_pairs_are_evaluated_at_the_weights():
     assert protocol.order_of_weights(some) != protocol.order_of_weights(every)
 
 
-@pytest.mark.parametrize("every", [False, True])
-@pytest.mark.parametrize("edges", [False, True])
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("edges", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_running_sums_of_large_problems_are_of_weights_if_these_are_fewer(monkeypatch, edges, every):
     """The averages of the iterates are equal, and so is every operation on sums."""
     rng, ptr = np.random.default_rng(4), np.arange(0, 121, 6)

@@ -55,6 +55,7 @@ def test_a_run_that_gets_on_from_death_to_death_is_no_failure(tmp_path, config):
     assert not list(tmp_path.rglob(f"*{paths.BEGUN}"))
 
 
+@pytest.mark.slow
 @pytest.mark.unix
 def test_a_run_whose_process_died_goes_last(tmp_path, capsys):
     words = [*RUN, "max_passes=0.1", "seed=0,1,2"]

@@ -37,6 +37,7 @@ def trials_of(folder):
     return optuna.load_study(study_name=file.stem, storage=storage).get_trials()
 
 
+@pytest.mark.slow
 def test_a_search_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path, solved, capsys):
     whole, broken = tmp_path / "whole", tmp_path / "a b#c?d"
     assert search(whole) == 0

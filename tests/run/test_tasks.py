@@ -28,7 +28,8 @@ def train():
     return fwexp.load_dataset("digits")[0]
 
 
-@pytest.mark.parametrize(("exact", "two_sided"), [(True, False), (True, True), pytest.param(False, False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("exact", "two_sided"), [(True, False), (True, True), (False, False)])
 def test_a_path_is_stored_like_a_run(exact, two_sided, train, tmp_path):
     wanted = fwexp.regularization_path(train, 0.2, lam_min=2.0, exact=exact, two_sided=two_sided, seed=1, **OPTIONS)
     stored = config("path", {"eps": 0.2, "lam_min": 2, "exact": exact, "two_sided": two_sided}, OPTIONS, **SETTINGS)

@@ -55,6 +55,7 @@ def sets_bytes(problem, sets):
     return taken, (room * (16 + 4 * lengths + 4 * (room + 1))).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["one_slack", "fcfw"])
 def test_memory_of_hulls_is_as_stated(solver):
     _, problem = chains(5, n=12)
@@ -70,6 +71,7 @@ def test_memory_of_hulls_is_as_stated(solver):
     assert qp.M.nbytes + qp.U.nbytes <= 64 * largest * (largest + 4)
 
 
+@pytest.mark.slow
 def test_memory_of_active_sets_is_as_stated():
     _, problem = chains(6, n=8)
     running = SOLVERS["n_slack"](problem, 1e-3, check_options(SOLVERS["n_slack"], {}), 0)

@@ -138,7 +138,7 @@ ENDED, TAKEN_OVER = 10, 12
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize("before", [None, "max_passes", "interrupted"])
+@pytest.mark.parametrize("before", [None, "max_passes", pytest.param("interrupted", marks=pytest.mark.slow)])
 def test_whenever_a_writer_is_killed_the_old_or_the_new_run_is_whole(tmp_path, config, make_result, before):
     provenance()
     levels, new, newest = [1] if before == "max_passes" else [], make_result(level=2), make_result(level=3)
@@ -162,7 +162,7 @@ def test_whenever_a_writer_is_killed_the_old_or_the_new_run_is_whole(tmp_path, c
 
 
 @pytest.mark.unix
-@pytest.mark.parametrize("status", ["max_passes", "interrupted"])
+@pytest.mark.parametrize("status", ["max_passes", pytest.param("interrupted", marks=pytest.mark.slow)])
 def test_whenever_a_writer_is_paused_and_its_run_is_taken_over_the_run_is_whole(tmp_path, config, make_result, monkeypatch, status):
     provenance()
     mine, other = make_result(status, level=2), make_result(level=3)

@@ -193,6 +193,7 @@ def test_path_to_zero_where_the_data_can_be_fitted():
     assert path.gap_at(path.lam_end) <= EPS
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize(("objective", "chosen"), [("hinge", {"solver": "bcfw", "step": "pairwise"}), ("log", {})])
 def test_bounds_between_break_points_contain_the_optimum(objective, chosen):
