@@ -18,6 +18,7 @@ minimum on rough problems (2000 x 500, 10 passes).
 """
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,10 +28,13 @@ from fwexp.convex.frank_wolfe import FrankWolfe, Uncertified
 from fwexp.convex.method import OpenLoopOptions, State, View
 from fwexp.convex.steps import STEPS
 from fwexp.errors import OptionError
+from fwexp.jit.compilation import njit
 from fwexp.options import check_fraction, check_integer, check_number, choice, option
 
 BATCH = 32
 SAMPLES = 96  # of svrf, times k + 1
+DRAWN = 64  # batches that are drawn at once
+LARGE = 500  # terms of a batch, whose draw takes a small part of a step, and numpy changes its algorithm for larger ones
 
 
 @dataclass
@@ -170,6 +174,18 @@ class VarianceReducedState(State):
     full: np.ndarray | None = None  # the gradient there
 
 
+@njit
+def _make_distinct(terms, last, seen):
+    """Replace each term that its batch has already by the last one that was possible there (Floyd's algorithm)."""
+    for row in range(len(terms)):
+        for k in range(len(last)):
+            if seen[terms[row, k]]:
+                terms[row, k] = last[k]
+            seen[terms[row, k]] = True
+        for k in range(len(last)):
+            seen[terms[row, k]] = False
+
+
 class VarianceReduced(Uncertified, FrankWolfe):
     """Variance-reduced stochastic Frank-Wolfe (Negiar et al. 2020, Hazan & Luo 2016, Lu & Freund 2021): f is a sum.
 
@@ -205,10 +221,15 @@ class VarianceReduced(Uncertified, FrankWolfe):
         else:
             state.w, state.r = np.zeros(f.terms), np.zeros(f.dim)
 
+    def advance(self, budget):
+        state = self.state
+        self._batches = self._drawn(min((budget.calls - state.oracle_calls) // self.size, budget.steps - state.step))
+        return super().advance(budget)
+
     def _estimate(self):
         # Substitute gradients are updated by the products with s itself.
         atom = self.set.atom(self.state.r) if self.variant == "lf" else None
-        g = self._snapshot_gradient() if self.variant == "svrf" else self._remembered_gradient(atom)
+        g = self._snapshot_gradient() if self.variant == "svrf" else self._remembered_gradient(next(self._batches), atom)
         atom = atom or self.set.atom(g)
         self.state.inspected += self.set.inspected or 0
         return View(0.0, g, 0.0, atom, 0.0)
@@ -233,10 +254,21 @@ class VarianceReduced(Uncertified, FrankWolfe):
         """Return the terms of a batch."""
         return self.state.rng.choice(self.f.terms, size, replace=False, shuffle=False)
 
-    def _remembered_gradient(self, atom: Atom | None) -> np.ndarray:
-        """Return r after it has changed by a batch of slopes; ``atom`` is the s of ``lf``."""
-        f, state = self.f, self.state
-        terms, rho = self._draw(self.batch), self._lengths()[1]
+    def _drawn(self, count: int) -> Iterator[np.ndarray]:
+        """Yield some batches, which `_draw` would return one by one, but in a tenth of the time."""
+        n, size = self.f.terms, self.batch
+        if size > LARGE:
+            yield from (self._draw(size) for _ in range(count))
+            return
+        last, seen = np.arange(n - size, n), np.zeros(n, dtype=np.bool_)
+        for start in range(0, count, DRAWN):
+            terms = self.state.rng.integers(0, np.tile(last, (min(DRAWN, count - start), 1)), endpoint=True)
+            _make_distinct(terms, last, seen)
+            yield from terms
+
+    def _remembered_gradient(self, terms: np.ndarray, atom: Atom | None) -> np.ndarray:
+        """Return r after the slopes of a batch have changed; ``atom`` is the s of ``lf``."""
+        f, state, rho = self.f, self.state, self._lengths()[1]
         rows, w, r = f.rows(terms), state.w, state.r
         if atom is not None:
             state.products[terms] += rho * (rows @ atom.dense(f.dim) - state.products[terms])
