@@ -13,6 +13,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -39,15 +40,20 @@ def vector(name: str, value, dim: int | None = None, shape: tuple[int, ...] = ()
     if x.ndim != 1 or (dim is not None and len(x) != dim):
         length = ("" if dim is None else f" of length {dim}") + (f" or an array of shape {shape}" if len(shape) > 1 else "")
         raise ParameterError(f"{name} must be a vector{length}, got an array of shape {x.shape}")
-    if not np.isfinite(x).all():
-        raise ParameterError(f"{name} must hold finite numbers, got {x[~np.isfinite(x)][0]} at index {np.argmin(np.isfinite(x))}")
+    finite = np.isfinite(x)
+    if np.count_nonzero(finite) < len(x):  # which takes half the time of ``all``
+        raise ParameterError(f"{name} must hold finite numbers, got {x[~finite][0]} at index {np.argmin(finite)}")
     return x
 
 
 def epsilon(*arrays) -> float:
     """Return the relative rounding error of the least precise of some arrays; float64 is the most precise that counts."""
-    kinds = [np.asarray(array).dtype for array in arrays]
-    return max([float(np.finfo(kind).eps) for kind in kinds if kind.kind == "f"] + [EPSILON])
+    return max([EPSILON, *(_epsilon_of(np.asarray(array).dtype) for array in arrays)])
+
+
+@cache
+def _epsilon_of(kind: np.dtype) -> float:
+    return float(np.finfo(kind).eps) if kind.kind == "f" else EPSILON
 
 
 class ConvexSet(ABC):
