@@ -275,8 +275,9 @@ class VarianceReduced(Uncertified, FrankWolfe):
             slopes = f.term_slopes(state.products[terms], terms)
         else:
             slopes = f.term_slopes(rows @ state.x, terms)
-        change = rho * (slopes - w[terms]) if self.variant == "mhk" else slopes - w[terms]
-        w[terms] += change
+        before = w[terms]
+        change = rho * (slopes - before) if self.variant == "mhk" else slopes - before
+        w[terms] = before + change
         difference = rows.T @ change
         r += difference
         state.terms += len(terms)

@@ -108,7 +108,9 @@ class Logistic(Linear):
     """
 
     def __init__(self, A: Any, y: ArrayLike) -> None:
-        self.matrix = Matrix(A)
+        from scipy.special import expit  # slow to load
+
+        self.matrix, self._expit = Matrix(A), expit
         self.y = vector("y", y, self.matrix.shape[0])
         if (wrong := self.y[np.abs(self.y) != 1.0]).size:
             raise ParameterError(f"y must hold the labels -1 and 1, got {wrong[0]:g}")
@@ -118,10 +120,8 @@ class Logistic(Linear):
         return float(np.logaddexp(0.0, -self.y * z).mean())
 
     def term_slopes(self, z: FloatArray, terms: Rows) -> FloatArray:
-        from scipy.special import expit
-
-        y = self.y[terms]
-        return -y * expit(-y * z) / len(self.y)
+        y = -self.y[terms]
+        return y * self._expit(y * z) / len(self.y)
 
     def lipschitz(self, block: slice) -> float:
         return float(np.linalg.norm(self._columns(block), 2)) ** 2 / (4 * len(self.y))
