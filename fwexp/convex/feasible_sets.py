@@ -13,7 +13,6 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -50,12 +49,8 @@ def vector(name: str, value, dim: int | None = None, shape: tuple[int, ...] = ()
 
 def epsilon(*arrays) -> float:
     """Return the relative rounding error of the least precise of some arrays; float64 is the most precise that counts."""
-    return max([EPSILON, *[_epsilon_of(np.asarray(array).dtype) for array in arrays]])
-
-
-@cache
-def _epsilon_of(kind: np.dtype) -> float:
-    return float(np.finfo(kind).eps) if kind.kind == "f" else EPSILON
+    kinds = [np.asarray(array).dtype for array in arrays if getattr(array, "dtype", None) is not FLOAT64]
+    return max([float(np.finfo(kind).eps) for kind in kinds if kind.kind == "f"] + [EPSILON])
 
 
 class ConvexSet(ABC):
