@@ -1,7 +1,7 @@
 """Atoms, the extreme points that linear minimisation returns, and active sets: the atoms that an iterate is a mixture of."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ class Atom(NamedTuple):
         """Add ``scale`` times the atom to x, in place."""
         if self.indices is None:
             x += scale * self.values
+        elif len(self.indices) == 1:  # which takes a third of the time
+            x[self.indices[0]] += scale * self.values[0]
         else:
             x[self.indices] += scale * self.values
 
@@ -43,9 +45,13 @@ class Atom(NamedTuple):
         return (b"" if self.indices is None else self.indices.tobytes()) + (self.values + 0.0).tobytes()  # -0.0 is 0.0
 
 
+@lru_cache(maxsize=4096)  # as methods move towards few atoms again and again
 def single(index: int, value: float) -> Atom:
-    """Return the atom with one nonzero."""
-    return Atom(np.array([index]), np.array([value]))
+    """Return the atom with one nonzero, which callers share."""
+    atom = Atom(np.array([index]), np.array([value]))
+    for array in atom:
+        array.setflags(write=False)
+    return atom
 
 
 @dataclass

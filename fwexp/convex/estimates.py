@@ -18,7 +18,9 @@ minimum on rough problems (2000 x 500, 10 passes).
 """
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
@@ -26,11 +28,15 @@ from fwexp.convex.atoms import Atom
 from fwexp.convex.frank_wolfe import FrankWolfe, Uncertified
 from fwexp.convex.method import OpenLoopOptions, State, View
 from fwexp.convex.steps import STEPS
+from fwexp.driver.iteration import Stop
 from fwexp.errors import OptionError
+from fwexp.jit.compilation import njit
 from fwexp.options import check_fraction, check_integer, check_number, choice, option
 
 BATCH = 32
 SAMPLES = 96  # of svrf, times k + 1
+DRAWN = 64  # batches that are drawn at once
+LARGE = 500  # terms of a batch, whose draw is a small part of a step; numpy draws larger ones by another algorithm
 
 
 @dataclass
@@ -170,7 +176,19 @@ class VarianceReducedState(State):
     full: np.ndarray | None = None  # the gradient there
 
 
-class VarianceReduced(Uncertified, FrankWolfe):
+@njit
+def _make_distinct(terms, last, seen):
+    """Replace each term that its batch has already by the last one that was possible there (Floyd's algorithm)."""
+    for row in range(len(terms)):
+        for k in range(len(last)):
+            if seen[terms[row, k]]:
+                terms[row, k] = last[k]
+            seen[terms[row, k]] = True
+        for k in range(len(last)):
+            seen[terms[row, k]] = False
+
+
+class VarianceReduced(FrankWolfe):
     """Variance-reduced stochastic Frank-Wolfe (Negiar et al. 2020, Hazan & Luo 2016, Lu & Freund 2021): f is a sum.
 
     Certificates use the gradient of all terms, computed for the log, off the clock.
@@ -205,16 +223,23 @@ class VarianceReduced(Uncertified, FrankWolfe):
         else:
             state.w, state.r = np.zeros(f.terms), np.zeros(f.dim)
 
-    def _estimate(self):
-        # Substitute gradients are updated by the products with s itself.
-        atom = self.set.atom(self.state.r) if self.variant == "lf" else None
-        g = self._snapshot_gradient() if self.variant == "svrf" else self._remembered_gradient(atom)
-        atom = atom or self.set.atom(g)
-        self.state.inspected += self.set.inspected or 0
-        return View(0.0, g, 0.0, atom, 0.0)
+    def advance(self, budget):
+        state, inspected = self.state, self.set.inspected or 0
+        for terms in self._drawn(min((budget.calls - state.oracle_calls) // self.size, budget.steps - state.step)):
+            self._view = None
+            self._take_step(terms)
+            state.inspected += inspected
+            state.oracle_calls += self.size
+            self._count_step()
+        return Stop(calls_needed=self.size)
 
-    def _take_step(self, view):
-        self._mix(view.atom, None, self._inside(self._lengths()[0], lambda: view.atom.direction_from(self.state.x)))
+    def _take_step(self, terms):
+        state = self.state
+        # Substitute gradients are updated by the products with s itself.
+        atom = self.set.atom(state.r) if self.variant == "lf" else None
+        g = self._snapshot_gradient() if self.variant == "svrf" else self._remembered_gradient(terms, atom)
+        atom = atom or self.set.atom(g)
+        self._mix(atom, None, self._inside(self._lengths()[0], lambda: atom.direction_from(state.x)))
 
     def _lengths(self) -> tuple[float, float]:
         """Return gamma and rho."""
@@ -233,19 +258,32 @@ class VarianceReduced(Uncertified, FrankWolfe):
         """Return the terms of a batch."""
         return self.state.rng.choice(self.f.terms, size, replace=False, shuffle=False)
 
-    def _remembered_gradient(self, atom: Atom | None) -> np.ndarray:
-        """Return r after it has changed by a batch of slopes; ``atom`` is the s of ``lf``."""
-        f, state = self.f, self.state
-        terms, rho = self._draw(self.batch), self._lengths()[1]
+    def _drawn(self, count: int) -> Iterator[np.ndarray | None]:
+        """Yield the batches of some steps, None if a step draws its own; `_draw` would take ten times as long for the same."""
+        n, size = self.f.terms, self.batch
+        if self.variant == "svrf" or size > LARGE:
+            yield from repeat(None, count)
+            return
+        last, seen = np.arange(n - size, n), np.zeros(n, dtype=np.bool_)
+        for start in range(0, count, DRAWN):
+            terms = self.state.rng.integers(0, np.tile(last, (min(DRAWN, count - start), 1)), endpoint=True)
+            _make_distinct(terms, last, seen)
+            yield from terms
+
+    def _remembered_gradient(self, terms: np.ndarray | None, atom: Atom | None) -> np.ndarray:
+        """Return r after the slopes of a batch have changed; ``atom`` is the s of ``lf``."""
+        f, state, rho = self.f, self.state, self._lengths()[1]
+        terms = self._draw(self.batch) if terms is None else terms
         rows, w, r = f.rows(terms), state.w, state.r
         if atom is not None:
-            state.products[terms] += rho * (rows @ atom.dense(f.dim) - state.products[terms])
+            state.products[terms] += rho * (rows.dot(atom.dense(f.dim)) - state.products[terms])
             slopes = f.term_slopes(state.products[terms], terms)
         else:
-            slopes = f.term_slopes(rows @ state.x, terms)
-        change = rho * (slopes - w[terms]) if self.variant == "mhk" else slopes - w[terms]
-        w[terms] += change
-        difference = rows.T @ change
+            slopes = f.term_slopes(rows.dot(state.x), terms)
+        before = w[terms]
+        change = rho * (slopes - before) if self.variant == "mhk" else slopes - before
+        w[terms] = before + change
+        difference = rows.T.dot(change)
         r += difference
         state.terms += len(terms)
         return r + (f.terms / len(terms) - 1.0) * difference if self.variant == "saga" else r

@@ -25,7 +25,7 @@ from fwexp.options import check_integer
 from fwexp.types import AnyArray, ArrayLike, FloatArray, IntArray
 
 REAL = "fiub"  # kinds of numpy's numbers
-EPSILON = float(np.finfo(np.float64).eps)
+EPSILON, FLOAT64 = float(np.finfo(np.float64).eps), np.dtype(np.float64)
 ROUNDING = 1e-9  # how far outside a point may lie, relative to the size of the set
 PROJECTED = "Simplex, L1Ball, L2Ball, Box, LInfBall, GroupBall, Permutahedron, CappedSimplex, Spectrahedron, NuclearBall, Product"
 NUMBERED, SOFTENED = "Simplex, L1Ball, Hull", "Simplex, ChainPolytope, MatchingPolytope, Product"
@@ -33,20 +33,23 @@ NUMBERED, SOFTENED = "Simplex, L1Ball, Hull", "Simplex, ChainPolytope, MatchingP
 
 def vector(name: str, value, dim: int | None = None, shape: tuple[int, ...] = ()) -> FloatArray:
     """Return finite numbers as a float64 vector of length ``dim``; of an array of ``shape`` the entries, row after row."""
-    x = as_array(name, value, REAL, "be a vector of real numbers").astype(np.float64, copy=False)
+    x = value
+    if type(value) is not np.ndarray or value.dtype is not FLOAT64:
+        x = as_array(name, value, REAL, "be a vector of real numbers").astype(np.float64, copy=False)
     if x.shape == shape:
         x = x.ravel()
     if x.ndim != 1 or (dim is not None and len(x) != dim):
         length = ("" if dim is None else f" of length {dim}") + (f" or an array of shape {shape}" if len(shape) > 1 else "")
         raise ParameterError(f"{name} must be a vector{length}, got an array of shape {x.shape}")
-    if not np.isfinite(x).all():
-        raise ParameterError(f"{name} must hold finite numbers, got {x[~np.isfinite(x)][0]} at index {np.argmin(np.isfinite(x))}")
+    finite = np.isfinite(x)
+    if np.count_nonzero(finite) < len(x):  # which takes half the time of ``all``
+        raise ParameterError(f"{name} must hold finite numbers, got {x[~finite][0]} at index {np.argmin(finite)}")
     return x
 
 
 def epsilon(*arrays) -> float:
     """Return the relative rounding error of the least precise of some arrays; float64 is the most precise that counts."""
-    kinds = [np.asarray(array).dtype for array in arrays]
+    kinds = [np.asarray(array).dtype for array in arrays if getattr(array, "dtype", None) is not FLOAT64]
     return max([float(np.finfo(kind).eps) for kind in kinds if kind.kind == "f"] + [EPSILON])
 
 

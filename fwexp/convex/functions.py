@@ -82,7 +82,7 @@ class Function(ABC):
         raise OptionError(f"{type(self).__name__} is no sum of terms; accepted: {SUMS}, FiniteSum")
 
     def rows(self, terms: IntArray) -> Any:
-        """Return the matrix of the rows a_i of some terms, a factor of ``@``; of linear sums only."""
+        """Return the matrix of the rows a_i of some terms, which has ``dot`` and ``T``; of linear sums only."""
         raise OptionError(f"{type(self).__name__} is no sum of functions of <a_i, x>; accepted: {SUMS}")
 
     def term_slopes(self, z: FloatArray, terms: Rows) -> FloatArray:

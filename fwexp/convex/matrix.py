@@ -67,9 +67,9 @@ class Matrix:
         return self._transposed @ z
 
     def rows(self, where: np.ndarray):
-        """Return some rows as a factor of ``@``; of an operator, by products with all rows."""
+        """Return some rows, which have ``dot`` and ``T``; of an operator, by products with all rows."""
         if not self._is_operator:
-            return self._rows[where]
+            return self._rows.take(where, axis=0) if isinstance(self._rows, np.ndarray) else self._rows[where]
         from scipy.sparse.linalg import LinearOperator
 
         def transposed(z: np.ndarray) -> np.ndarray:

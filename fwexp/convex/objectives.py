@@ -52,7 +52,7 @@ class Linear(OfMatrix):
 
     def sampled(self, x: FloatArray, terms: IntArray) -> FloatArray:
         rows = self.rows(terms)
-        return rows.T @ (self.term_slopes(rows @ x, terms) * (self.terms / len(terms)))
+        return rows.T.dot(self.term_slopes(rows.dot(x), terms) * (self.terms / len(terms)))
 
     def rows(self, terms: IntArray) -> Any:
         return self.matrix.rows(terms)
@@ -108,7 +108,9 @@ class Logistic(Linear):
     """
 
     def __init__(self, A: Any, y: ArrayLike) -> None:
-        self.matrix = Matrix(A)
+        from scipy.special import expit  # slow to load
+
+        self.matrix, self._expit = Matrix(A), expit
         self.y = vector("y", y, self.matrix.shape[0])
         if (wrong := self.y[np.abs(self.y) != 1.0]).size:
             raise ParameterError(f"y must hold the labels -1 and 1, got {wrong[0]:g}")
@@ -118,10 +120,8 @@ class Logistic(Linear):
         return float(np.logaddexp(0.0, -self.y * z).mean())
 
     def term_slopes(self, z: FloatArray, terms: Rows) -> FloatArray:
-        from scipy.special import expit
-
-        y = self.y[terms]
-        return -y * expit(-y * z) / len(self.y)
+        y = -self.y[terms]
+        return y * self._expit(y * z) / len(self.y)
 
     def lipschitz(self, block: slice) -> float:
         return float(np.linalg.norm(self._columns(block), 2)) ** 2 / (4 * len(self.y))
@@ -231,12 +231,12 @@ class LinearSum(Observed, Linear):
         return self._asked(z, self._all[terms])[1] / self.terms
 
     def _asked(self, z: FloatArray, terms: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the checked answer of ``fun``."""
+        """Return the checked answer of ``fun``, which may be buffers of its own."""
         answer = self._fun(z.copy(), terms.copy())
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ParameterError(f"fun(z, terms) must return the values and the derivatives, got {shown(answer)}")
-        names = ("the values that fun(z, terms) returns", "the derivatives that fun(z, terms) returns")
-        values, slopes = (vector(name, each, len(terms)).copy() for name, each in zip(names, answer, strict=True))
+        values = vector("the values that fun(z, terms) returns", answer[0], len(terms))
+        slopes = vector("the derivatives that fun(z, terms) returns", answer[1], len(terms))
         self._see_precision(*answer)
         return values, slopes
 

@@ -40,7 +40,7 @@ class Simplex(Sized):
         self.diameter = math.sqrt(2.0) * self.radius if self.dim > 1 else 0.0
 
     def atom(self, g: FloatArray) -> Atom:
-        return single(int(np.argmin(g)), self.radius)
+        return single(int(g.argmin()), self.radius)
 
     def contains(self, x: Any) -> bool:
         x = self._in(x)
@@ -75,7 +75,7 @@ class L1Ball(Sized):
         self.num_atoms = 2 * self.dim
 
     def atom(self, g: FloatArray) -> Atom:
-        high, low = int(np.argmax(g)), int(np.argmin(g))  # without |g|, a vector of its own
+        high, low = int(g.argmax()), int(g.argmin())  # without |g|, a vector of its own
         j = high if (g[high], low) > (-g[low], high) else low
         return single(j, -self.radius if g[j] > 0.0 else self.radius)
 

@@ -146,6 +146,19 @@ def test_the_estimate_stays_the_product_with_the_slopes(variant, kind):
     assert run.oracle_calls == run.step == 200
 
 
+@pytest.mark.parametrize(("n", "size"), [(60, 6), (60, 60), (5000, 500), (5000, 501)])
+def test_batches_that_are_drawn_together_are_those_of_single_draws(n, size):
+    f, batches = LeastSquares(np.ones((n, 1)), np.ones(n)), []
+    rows = f.rows
+    f.rows = lambda terms: batches.append(terms.copy()) or rows(terms)
+    run = new_method(f, L1Ball(1), "variance_reduced", None, 3, 0.0, {"batch": size})
+    for steps in (0, 70, 71, 200):
+        run.advance(Budget(steps, steps))
+    rng = np.random.default_rng(3)
+    np.testing.assert_array_equal(batches, [rng.choice(n, size, replace=False, shuffle=False) for _ in range(200)])
+    assert run.state.rng.bit_generator.state == rng.bit_generator.state
+
+
 def test_terms_of_a_user_are_those_of_the_package():
     A, y = logistic()
     buffers = np.zeros((2, N))
