@@ -30,6 +30,7 @@ UNCERTIFIED = (
 UNFINISHED = ("max_passes", "stalled", "time_limit")
 CALLERS = ("sklearn.base", "sklearn.pipeline")  # modules of scikit-learn that keep an interrupted estimator
 LARGE_FEATURE = 100.0  # in absolute value
+SMALL_LAM = 1e-12  # at which `auto` chooses block methods, which have averages, only if they are best at every lam
 LARGE_GAP_FACTOR = 10.0  # times tol: a gap at which more passes are not the remedy
 
 
@@ -120,7 +121,7 @@ def chosen_iterate(estimator, problem) -> str:
         return "best"
     if getattr(estimator, "early_stopping", False):  # which counts passes, and these bring less with batch methods
         return "wavg"
-    chosen, _ = method.choose(options, problem, 1.0)  # one of the same class at every lam
+    chosen, _ = method.choose(options, problem, SMALL_LAM)  # If that has averages, methods at every lam have them.
     return "wavg" if "wavg" in chosen.iterates else "best"
 
 

@@ -15,10 +15,11 @@ The rule:
   the optimum, exact steps took between 1/400 of the time of corrective steps and the same time. They took twice the time if
   outputs are given one by one, and are not chosen there.
 * If labelings cannot be stored (no tier ``sets``): plain steps in random order.
-* If there are at most `FEW` examples, of at least `LONG` positions in the mean: methods that add up all examples,
-  ``one_slack`` with the options `PLANE_OPTIONS` for the hinge and ``lbfgs`` for the others. A step on one of few blocks uses
-  little of what its oracle call shows. ``make bench-few`` has the measurements. Cutting planes are vectors of all weights: they
-  are not chosen if `PLANES` of them take more than `MOST_MEMORY` bytes.
+* If there are at most `FEW` examples, of at least `LONG` positions in the mean: methods that add up all examples, ``lbfgs`` or, for
+  the hinge, ``one_slack`` with the options `PLANE_OPTIONS` if sqrt(R^2/(lam n L)) is at least `HARD`, L the mean of the largest
+  losses. A step on one of few blocks uses little of what its oracle call shows, but few steps suffice if lam n is large.
+  ``make bench-few`` has the measurements. Cutting planes are vectors of all weights: they are not chosen if `PLANES` of them take
+  more than `MOST_MEMORY` bytes.
 * If the objective is not the hinge, and sqrt(R^2/(tau lam n)) is at least `STEEP`, as with features of large values: ``lbfgs`` that
   allows for the scale of each feature. R^2 is the mean of the bounds on ||psi_i(y)||^2. At `UNEVEN_STEEP` it is chosen already if
   the values of one feature are `UNEVEN` times as large as those of the median one, unless there are more weights than parts.
@@ -49,6 +50,7 @@ from fwexp.problems.protocol import (
     cheap_oracle,
     costly_block,
     costly_oracle,
+    counted_positions,
     exact_oracle,
     has_best_block,
     original,
@@ -72,6 +74,7 @@ ROUNDS = {"kap": 2.0, "period": 2.0, "refresh": False}  # acceleration of exact 
 START = 1.0  # passes before acceleration begins, whose labelings determine its strength
 EARLY = 0.25  # passes after which it begins already if ||A a|| has stopped growing
 FEW, LONG = 100, 50.0  # examples at most, and positions per example at least
+HARD = 80.0  # sqrt(R^2/(lam n L)) from which cutting planes are faster than block steps on them
 PLANE_OPTIONS = {"cache": 0, "pull": 0.9}  # of `one_slack` on them
 PLANES, MOST_MEMORY = 128, 2**30  # about how many planes it keeps; how many bytes they, or what L-BFGS keeps, may take
 QPS, QP_SHARE, QP_VISITS, QP_ENTRIES = 40, 0.02, (10.0, 300.0), 6e4
@@ -100,9 +103,9 @@ def choose(problem, lam: float | None = None, iterates=None, objective=HINGE) ->
         small = LBFGS.memory(problem, RIVAL_OPTIONS, iterates) <= MOST_MEMORY
         if lam is not None and small and not _saves_memory(problem):
             return EntropicTurns, best_entropic_options(problem, lam, iterates, objective.temperature)
-    if only_last(iterates) and objective == HINGE and has_few_long_examples(problem):
+    elif only_last(iterates) and has_few_long_examples(problem) and is_hard(problem, lam):
         small = 8 * PLANES * problem.num_weights <= MOST_MEMORY
-        if lam is not None and exact_oracle(problem) and small and not takes_exact_steps(problem):
+        if exact_oracle(problem) and small and not takes_exact_steps(problem):
             return OneSlack, dict(PLANE_OPTIONS)
     return block_method(problem, lam, iterates, objective)
 
@@ -153,6 +156,12 @@ def has_few_long_examples(problem) -> bool:
     """Return whether there are too few examples for block steps, and these are long."""
     ptr = getattr(original(problem), "label_ptr", None)
     return problem.n <= FEW and ptr is not None and ptr[-1] >= LONG * problem.n
+
+
+def is_hard(problem, lam: float | None) -> bool:
+    """Return whether features are so large, or lam so small, that block steps on few long examples get slow with the hinge."""
+    known = lam is not None and tiers.has(problem, "bounds")
+    return known and _steepness(problem, lam, counted_positions(problem).mean()) >= HARD
 
 
 def is_steep(problem, lam: float | None, objective) -> bool:

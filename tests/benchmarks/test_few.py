@@ -19,7 +19,7 @@ def test_cases_are_as_stated():
 @pytest.mark.compiled
 @pytest.mark.parametrize("objective", ["log", "hinge"])
 def test_both_kinds_of_methods_are_measured(monkeypatch, objective):
-    case = few.Case(n=2, length=60, K=2, p=5, c=1.0)
+    case = few.Case(n=2, length=60, K=2, p=5, c=0.01)
     monkeypatch.setattr(few, "case", lambda seed: case)
     assert few.problem_of(case, 0).label_ptr.tolist() == [0, 60, 120]
     row = few.measure(0, objective)

@@ -115,19 +115,29 @@ def test_few_long_sequences_are_left_to_methods_that_add_up_all(monkeypatch):
     X = [rng.normal(size=(200, 3)) for _ in range(2)]
     problem = fwexp.chain_problem(X, [(x[:, 0] > 0).astype(int) for x in X], 2, loss="errors")
     for objective, wanted in (("log", "lbfgs"), ("hinge", "one_slack")):
-        method, options = auto.choose(problem, 1.0, None, make_objective(objective))
-        how = {"lam": 1.0, "objective": objective, "gap_tol": 0.1, "max_passes": 300}
+        method, options = auto.choose(problem, 0.01, None, make_objective(objective))
+        how = {"lam": 0.01, "objective": objective, "gap_tol": 1.0, "max_passes": 300}
         ours, plain = fwexp.solve(problem, **how), fwexp.solve(problem, wanted, **how, **options)
         assert (method.name, ours.status) == (wanted, "converged")
         np.testing.assert_array_equal(ours.w, plain.w)
         # Averages and orders are those of block methods, and options of these are given to them.
-        assert auto.choose(problem, 1.0, ["wavg"], make_objective(objective))[0] is not method
+        assert auto.choose(problem, 0.01, ["wavg"], make_objective(objective))[0] is not method
         fwexp.solve(problem, **how | {"max_passes": 2}, sampling="perm")
     many = fwexp.chain_problem(X * 60, [[0] * 200] * 120, 2)
     short = fwexp.chain_problem([x[:5] for x in X], [[0] * 5] * 2, 2)
     for problem in (many, short):
-        methods = [auto.choose(problem, 1.0, None, make_objective(name))[0].name for name in ("log", "hinge")]
+        methods = [auto.choose(problem, 0.01, None, make_objective(name))[0].name for name in ("log", "hinge")]
         assert methods == ["entropic_turns", "bcfw"]
+
+
+@pytest.mark.parametrize("loss", ["errors", "share"])
+def test_few_long_sequences_are_left_to_block_steps_if_lam_is_large(loss):
+    x, y = np.ones((200, 1)), np.zeros(200, dtype=int)
+    problem = fwexp.chain_problem([x, x], [y, y], 2, loss=loss)
+    largest = 200.0 if loss == "errors" else 1.0
+    lam = protocol.radii_sq(problem)[0] / (2.0 * largest * auto.HARD**2)
+    for factor, name in ((0.99, "one_slack"), (1.01, "bcfw")):
+        assert auto.choose(problem, factor * lam)[0].name == name
 
 
 def test_features_that_were_not_scaled_are_left_to_lbfgs():
