@@ -22,6 +22,7 @@
 ## make bench-few           block methods and batch methods on few long sequences, which the rule of auto chooses between
 ## make bench-crf           the log-loss next to CRFsuite and scikit-learn, with equal features and objectives: a table
 ## make bench-multiclass  generated multiclass problems next to LIBLINEAR; ARGS="--half test" for those that nothing is tuned on
+## make bench-calls         calls of an oracle in Python next to dlib's; ARGS="--half test" for problems that nothing is tuned on
 ## make bench-scale         how training grows with workers: measured with 1 to 8, simulated to 10,000; results/bench/scale.csv
 ## make bench-tagger        train taggers of fwexp and CRFsuite on CoNLL-2000 and generated texts, lam chosen by validation
 ## make bench-serving       time and memory of taggers of fwexp and CRFsuite in training and in service; ARGS=200000 for more sentences
@@ -61,7 +62,7 @@ WANTED := $(if $(filter file,$(origin PYTHON)),$(SUPPORTED),$(shell \
 KEEP = $(BIN)/python -c '$(CHECK)' $(WANTED) 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help venv venv-dev lock release quickstart test test-slow faults lint format docs figures claims report reproduce publish redraw bench bench-growth bench-rule bench-few bench-path bench-crf bench-multiclass bench-scale bench-peers bench-tagger bench-serving clean FORCE
+.PHONY: help venv venv-dev lock release quickstart test test-slow faults lint format docs figures claims report reproduce publish redraw bench bench-growth bench-rule bench-few bench-path bench-crf bench-multiclass bench-calls bench-scale bench-peers bench-tagger bench-serving clean FORCE
 
 help:
 	@sed -n 's/^## *//p' Makefile
@@ -184,6 +185,9 @@ bench-crf: $(INSTALLED_DEV)
 
 bench-multiclass: $(INSTALLED_DEV)
 	$(BIN)/python -m benchmarks.unseen $(ARGS)
+
+bench-calls: $(INSTALLED_DEV)
+	$(BIN)/python -m benchmarks.peers.calls $(ARGS)
 
 bench-scale: $(INSTALLED_DEV)
 	$(BIN)/python -m benchmarks.scale $(ARGS)

@@ -156,8 +156,9 @@ def solve(
     cases, so such a run may go a few passes beyond ``gap_tol``; other schedules, such as 1.0, are always kept.
 
     * If the oracle is in Python, evaluation makes at most a quarter of the solver's calls, in addition to the start and the end.
-      The last iterate is also logged where the solver's own calls show its objective: at a refresh of ``bcfw`` and after every pass
-      of ``one_slack``.
+      The last iterate is also logged where the solver's own calls show its objective, as at a refresh of ``bcfw``. The calls of
+      ``one_slack``, and of ``n_slack`` as ``auto`` chooses it, show it from the start on: without ``test`` or other sets they
+      need no evaluation unless a bound ends the run.
     * With ``sampling="shrinking"``, whose passes take little longer than an evaluation, rows come after every tenth pass and where
       the solver's estimate of the gap reaches ``gap_tol``.
     * If ``bcfw`` samples by gaps with acceleration, as ``auto`` does for most structures, on 100 examples or more and without

@@ -55,6 +55,8 @@ class Terms(NamedTuple):
         Whether steps without an oracle call are possible.
     calls_for_extras : int, default 0
         Oracle calls that `Iteration.extras` makes for each row.
+    shows_objective : bool, default False
+        Whether the iteration's own oracle calls show its objective from the start on, so that the log needs none before the end.
     """
 
     size: int
@@ -65,6 +67,7 @@ class Terms(NamedTuple):
     estimates_gap: bool = False
     has_cache: bool = False
     calls_for_extras: int = 0
+    shows_objective: bool = False
 
 
 class Budget(NamedTuple):

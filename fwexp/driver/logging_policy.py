@@ -43,6 +43,7 @@ class Regime(NamedTuple):
     period: int = 0  # steps after which a row, or a look at the estimated gap, is due; 0 for never
     least_calls: int = 0  # that the iteration makes before the loop looks at it again
     until_known: bool = False  # whether rows that the iteration's own calls give for nothing are logged, too
+    only_known: bool = False  # whether no other rows are logged before the end
     looks: bool = False  # whether the log looks at the estimated gap
     target_gap: float = NO_TARGET  # first estimate of the gap that is worth an evaluation
 
@@ -58,7 +59,7 @@ def regime_of(terms: Terms, schedule, gap_tol: float, cost: int) -> Regime:
     if terms.cheap_passes:
         return Regime(CHEAP_PASS_SHARE, least_calls=n, until_known=terms.costly_oracle, target_gap=target_gap)
     if terms.costly_oracle:
-        return Regime(EVALUATION_SHARE, until_known=True)
+        return Regime(EVALUATION_SHARE, until_known=True, only_known=terms.shows_objective and cost == n)
     if terms.estimates_gap and gap_tol > 0.0 and cost == n and n >= WORTH_A_LOOK:
         return Regime(CHEAP_PASS_SHARE, period=LOOK_PASSES * n, looks=True, target_gap=target_gap)
     return Regime()
@@ -115,6 +116,11 @@ class LoggingPolicy:
         gap_tol = 0.0 if self._bounds.relative_gap else self._own_gap_tol
         return Budget(calls, steps, hits, known, self.state.target_gap, gap_tol)
 
+    def write_start(self) -> None:
+        """Log the start, unless the iteration's own calls will show its objective."""
+        if not self._regime.only_known:
+            self._log.write(0.0)
+
     def write(self) -> None:
         """Log the point where the iteration is, and set the next target if the gap is still too large."""
         with self._limit.evaluation:
@@ -167,6 +173,8 @@ class LoggingPolicy:
     def _is_affordable(self) -> bool:
         """Return whether an evaluation keeps to the share of oracle calls and to the time limit; the start is free."""
         log, share = self._log, self._regime.share
+        if self._regime.only_known:
+            return False
         if share is not None and log.calls - log.calls_at_start + log.cost > share * self._iteration.oracle_calls:
             return False
         return not self._limit.is_logging_behind()

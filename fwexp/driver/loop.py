@@ -102,7 +102,7 @@ class Run:
         if self._saver.restore():
             self._progress.go_on(self._iteration.oracle_calls / self._n)
         else:
-            self._log.write(0.0)
+            self.policy.write_start()
         self._stop = self._iteration.advance(NO_BUDGET)  # asks for the calls that the first step needs
 
     def advance(self, point: int) -> bool:

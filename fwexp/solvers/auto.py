@@ -3,10 +3,11 @@
 The rule:
 
 * If the oracle is in Python, a call costs as much as tens of visits of the stored labelings of an example, or more: ``n_slack``,
-  with `QPS` quadratic programs per pass. These are so exact that most of the information in the labelings is used before the next
-  call (`QP_SHARE`), but take no longer than calls usually do (`QP_VISITS`; `QP_ENOUGH` if gaps within programs are no larger than
-  the gaps that the oracle finds: on chains more visits save a tenth of the calls). The rule counts and measures no time, so that
-  runs are reproducible. It does not apply to nonnegative weights, averages, a given order, or options of ``bcfw``; then as follows.
+  with up to `QPS` quadratic programs per pass, and calls that are certificates as well (``certify``). Programs are so exact that
+  nearly all information in the labelings is used before the next call (`QP_SHARE`), but take no longer than calls usually do: per
+  call they visit so many examples that these have `QP_ENTRIES` features, within the bounds `QP_VISITS`. On the even half of
+  ``make bench-calls``, 10 visits per call take 1.5 times as many calls. The rule counts and measures no time, so that runs are
+  reproducible. It does not apply to nonnegative weights, averages, a given order, or options of ``bcfw``; then as follows.
 * If the maximum of the dual over a block costs no more than the oracle (tier ``exact``): exact steps, rounds through the examples
   that are not settled, and acceleration once rounds bring little (`fwexp.blocks.shrinking`). One weak acceleration, `ROUNDS`,
   serves all problems: on 11 of the even half of ``make bench-multiclass`` it takes 0.6 of the visits of one whose strength and
@@ -76,7 +77,7 @@ FEW, LONG = 100, 50.0  # examples at most, and positions per example at least
 HARD = 80.0  # sqrt(R^2/(lam n L)) from which cutting planes are faster than block steps on them
 PLANE_OPTIONS = {"cache": 0, "pull": 0.9}  # of `one_slack` on them
 PLANES, MOST_MEMORY = 128, 2**30  # about how many planes it keeps; how many bytes they, or what L-BFGS keeps, may take
-QPS, QP_SHARE, QP_VISITS, QP_ENOUGH = 40, 0.15, 30.0, 5.0
+QPS, QP_SHARE, QP_VISITS, QP_ENTRIES = 40, 0.02, (10.0, 300.0), 6e4
 
 
 Options = dataclasses.make_dataclass(
@@ -92,7 +93,8 @@ Options.__doc__ = BCFW.Options.__doc__.replace(
 def choose(problem, lam: float | None = None, iterates=None, objective=HINGE) -> tuple[type[Solver], dict]:
     """Return the method that measures best, and its options; lam is None if unknown, ``iterates`` for the last one alone."""
     if lam is not None and objective == HINGE and prefers_cutting_planes(problem, iterates):
-        return NSlack, {"batch": -(-problem.n // QPS), "qp_share": QP_SHARE, "qp_visits": QP_VISITS, "qp_enough": QP_ENOUGH}
+        visits = min(max(QP_ENTRIES / problem.num_weights, QP_VISITS[0]), QP_VISITS[1])
+        return NSlack, {"certify": True, "batch": -(-problem.n // QPS), "qp_share": QP_SHARE, "qp_visits": visits}
     if only_last(iterates) and objective != HINGE:
         if is_steep(problem, lam, objective):
             return LBFGS, dataclasses.asdict(RIVAL_OPTIONS)

@@ -12,8 +12,11 @@ by passes over the examples in random orders (the same in all runs) except those
 first; each is optimised over its own W_i by pairwise steps in the space of its scores, without an oracle call. A solution is
 accepted when the block gaps over the working sets that the visits of a pass met are on average at most ``qp_tol`` times the
 largest loss or, where that is more, ``qp_share`` times the mean block gap of the examples visited since the QP before. It is also
-when the QP has taken ``qp_visits`` visits per oracle call since the one before, or ``qp_enough`` where these gaps were, in the
-latest pass, no larger than those of the oracle; then the next QP goes on with the pass.
+when the QP has taken ``qp_visits`` visits per oracle call since the one before; then the next QP goes on with the pass.
+
+Certificate (ours): calls for all n examples at the same w show P(w), and are constraints as well. With ``certify`` the QP waits
+for that as long as w can end the run: until the block gaps found at w, after a multiple of ``batch`` visits, sum to more than n
+times the gap asked for. It waits in any case in the first pass, and again `UNCERTIFIED` passes after P(w) was known.
 
 Ill-conditioned QPs are accelerated (``acceleration``) unless ``accelerate`` is false: w is then A a drawn towards a centre,
 for QPs and oracle alike, as are the gaps by which a solution is accepted. The dual point that goes with w is the best one
@@ -42,14 +45,15 @@ from fwexp.blocks.active_set import UNLIMITED
 from fwexp.blocks.block_loop import clipped_step
 from fwexp.blocks.centres import ProximalCentre, new_centre
 from fwexp.jit.compilation import njit, specialise
-from fwexp.options import check_fraction, check_integer, check_number, choice, option
+from fwexp.options import check_flag, check_fraction, check_integer, check_number, choice, option
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import KernelView, kernel_view, product, scatter, scores, stored_labeling, workspace
-from fwexp.solvers.base import Budget, Point, Solver, Stop
+from fwexp.solvers.base import Budget, Point, Reason, Solver, Stop
 
 FIRST_ROOM = 4  # labelings that there is room for at the start
 CORRECTIONS = 10  # pairwise steps per visit
 PERIOD = 3  # passes of QPs between new centres, at first
+UNCERTIFIED = 3  # passes of oracle calls after which ``certify`` keeps w until P(w) is known
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,8 @@ class Options:
     qp_visits : float
         Visits of a QP per oracle call since the one before, after which it is not solved any further; with 1 these are of the
         examples that the oracle was called for.
-    qp_enough : float
-        The same, where gaps within the QP are no larger than those that the oracle finds.
+    certify : bool
+        Whether w stays, while it may end the run, until the oracle calls have shown P(w).
     """
 
     batch: int = option(100, check_integer, 1)
@@ -80,7 +84,7 @@ class Options:
     qp_tol: float = option(1e-10, check_fraction)
     qp_share: float = option(0.5, check_fraction)
     qp_visits: float = option(90.0, check_number, "a number >= 1", least=1.0, added_later=True)
-    qp_enough: float = option(90.0, check_number, "a number >= 1", least=1.0, added_later=True)
+    certify: bool = option(False, check_flag, added_later=True)
 
 
 class WorkingPoint(NamedTuple):
@@ -88,16 +92,17 @@ class WorkingPoint(NamedTuple):
 
     w: np.ndarray  # internal weights
     losses: np.ndarray  # float64 (n,), n ell_i
-    counts: np.ndarray  # int64 (6,), see the names below
+    counts: np.ndarray  # int64 (7,), see the names below
     order: np.ndarray  # int64 (n,), the examples as the pass of the QP visits them
-    gap: np.ndarray  # float64 (4,), sums of block gaps (times n), see the names below
+    gap: np.ndarray  # float64 (3,), sums of block gaps (times n), see the names below
 
 
 ORACLE_CALLS, NEW_CONSTRAINTS, VISITED = 0, 1, 2  # oracle calls; new constraints and examples visited since the QP before
 QP_VISITS = 3  # visits of QPs
 QP_POSITION, QP_PASS = 4, 5  # where in its order the pass of the QP is, and how many examples it has come to
+KNOWN_AT = 6  # oracle calls when P(w) was known last
 OUTER, INNER = 0, 1  # gaps of the examples visited since the QP before; gaps over the W_i met by the pass of the QP
-PASS, LATEST_PASS = 2, 3  # gaps of the examples visited in this pass, and in the one before
+HINGE = 2  # H_i(w) of the examples visited since the QP before
 
 
 @njit
@@ -118,9 +123,8 @@ def _add(problem, working, sets, kept, labelings, values, losses, start, end, wo
             counts[NEW_CONSTRAINTS] += sets.weight[sets.first[i] + slot] == 0.0
         counts[ORACLE_CALLS] += 1
         counts[VISITED] += 1
-        gap = value - active_set.mean_score(i, sets)
-        working.gap[OUTER] += gap
-        working.gap[PASS] += gap
+        working.gap[OUTER] += value - active_set.mean_score(i, sets)
+        working.gap[HINGE] += value
     return end
 
 
@@ -165,7 +169,6 @@ class QP:
     tol: float
     asked: int  # oracle calls since the QP before
     begun: int  # visits of QPs, when this one began
-    outer_gap: float  # the mean block gap that the oracle found since the QP before
 
 
 @dataclass
@@ -178,9 +181,9 @@ class State:
     image: np.ndarray  # its A a
     ell: float  # its b'a
     w: np.ndarray  # the w that is reported
+    hinge: float | None  # 1/n sum_i H_i(w) of it, if the latest visits have shown that
     rng: np.random.Generator  # for orders of passes: cyclic ones are slow where neighbours are alike
     qp: QP | None = None  # none while examples are visited
-    inner_gap: float = np.inf  # the mean block gap over the working sets, in the latest pass of QPs
     centre: ProximalCentre | None = None
     passes: int = 0  # of QPs since there is a centre
 
@@ -236,27 +239,34 @@ class NSlack(Solver):
         sets = _packed(sets, self.kernel_view)
         w, losses = self._from_scratch(sets)
         rng = np.random.default_rng(0)
-        working = WorkingPoint(w, losses, np.zeros(6, dtype=np.int64), rng.permutation(problem.n), np.zeros(4))
-        self._state = State(working, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), rng)
+        counts = np.array([0, 0, 0, 0, 0, 0, -UNCERTIFIED * problem.n])
+        working = WorkingPoint(w, losses, counts, rng.permutation(problem.n), np.zeros(3))
+        self._state = State(working, sets, sets.weight.copy(), w.copy(), losses.mean(), w.copy(), None, rng)
 
     @cached_property
     def terms(self):
-        return super().terms._replace(has_cache=True)  # Visits of QPs need no oracle call.
+        # Visits of QPs need no oracle call.
+        return super().terms._replace(has_cache=True, shows_objective=self.options.certify)
 
     def compile(self):
         self._correct(0)
         self._radii_sq()
 
     def advance(self, budget):
-        while self.cache_hits < budget.hits and (self._visit if self._state.qp is None else self._solve)(budget):
-            pass
+        while self.cache_hits < budget.hits:
+            visits = self._state.qp is None
+            if not (self._visit if visits else self._solve)(budget):
+                break
+            if visits and budget.until_known and self.known_hinge is not None:
+                return Stop(Reason.KNOWN)
         return Stop()
 
     def _visit(self, budget: Budget) -> bool:
         """Call the oracle for the next examples, as many as may have to join before the QP; return whether there was any."""
         state, counts, n = self._state, self._state.working.counts, self.problem.n
         batch = self.options.batch
-        visits = min(budget.calls - counts[ORACLE_CALLS], budget.steps - self.step, batch - counts[VISITED] % batch)
+        visited = counts[VISITED]
+        visits = min(budget.calls - counts[ORACLE_CALLS], budget.steps - self.step, batch - visited % batch, n - visited)
         start = counts[ORACLE_CALLS] % n
         end = min(start + visits, n)
         if end <= start:
@@ -277,12 +287,21 @@ class NSlack(Solver):
                 room = active_set.more_room(kept, size)
                 state.solution = active_set.with_room(kept._replace(weight=state.solution), room, keep=True).weight
                 state.sets = active_set.with_room(active_set.with_places(problem, state.sets, room), room)
-        if counts[ORACLE_CALLS] % n == 0:
-            gap = state.working.gap
-            gap[LATEST_PASS], gap[PASS] = gap[PASS] / n, 0.0
-        if (counts[VISITED] % batch == 0 and counts[NEW_CONSTRAINTS] >= batch) or counts[ORACLE_CALLS] % n == 0:
+        if counts[VISITED] == n:
+            state.w, state.hinge = state.working.w.copy(), float(state.working.gap[HINGE] / n)
+            counts[KNOWN_AT] = counts[ORACLE_CALLS]
+        if self._has_enough(budget.gap_tol):
             self._begin()
         return True
+
+    def _has_enough(self, gap_tol: float) -> bool:
+        """Return whether enough examples have been visited at w for a QP."""
+        working, n, batch = self._state.working, self.problem.n, self.options.batch
+        calls, visited, new, known_at = working.counts[[ORACLE_CALLS, VISITED, NEW_CONSTRAINTS, KNOWN_AT]].tolist()
+        if not self.options.certify:
+            return (visited % batch == 0 and new >= batch) or calls % n == 0
+        may_move = calls - visited - known_at < UNCERTIFIED * n and working.gap[OUTER] > gap_tol * n
+        return visited == n or (visited % batch == 0 and may_move)
 
     # --- arrays for kernels ---
 
@@ -312,11 +331,11 @@ class NSlack(Solver):
         counts, gap, largest = state.working.counts, state.working.gap, float(state.sets.loss.max())
         asked = int(counts[VISITED])
         outer_gap = float(gap[OUTER]) / asked
-        state.qp = QP(max(options.qp_tol * largest, options.qp_share * outer_gap), asked, self.cache_hits, outer_gap)
+        state.qp = QP(max(options.qp_tol * largest, options.qp_share * outer_gap), asked, self.cache_hits)
         new = (counts[ORACLE_CALLS] - 1 - np.arange(asked)) % self.problem.n
         counts[QP_POSITION] = _bring_forward(new, state.working.order, counts[QP_POSITION])
         counts[[NEW_CONSTRAINTS, VISITED]] = 0
-        gap[OUTER] = 0.0
+        gap[[OUTER, HINGE]] = 0.0
         if options.accelerate and largest > 0.0:
             kap = acceleration_strength(self._radii_sq(), self.lam * largest)  # as for losses up to 1
             if kap is not None and (state.centre is None or kap >= 2.0 * state.centre.kap):
@@ -331,6 +350,7 @@ class NSlack(Solver):
         most = min(budget.steps - self.step, budget.hits - self.cache_hits)
         if most <= 0:
             return False
+        state.hinge = None  # was logged where it became known
         self._correct(min(most, int(np.ceil(self._visits_left))))
         if counts[QP_POSITION] == self.problem.n:
             self._end_pass()
@@ -340,10 +360,8 @@ class NSlack(Solver):
 
     @property
     def _visits_left(self) -> float:
-        qp, most = self._state.qp, self.options.qp_visits
-        if self._state.inner_gap <= qp.outer_gap:
-            most = min(most, self.options.qp_enough)
-        return most * qp.asked - (self.cache_hits - qp.begun)
+        qp = self._state.qp
+        return self.options.qp_visits * qp.asked - (self.cache_hits - qp.begun)
 
     def _correct(self, visits: int) -> None:
         problem, work = self._kernel_arguments()
@@ -353,7 +371,7 @@ class NSlack(Solver):
     def _end_pass(self) -> None:
         """Start the next pass of QPs; end the QP if it is solved well enough, and choose a new centre when it is time."""
         state, working = self._state, self._state.working
-        gap = state.inner_gap = float(working.gap[INNER] / working.counts[QP_PASS])
+        gap = float(working.gap[INNER] / working.counts[QP_PASS])
         working.counts[[QP_POSITION, QP_PASS]] = 0
         working.gap[INNER] = 0.0
         state.rng.shuffle(working.order)
@@ -367,8 +385,8 @@ class NSlack(Solver):
     def _end(self) -> None:
         """End the QP, and report w and the best dual point between the one reported before and a."""
         state, working = self._state, self._state.working
-        state.qp = None
-        if working.counts[ORACLE_CALLS] % self.problem.n == 0:  # rounding adds up
+        asked, state.qp = state.qp.asked, None
+        if working.counts[ORACLE_CALLS] % self.problem.n == 0 or asked == self.problem.n:  # rounding adds up
             image, losses = self._from_scratch(state.sets)
             working.losses[:] = losses
             working.w[:] = image if state.centre is None else state.centre.shifted(image)
@@ -399,8 +417,9 @@ class NSlack(Solver):
     def oracle_calls(self):
         return int(self._state.working.counts[ORACLE_CALLS])
 
-    def estimated_gap(self):
-        return float(self._state.working.gap[LATEST_PASS]) if self.oracle_calls >= self.problem.n else np.nan
+    @property
+    def known_hinge(self):
+        return self._state.hinge
 
     @property
     def cache_hits(self):

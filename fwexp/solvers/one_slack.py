@@ -222,7 +222,7 @@ class OneSlack(Solver):
 
     @cached_property
     def terms(self):
-        return super().terms._replace(has_cache=self.state.cache is not None)
+        return super().terms._replace(has_cache=self.state.cache is not None, shows_objective=True)
 
     @property
     def cache_hits(self):

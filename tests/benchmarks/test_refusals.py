@@ -3,8 +3,10 @@
 import pytest
 
 from benchmarks import few, rule, scale, svm, unseen
+from benchmarks.peers import calls
 
 REFUSED = [
+    (calls, ["--seeds", "1"], "--seeds must be at least 2, got 1\n"),
     (few, ["--seeds", "1", "--half", "fit", "test"], "--seeds must be at least 2 for --half fit test, got 1\n"),
     (few, ["--seeds", "1", "--half", "test"], "--seeds must be at least 2 for --half test, got 1\n"),
     (few, ["--seeds", "0", "--half", "fit"], "--seeds must be at least 1 for --half fit, got 0\n"),

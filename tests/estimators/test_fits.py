@@ -30,7 +30,9 @@ def test_a_development_set_is_scored_in_the_log_and_changes_nothing(cls):
     X, y = data_of(cls, 12)
     dev = X[9:], y[9:]
     model, other = new(cls).fit(X[:9], y[:9], dev=dev), new(cls).fit(X[:9], y[:9])
-    assert model.trace_["validation_error"].notna().all()
+    scored = model.trace_["validation_error"].notna()
+    # The own calls of a run with an oracle in Python give rows as well, without the error.
+    assert scored.iloc[[0, -1]].all() if cls is StructuredSVM else scored.all()
     assert other.trace_["validation_error"].isna().all()
     np.testing.assert_array_equal(model.result_.w, other.result_.w)
     error = model.result_.errors["validation_error"]

@@ -17,15 +17,19 @@ from tests.estimators.models import Signs
 @pytest.fixture
 def interrupt(monkeypatch):
     """Send SIGINT in the first run, once it has begun; runs that are not ended go on for very long."""
-    write, sent = loop.Log.write, threading.Event()
+    sent = threading.Event()
 
-    def writing(log, seconds):
-        write(log, seconds)
-        if log.iteration.step and not sent.is_set():
-            sent.set()
-            os.kill(os.getpid(), signal.SIGINT)
+    def interrupting(write):
+        def writing(log, seconds):
+            write(log, seconds)
+            if log.iteration.step and not sent.is_set():
+                sent.set()
+                os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(loop.Log, "write", writing)
+        return writing
+
+    for name in ("write", "write_known"):
+        monkeypatch.setattr(loop.Log, name, interrupting(getattr(loop.Log, name)))
     return sent
 
 

@@ -181,7 +181,13 @@ REUSED = {
 @pytest.mark.parametrize("name", REUSED)
 @pytest.mark.parametrize(
     ("solver", "options"),
-    [("bcfw", {}), ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}), ("fw", {}), ("n_slack", {})],
+    [
+        ("bcfw", {}),
+        ("bcfw", {"sampling": "gap", "step": "pairwise", "cache": True}),
+        ("fw", {}),
+        ("n_slack", {}),
+        ("n_slack", {"certify": True}),
+    ],
 )
 def test_functions_may_use_their_buffers_again(name, solver, options):
     common = {"lam": 0.1, "max_passes": 8, "gap_tol": 0, "train_error": True, **options}
