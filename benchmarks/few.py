@@ -6,14 +6,13 @@ and 0.1 % of the objective. Printed are the seconds of each to a gap, and of ``a
 seeds are those that the rule is fitted on; nothing may be chosen by the others.
 """
 
-import argparse
 import sys
 from typing import NamedTuple
 
 import numpy as np
 
 import fwexp
-from benchmarks.yardstick import pin
+from benchmarks.yardstick import half_of_seeds, pin
 from fwexp.problems.loss_terms import HINGE, make_objective
 from fwexp.solvers import auto
 
@@ -21,7 +20,6 @@ GAPS = (1e-2, 1e-3)
 POSITIONS = (2_000, 100_000)  # of all sequences of a problem
 LONGEST = 8.0  # seconds of a run
 NEVER = 2.0 * LONGEST  # what a run that does not reach a gap counts
-FIRST = {"fit": 0, "test": 1}  # seed of each half, which has every other one
 
 
 class Case(NamedTuple):
@@ -92,28 +90,20 @@ def measure(seed: int, objective: str) -> dict:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=48, help="problems, half of them to fit on")
-    parser.add_argument("--objective", choices=["log", "hinge"], nargs="*", default=["log", "hinge"])
-    parser.add_argument("--half", choices=["fit", "test"], nargs="*", default=["fit", "test"])
-    given = parser.parse_args()
-    least = 1 + max((FIRST[half] for half in given.half), default=0)
-    if given.seeds < least:
-        parser.error(f"--seeds must be at least {least} for --half {' '.join(given.half)}, got {given.seeds}")
+    half, seeds = half_of_seeds(__doc__.partition("\n")[0], 48)
     pin()
-    for objective in given.objective:
-        for half in given.half:
-            print(f"\n{objective}, {half}: seconds to {GAPS} by blocks and by batches, and what auto takes over the faster")
-            rows = []
-            for seed in range(FIRST[half], given.seeds, 2):
-                rows.append(measure(seed, objective))
-                row = rows[-1]
-                times = "  ".join(f"{kind} {row[kind][0]:7.3f} {row[kind][1]:7.3f}" for kind in ("block", "batch"))
-                size = f"n={row['n']:<4}T={row['length']:<7}K={row['K']:<3}p={row['p']:<3}lam={row['c']:<8.2g}"
-                print(f"{size} {times}  {row['auto']}  " + " ".join(f"{r:5.2f}" for r in row["over best"]), flush=True)
-            for k, gap in enumerate(GAPS):
-                ratios = np.array([row["over best"][k] for row in rows])
-                print(f"to {gap:g}: geometric mean {np.exp(np.log(ratios).mean()):.2f}, worst {ratios.max():.2f}", flush=True)
+    for objective in ("log", "hinge"):
+        print(f"\n{objective}, {half}: seconds to {GAPS} by blocks and by batches, and what auto takes over the faster")
+        rows = []
+        for seed in seeds:
+            rows.append(measure(seed, objective))
+            row = rows[-1]
+            times = "  ".join(f"{kind} {row[kind][0]:7.3f} {row[kind][1]:7.3f}" for kind in ("block", "batch"))
+            size = f"n={row['n']:<4}T={row['length']:<7}K={row['K']:<3}p={row['p']:<3}lam={row['c']:<8.2g}"
+            print(f"{size} {times}  {row['auto']}  " + " ".join(f"{r:5.2f}" for r in row["over best"]), flush=True)
+        for k, gap in enumerate(GAPS):
+            ratios = np.array([row["over best"][k] for row in rows])
+            print(f"to {gap:g}: geometric mean {np.exp(np.log(ratios).mean()):.2f}, worst {ratios.max():.2f}", flush=True)
     return 0
 
 

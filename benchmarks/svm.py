@@ -206,7 +206,7 @@ def to_test_error() -> list[Measured]:
 
 def main() -> int:
     """Measure and print."""
-    sections = ("start", "passes", "roofline", "gaps", "paths", "test_error", "callbacks", "estimators")
+    sections = ("start", "passes", "roofline", "gaps", "paths", "test_error", "callbacks")
     given = arguments("Measure speed.", "section", sections, record=f"append what was measured to {history.FILE}")
     if given.record:
         history.check()
@@ -233,10 +233,6 @@ def main() -> int:
             measured += found
     if "callbacks" in chosen:
         measured += overhead()
-    if "estimators" in chosen:
-        from benchmarks.estimators import beside_solve  # scikit-learn is an extra
-
-        measured += beside_solve()
     slower = history.compare(measured)
     print(f"\nslower than the last record on {history.cpu()}:", *slower or ["nothing"], sep="\n  ")
     if given.record:

@@ -9,7 +9,6 @@ classes its binary solver, which minimises the same function.
 The solvers may be tuned on even seeds (``--half fit``). Odd seeds (``--half test``) are for one report at the end.
 """
 
-import argparse
 import sys
 from functools import partial
 from typing import NamedTuple
@@ -18,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.peers import contests, tools
-from benchmarks.yardstick import Measured, pin, show, summary
+from benchmarks.yardstick import half_of_seeds, pin
 from fwexp.errors import exit_code
 
 KINDS = ("dense", "texts", "indicators")
@@ -94,38 +93,21 @@ def measure(case: Case, seed: int, rounds: int = ROUNDS) -> list[dict]:
     return found
 
 
-def overall(rows: list[dict], target: float) -> list[Measured]:
-    """Return the geometric mean and the spread of the ratios at a target."""
-    ratios = np.array([row["ratio"] for row in rows if row["target"] == target])
-    mean, name = float(np.exp(np.log(ratios).mean())), f"ours over LIBLINEAR, to {100 * target:g} %"
-    return [
-        Measured(f"{name}: geometric mean", "x", mean, float(ratios.min()), float(ratios.max())),
-        summary(f"{name}: median", "x", ratios.tolist()),
-    ]
-
-
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "END"), default=(0, 24), help="seeds FIRST .. END - 1")
-    parser.add_argument("--half", choices=["fit", "test"], default="fit", help="even seeds to tune on, or the odd ones")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often everything is trained")
-    given = parser.parse_args()
-    parity = ("fit", "test").index(given.half)
-    seeds = [seed for seed in range(*given.seeds) if seed % 2 == parity]
-    if not seeds:
-        first, end = given.seeds
-        parser.error(f"--seeds must include an {('even', 'odd')[parity]} one for --half {given.half}, got {first} {end}")
+    _, seeds = half_of_seeds(__doc__.partition("\n")[0], 24)
     pin()
     rows: list[dict] = []
     for seed in seeds:
         of_seed = case(seed)
-        rows += (here := measure(of_seed, seed, given.rounds))
+        rows += (here := measure(of_seed, seed))
         size = f"{of_seed.kind:11}n={of_seed.n:<6}p={of_seed.p:<7}K={of_seed.K:<4}lam n={of_seed.lam * of_seed.n:<8.3g}"
         cells = "   ".join(f"{row['ours']:7.4f} s {row['theirs']:7.4f} s {row['ratio']:6.2f}" for row in here)
         print(f"{seed:3} {size}{cells}", flush=True)
     for target in TARGETS:
-        show(overall(rows, target))
+        ratios = np.array([row["ratio"] for row in rows if row["target"] == target])
+        mean = np.exp(np.log(ratios).mean())
+        print(f"ours over LIBLINEAR, to {target:g}: geometric mean {mean:.2f}, {ratios.min():.2f} to {ratios.max():.2f}")
     return 0
 
 

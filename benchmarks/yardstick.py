@@ -48,6 +48,17 @@ def seconds(function: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
+def half_of_seeds(description: str, end: int, *others: str) -> tuple[str, range]:
+    """Return the half of problems that the command line names, and its seeds: even ones to fit on, odd ones to test."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--half", choices=["fit", "test", *others], default="fit", help="even seeds to tune on, or the odd ones")
+    parser.add_argument("--seeds", type=int, default=end, help="end of the seeds")
+    given = parser.parse_args()
+    if given.seeds < 2:
+        parser.error(f"--seeds must be at least 2, got {given.seeds}")
+    return given.half, range(given.half == "test", given.seeds, 2)
+
+
 def arguments(description: str, kind: str, known: Collection[str], **flags: str) -> argparse.Namespace:
     """Return the ``names`` on the command line and flags, given with their help; end the program if a name is not known."""
     parser = argparse.ArgumentParser(description=description)

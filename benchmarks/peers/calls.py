@@ -6,13 +6,13 @@ known only afterwards. Classes are those of four data sets of scikit-learn, with
 may be tuned on even seeds (``--half fit``). The data sets and odd seeds (``--half test``) are for one report at the end.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
 
 import numpy as np
 
 from benchmarks.peers import contests, tools
+from benchmarks.yardstick import half_of_seeds
 from fwexp.errors import exit_code
 
 ROWS, COLUMNS, CLASSES, STRENGTHS = (60, 1500), (3, 60), (2, 11), (1.0, 50.0)
@@ -40,12 +40,12 @@ def stored(name: str) -> tuple[np.ndarray, np.ndarray, float]:
     return (X / 16.0 if name == "digits" else (X - X.mean(axis=0)) / X.std(axis=0)), y, 20.0 / len(y)
 
 
-def problems(half: str, seeds: int) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray, float]]]:
+def problems(half: str, seeds: range) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray, float]]]:
     """Yield name and data of the problems of a half."""
     if half == "data":
         yield from ((name, stored(name)) for name in DATA)
     else:
-        yield from ((f"seed {seed}", generated(seed)) for seed in range(("fit", "test").index(half), seeds, 2))
+        yield from ((f"seed {seed}", generated(seed)) for seed in seeds)
 
 
 def calls(contest: contests.SameObjective) -> np.ndarray:
@@ -57,15 +57,9 @@ def calls(contest: contests.SameObjective) -> np.ndarray:
 
 def main() -> int:
     """Count and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--half", choices=["fit", "test", "data"], default="fit", help="even seeds, odd ones, or the data sets")
-    parser.add_argument("--seeds", type=int, default=12, help="end of the seeds")
-    given = parser.parse_args()
-    if given.seeds < 2:
-        parser.error(f"--seeds must be at least 2, got {given.seeds}")
     ratios = []
-    for name, (X, y, lam) in problems(given.half, given.seeds):
-        ours, theirs = calls(contests.python_oracle(name, X, y, lam, "dlib", tolerances=contests.TOLERANCES))
+    for name, (X, y, lam) in problems(*half_of_seeds(__doc__.partition("\n")[0], 12, "data")):
+        ours, theirs = calls(contests.python_oracle(name, X, y, lam, "dlib"))
         ratios.append(ours / theirs)
         cells = "   ".join(f"{a:7.0f} {b:7.0f} {a / b:5.2f}" for a, b in zip(ours, theirs, strict=True))
         print(f"{name:14} n={len(y):<5}p={X.shape[1]:<4}K={y.max() + 1:<3}lam n={lam * len(y):<6.3g} {cells}", flush=True)

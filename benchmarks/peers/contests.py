@@ -158,21 +158,13 @@ def dlib(data_dir=None) -> list[SameObjective]:
     return [python_oracle("digits of scikit-learn", X / 16.0, y, 20.0 / len(y), tool)]
 
 
-def python_oracle(
-    name: str,
-    X,
-    y,
-    lam: float,
-    tool: str,
-    targets: Sequence[float] = (1e-1, 1e-2, 1e-3),
-    tolerances: Sequence[float] = TOLERANCES[1::2],
-) -> SameObjective:
+def python_oracle(name: str, X, y, lam: float, tool: str, targets: Sequence[float] = (1e-1, 1e-2, 1e-3)) -> SameObjective:
     """Return the comparison of ours and dlib, both with the same functions in Python."""
     oracle = tools.PythonOracle(X, y, int(y.max()) + 1)
     problem = fwexp.multiclass_problem(X, y)
     described = f"Crammer-Singer by an oracle in Python, {name}: n {problem.n}, d {problem.d}, lam {lam:.3g}"
     mine = Contender(OURS, lambda gap: tools.ours_in_python(oracle, lam, gap))
-    theirs = Contender(tool, lambda epsilon: tools.dlib(oracle, lam, epsilon), tolerances, "epsilon")
+    theirs = Contender(tool, lambda epsilon: tools.dlib(oracle, lam, epsilon), TOLERANCES, "epsilon")
     return SameObjective(described, problem, lam, (mine, theirs), targets)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import estimators, history, svm
+from benchmarks import history, svm
 from benchmarks.families import FAMILIES, problem_of
 from benchmarks.yardstick import Measured, in_turns, summary, unit_of
 from fwexp.testing import small_chains
@@ -20,15 +20,6 @@ def test_all_that_is_measured_runs():
     found = in_turns(svm.measures_of(small_chains(20)), "oracle pass, ocr2", 2)
     assert len(found) > 10
     assert all(0.0 < row.low <= row.median <= row.high for row in found)
-
-
-@pytest.mark.slow
-@pytest.mark.compiled
-def test_estimators_are_measured_beside_solve():
-    X, y = [[{"word": word} for word in x] for x in ("ab", "ba")], ["NV", "VN"]
-    (row,) = in_turns(estimators.measures_of("words", X, y), "to_problem + solve", 2)[1:]
-    assert row.quantity == "ChainSVM.fit, words"
-    assert 0.0 < row.low <= row.high
 
 
 @pytest.mark.slow
