@@ -273,7 +273,7 @@ TARGETS = {
     ),
 }
 # Outside of folders for temporary files.
-BENCHMARKS = ("few", "log_loss", "unseen", "peers.tagger", "peers.serving")
+BENCHMARKS = ("few", "log_loss", "unseen", "peers.calls", "peers.tagger", "peers.serving")
 WRITES_NOTHING = {*(f"benchmarks.{name}" for name in BENCHMARKS), "pytest", "tests.faults"}
 BY_MAKE = {"pip", "venv", "fwexp.files.owned"}  # see the tests of make below
 OF_GIT = {"tools.lock", "tools.redraw"}  # write files that git keeps, by their names
