@@ -297,6 +297,7 @@ def test_real_counts(parsed):
 
 
 @pytest.mark.data
+@pytest.mark.compiled  # of 211,727 words
 def test_real_problems(real_data, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     train, test = load_dataset("conll2000", data_dir=real_data)
