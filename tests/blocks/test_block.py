@@ -42,6 +42,21 @@ def steps_without_ties(blocks, step):
     return len(blocks) if step in ("fw", "away") or len(repeats) == 0 else int(repeats[0]) + 1
 
 
+def both(seed, sampling, step, cache, **options):
+    """Return a problem in two forms, 20 passes of the transcription over it, and the solver that is to take the same steps."""
+    tp, problem = tiny(seed=seed)
+    steps = 20 * tp.n
+    order = order_without_repeats(tp.n, steps, seed) if sampling == "order" else None
+    draws = np.random.default_rng(seed).random(steps) if order is None else order
+    rule = (cache["F"], cache["nu"]) if cache else None
+    radii = radii_sq(problem)
+    wanted = ref.block_fw(
+        tp, LAM, steps, sampling=sampling, draws=draws, step=step, cache=rule, refresh=3, curvature=radii, **options
+    )
+    choice = {} if sampling == "order" else {"sampling": sampling}
+    return tp, problem, wanted, start(problem, seed=seed, order=order, step=step, cache=cache, refresh=3, **choice)
+
+
 @pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
 @pytest.mark.parametrize("sampling", ["order", "gap", "max_gap", "max_gain"])
 @pytest.mark.parametrize("cache", [False, {"F": 0.25, "nu": 0.01, "size": 50}])
@@ -50,15 +65,7 @@ def test_steps_equal_the_transcription(step, sampling, cache):
     for seed in (0, 2, 3, 4):  # with 1 the oracle's best labelings tie early, and rounding decides
         if compared >= 200:
             break
-        tp, problem = tiny(seed=seed)
-        steps = 20 * tp.n
-        order = order_without_repeats(tp.n, steps, seed) if sampling == "order" else None
-        draws = np.random.default_rng(seed).random(steps) if order is None else order
-        rule = (cache["F"], cache["nu"]) if cache else None
-        radii = radii_sq(problem)
-        wanted = ref.block_fw(tp, LAM, steps, sampling=sampling, draws=draws, step=step, cache=rule, refresh=3, curvature=radii)
-        choice = {} if sampling == "order" else {"sampling": sampling}
-        solver = start(problem, seed=seed, order=order, step=step, cache=cache, refresh=3, **choice)
+        tp, problem, wanted, solver = both(seed, sampling, step, cache)
         last = steps_without_ties(wanted.blocks, step)
         tie = steps_before_a_tie(tp, wanted.run.last.w, wanted.blocks[:, None])  # from there on rounding may part the two
         for k in range(1, last + 1):
@@ -106,17 +113,10 @@ def test_acceleration_equals_the_transcription(step, first):
     ("step", "sampling"), [("fw", "order"), ("fw", "gap"), ("fw", "max_gap"), ("away", "order"), ("away", "gap")]
 )
 def test_a_series_of_steps_ends_as_soon_as_the_known_gaps_are_small(step, sampling, cache):
-    early, late = 0, 0
+    early, late, tol = 0, 0, 0.2
     for seed in (0, 2, 3):
-        tp, problem = tiny(seed=seed)
-        steps, tol = 20 * tp.n, 0.2
-        draws = order_without_repeats(tp.n, steps, seed) if sampling == "order" else np.random.default_rng(seed).random(steps)
-        given = draws if sampling == "order" else None
-        rule = (cache["F"], cache["nu"]) if cache else None
-        wanted = ref.block_fw(tp, LAM, steps, sampling=sampling, draws=draws, step=step, cache=rule, refresh=3, tol=tol)
-        choice = {} if sampling == "order" else {"sampling": sampling}
-        solver = start(problem, seed=seed, order=given, step=step, cache=cache, refresh=3, **choice)
-        for k in range(1, steps + 1):
+        tp, problem, wanted, solver = both(seed, sampling, step, cache, tol=tol)
+        for k in range(1, 20 * tp.n + 1):
             while solver.step < k:  # It stops where all gaps show that the gap is reached.
                 solver.advance(Budget(BIG, k, gap_tol=tol))
             np.testing.assert_allclose(to_public(problem, solver.point("last").w), wanted.run.last.w[k], rtol=1e-9, atol=1e-10)
