@@ -367,7 +367,7 @@ def test_scores_are_compared_on_the_scale_of_all_losses_that_are_stored():
     active_set.score_all(problem, 0, work.theta, sets)
     assert active_set.store(problem, 0, np.full_like(work.y, 1), 1e8, work.theta, 4, sets, work) == 1
     sets.score[:2] = 0.0, 1e-9
-    assert weight_steps.best_stored(0, sets) == 0
+    assert weight_steps.best_and_worst(0, sets)[0] == 0
 
 
 @pytest.mark.parametrize("steps", [2000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.compiled])])
