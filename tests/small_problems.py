@@ -9,8 +9,11 @@ import scipy.sparse as sp
 import fwexp
 from fwexp.jit.compilation import Kernel
 from fwexp.jit.vectors import EIGHT
+from fwexp.problems.loss_terms import HINGE
 from fwexp.problems.rows import ROWS, entry_column, entry_span, entry_value, row_scores
+from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
+from tests.reference.examples import multiclass
 
 # How inputs are kept, and problems given by Python functions with dense or sparse features.
 ARRAYS = ("dense", "csr", "binary")
@@ -58,6 +61,26 @@ def functions(tp, X, K, sparse=False):
         max_oracle=lambda i, w: tp.labelings[i][tp.argmax(i, w)],
         decode=lambda i, w: tp.labelings[i][tp.decode(i, w)],
     )
+
+
+def classes(seed, n=6, K=3, p=2):
+    """Return (enumerated problem, fwexp problem) with a class per example."""
+    X, y = multiclass(seed, n, K, p)
+    return ref.tiny_multiclass(X, y, K), fwexp.multiclass_problem(X, y, K)
+
+
+def of_three_families():
+    """Yield (name, enumerated problem, fwexp problem)."""
+    tp, problem = chain("dense", 0)
+    yield "chain", tp, problem
+    yield "enumerated", tp, fwexp.enumerated_problem(tp.psi, tp.loss)
+    yield "multiclass", *classes(0)
+
+
+def at_start(solver, problem, lam, *, seed=0, iterates=("last",), order=None, warm_start=None, objective=HINGE, **options):
+    """Return a solver at step 0."""
+    cls = SOLVERS[solver]
+    return cls(problem, lam, check_options(cls, options), seed, iterates, order, warm_start, objective)
 
 
 def counting(n=20, seed=0):

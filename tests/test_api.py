@@ -6,9 +6,7 @@ import pytest
 import fwexp
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.protocol import to_public
-from fwexp.solvers import SOLVERS
 from fwexp.tasks.result import Result
-from tests import reference as ref
 from tests.plain_python import all_in_plain_python  # noqa: F401 (a fixture)
 from tests.small_problems import chain, counting
 
@@ -71,17 +69,6 @@ def test_iterate_asked_for_is_logged():
 
 
 # --- order ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("solver", ["bcfw", "ssg"])
-def test_order_is_followed(solver):
-    tp, problem = chain("dense", 2)
-    order = np.random.default_rng(0).integers(tp.n, size=3 * tp.n + 10)  # more than enough
-    given = order.copy()
-    run = fwexp.solve(problem, solver, lam=LAM, max_passes=3, gap_tol=0, order=order, seed=9, iterate="last")
-    wanted = getattr(ref, solver)(tp, LAM, order[: 3 * tp.n])
-    np.testing.assert_allclose(run.w, wanted.last.w[-1], rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(order, given)
 
 
 @pytest.mark.slow
@@ -254,12 +241,6 @@ def test_weights_may_be_a_result(problem, result):
     assert fwexp.evaluate(problem, result) == fwexp.evaluate(problem, result.w)
     assert [list(y) for y in fwexp.predict(problem, result)] == [list(y) for y in result.predict(problem)]
     assert fwexp.max_oracle(problem, 1, result)[1] == fwexp.max_oracle(problem, 1, result.w)[1]
-
-
-def test_problems_that_lack_what_a_solver_needs_are_refused(problem, monkeypatch):
-    monkeypatch.setattr(SOLVERS["fw"], "needs", lambda options: ("kernels",))
-    with pytest.raises(OptionError, match=r"fw needs the tier kernels \(with_inputs, inner\), which CallbackProblem does not have"):
-        fwexp.solve(chain("functions", 0)[1], "fw", lam=LAM)
 
 
 def test_what_is_no_problem_is_refused():

@@ -31,7 +31,7 @@ SOLVER_OPTIONS = {
     "fw": [{}, {"line_search": False}],
     "ssg": [{}, {"sampling": "perm"}],
     "one_slack": [{}, {"removal": 0, "cache": 0, "pull": 0.0}, {"nonnegative": False}],
-    "n_slack": [{}, {"batch": 1, "accelerate": False}],
+    "n_slack": [{}, {"batch": 1, "accelerate": False}, {"batch": 4, "certify": True, "qp_visits": 1.7}],
     "fcfw": [{}, {"start_atom": False}],
     "online_eg": [{}, {"sampling": "perm"}, {"objective": "log"}],
     "lbfgs": [{}, {"memory": 2, "objective": "softmax_margin"}, {"scaled": True}],

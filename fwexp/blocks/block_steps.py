@@ -72,15 +72,16 @@ def _(step, problem, i, slot, lam_n, iterate, work):
 @register_jitable
 def _change_weights_of_labelings(i, slot, gap, step, lam_n, sets):
     """Change the weights of the labelings of example i towards ``slot``, whose gap is ``gap``."""
-    away = weight_steps.worst_active(i, sets)
+    _, away = weight_steps.best_and_worst(i, sets)
     if step.kind == PAIRWISE:
         weight_steps.pairwise_step(i, away, slot, lam_n, sets)
     elif step.kind == CORRECTIVE:
         # The corner comes first, then the pairs that violate optimality most.
         for _ in range(step.corrections):
-            if not weight_steps.pairwise_step(i, away, slot, lam_n, sets):
+            moved, highest, lowest = weight_steps.pairwise_step(i, away, slot, lam_n, sets)
+            if not moved:
                 break
-            slot, away = weight_steps.best_stored(i, sets), weight_steps.worst_active(i, sets)
+            slot, away = weight_steps.slots_at(i, highest, lowest, sets)
     else:
         _fw_or_away_step(i, slot, away, gap, lam_n, sets)
     weight_steps.normalise(i, sets)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fwexp.blocks import active_set
 from fwexp.blocks.block_loop import GAPS_KNOWN, MET_GLOBAL, MET_LOCAL, NO_ROOM, STEPS_TAKEN, UNSTORED, Parts, find_corner
-from fwexp.blocks.weight_steps import best_stored
+from fwexp.blocks.weight_steps import best_and_worst
 from fwexp.jit.compilation import dispatched, inlined, njit, register_jitable
 from fwexp.problems.protocol import complete_scores, dot, loss, max_oracle, scores, set_direction
 
@@ -80,7 +80,7 @@ def find_serving(corner, problem, i, iterate, work):
     if not corner.serves:
         return UNSTORED, False, False
     sets = corner.sets
-    slot = best_stored(i, sets)
+    slot, _ = best_and_worst(i, sets)
     y = active_set.labeling_at(sets, i, slot)
     gap = corner_gap(iterate.dual, problem, i, slot, y, iterate, work)
     # No labeling serves while G_i is unknown (infinite), and a gap of 0 would move nothing.

@@ -91,7 +91,7 @@ def _chain(i, slot, pairwise, lam_n, sets):
 @register_jitable
 def _set_way(i, slot, pairwise, way, sets):
     """Set ``way`` to the direction of a step; return the labeling that it leaves (-1: all but the corner), and its limit."""
-    first, away = sets.first[i], weight_steps.worst_active(i, sets)
+    first, (_, away) = sets.first[i], weight_steps.best_and_worst(i, sets)
     weight, mean = sets.weight[first + away], active_set.mean_score(i, sets)
     from_away = not pairwise and weight < 1.0 and mean - sets.score[away] > sets.score[slot] - mean
     for a in range(len(way)):

@@ -159,21 +159,20 @@ def _(step, problem, i, gamma, times, iterate, work):
 
 @change_weights.register(Nonnegative)
 def _(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterate, work):
+    slope = loss_change - gamma * dot(problem, i, work.direction, work.theta)  # before w changes, which may be theta itself
     add_change(constraint, problem, i, work.direction, gamma / lam_n, iterate.w)
-    times = extend_step(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterate, work)
+    times = extend_step(constraint, step, problem, i, gamma, slope, length_sq, lam_n, iterate, work)
     if times != 1.0:
         add_change(constraint, problem, i, work.direction, (times - 1.0) * gamma / lam_n, iterate.w)
     return times * gamma, times * loss_change
 
 
 @register_jitable
-def extend_step(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterate, work):
+def extend_step(constraint, step, problem, i, gamma, slope, length_sq, lam_n, iterate, work):
     """Repeat the latest change of the block up to the maximum of D, if the step extends its search; return how often it is made."""
     if not (step.extends_search and gamma > 0.0):
         return 1.0
-    slope = loss_change - gamma * dot(problem, i, work.direction, work.theta)  # theta belongs to the w before the step
-    limit = longest_step(step, i, gamma, iterate)
-    times = times_to_maximum(constraint, slope, gamma * gamma * length_sq / lam_n, limit, lam_n)
+    times = times_to_maximum(constraint, slope, gamma * gamma * length_sq / lam_n, longest_step(step, i, gamma, iterate), lam_n)
     if times != 1.0:
         repeat_step(step, problem, i, gamma, times - 1.0, iterate, work)
     return times

@@ -47,6 +47,7 @@ from fwexp.jit import threads
 from fwexp.jit.compilation import njit, specialise
 from fwexp.problems.protocol import (
     divide_blocks,
+    dot,
     max_oracle,
     new_sums,
     new_weights,
@@ -85,12 +86,12 @@ class Shared(NamedTuple):
 
 @change_weights.register(Shared)
 def _(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterate, work):
-    change, w = constraint.change, iterate.w
+    change, w, slope = constraint.change, iterate.w, loss_change - gamma * dot(problem, i, work.direction, work.theta)
     scatter(problem, i, work.direction, gamma / lam_n, change)
     for k in range(len(constraint.index)):
         constraint.before[k] = constraint.common[k]
         constraint.v[k] = constraint.before[k] + change[constraint.index[k]]
-    times = projections.extend_step(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterate, work)
+    times = projections.extend_step(constraint, step, problem, i, gamma, slope, length_sq, lam_n, iterate, work)
     for k in range(len(constraint.index)):
         j = constraint.index[k]
         v = constraint.common[k] + times * change[j]

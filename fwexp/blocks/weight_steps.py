@@ -23,61 +23,65 @@ def exceeds(score, other, scale):
 
 
 @register_jitable
-def best_stored(i, sets):
-    """Return the slot of the highest score."""
-    score, highest = sets.score[: sets.count[i]], -np.inf
-    for a in range(len(score)):
+def best_and_worst(i, sets):
+    """Return the slot of the highest score, and that of the lowest one among those with weight: the away corner."""
+    first, count = sets.first[i], sets.count[i]
+    score, weight = sets.score[:count], sets.weight[first : first + count]
+    highest, lowest = -np.inf, np.inf
+    for a in range(count):
         highest = max(highest, score[a])
-    best = 0
-    while best < len(score) - 1 and exceeds(highest, score[best], sets.scale[0]):
-        best += 1
-    return best
+        lowest = min(lowest, score[a] if weight[a] > 0.0 else np.inf)
+    return slots_at(i, highest, lowest, sets)
 
 
 @register_jitable
-def worst_active(i, sets):
-    """Return the slot of the lowest score among those with weight: the away corner."""
-    score, lowest = sets.score[: sets.count[i]], np.inf
-    weight = sets.weight[sets.first[i] : sets.first[i] + sets.count[i]]
-    for a in range(len(score)):
-        lowest = min(lowest, score[a] if weight[a] > 0.0 else np.inf)
-    worst = 0
-    while worst < len(score) - 1 and (weight[worst] <= 0.0 or exceeds(score[worst], lowest, sets.scale[0])):
+def slots_at(i, highest, lowest, sets):
+    """Return the slot of the highest score, and that of the lowest one among those with weight, given these scores."""
+    first, last, scale = sets.first[i], sets.count[i] - 1, sets.scale[0]
+    score, weight = sets.score[: last + 1], sets.weight[first : first + last + 1]
+    best = worst = 0
+    while best < last and exceeds(highest, score[best], scale):
+        best += 1
+    while worst < last and (weight[worst] <= 0.0 or exceeds(score[worst], lowest, scale)):
         worst += 1
-    return worst
+    return best, worst
 
 
 @register_jitable
 def move_weight(i, a, b, amount, lam_n, sets):
-    """Move weight from slot a to slot b, and update the scores for the w that results."""
-    first = sets.first[i]
-    sets.weight[first + b] += amount
+    """Move weight from slot a to slot b, and update the scores for the w that results.
+
+    Returns the highest score, and the lowest one among those with weight, which a loop of their own would take longer to find.
+    """
+    first, count = sets.first[i], sets.count[i]
+    score, weight = sets.score[:count], sets.weight[first : first + count]
+    weight[b] += amount
     sets.change[b] += amount
-    # A drop step empties a slot exactly.
-    sets.weight[first + a] = 0.0 if amount == sets.weight[first + a] else sets.weight[first + a] - amount
+    weight[a] = 0.0 if amount == weight[a] else weight[a] - amount  # A drop step empties a slot exactly.
     sets.change[a] -= amount
-    row_a, row_b, factor = gram_place(i, a, 0, sets), gram_place(i, b, 0, sets), amount / lam_n
-    both = min(a, b) + 1  # scores whose inner products follow each other in both rows
-    for c in range(both):
-        sets.score[c] -= factor * (sets.gram[row_b + c] - sets.gram[row_a + c])
-    row = gram_place(i, both, 0, sets)
-    for c in range(both, sets.count[i]):
-        of_a = sets.gram[row_a + c] if c <= a else sets.gram[row + a]
-        of_b = sets.gram[row_b + c] if c <= b else sets.gram[row + b]
-        sets.score[c] -= factor * (of_b - of_a)
+    row_a, row_b, row, factor = gram_place(i, a, 0, sets), gram_place(i, b, 0, sets), sets.gram_first[i], amount / lam_n
+    highest, lowest = -np.inf, np.inf
+    for c in range(count):
+        of_a = sets.gram[row_a + c if c <= a else row + a]
+        of_b = sets.gram[row_b + c if c <= b else row + b]
+        value = score[c] - factor * (of_b - of_a)
+        score[c] = value
+        highest = max(highest, value)
+        lowest = min(lowest, value if weight[c] > 0.0 else np.inf)
         row += c + 1
+    return highest, lowest
 
 
 @register_jitable
 def pairwise_step(i, a, b, lam_n, sets):
-    """Move the weight from a to b that maximises the dual, at most all there is; return whether any was moved."""
+    """Move the weight from a to b that maximises the dual, at most all there is; return whether any was, and as `move_weight`."""
     gap = sets.score[b] - sets.score[a]
     available = sets.weight[sets.first[i] + a]
     if a == b or gap <= 0.0:
-        return False
+        return False, 0.0, 0.0
     curvature = distance_sq(i, a, b, sets) / lam_n
-    move_weight(i, a, b, available if gap >= available * curvature else gap / curvature, lam_n, sets)
-    return True
+    highest, lowest = move_weight(i, a, b, available if gap >= available * curvature else gap / curvature, lam_n, sets)
+    return True, highest, lowest
 
 
 # By how much rounding may have moved the sum of the weights of an example away from 1 before they are scaled back: away

@@ -7,6 +7,7 @@ where each is compiled when it is called first (`fwexp.jit.c_functions`). Only p
 """
 
 import pkgutil
+from array import array
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, update_wrapper, wraps
 
@@ -178,8 +179,8 @@ class Kernel(Imported):
                 places += (kinds.as_word(value) if isinstance(kind, kinds.Number) else 0, 0, 0, 0)
             of_family.append(kind)
             of_method.append(general)
-        words, given = np.array(places, dtype=np.int64), tuple(of_family)
-        return self._link(tuple(of_method), given)(kinds.address_of(words), problem, given)
+        words, given = array("q", places), tuple(of_family)
+        return self._link(tuple(of_method), given)(words.buffer_info()[0], problem, given)
 
     def _link(self, of_method: tuple, of_family: tuple) -> Linked:
         """Return what is linked for arguments: for all families, or for this one where it has to be known."""

@@ -9,7 +9,9 @@ empty.
 What a method knows of a family of problems is less (`Erased`): the fields that all families have, at the same places for each.
 """
 
+import array as arrays
 import contextlib
+import ctypes
 import struct
 import weakref
 from collections.abc import Callable
@@ -103,10 +105,10 @@ def is_problem(cls: type) -> bool:
 class Packed:
     """The row of a named tuple, with what it was made of, of which it keeps no array alive."""
 
-    __slots__ = ("_alive", "_cls", "_identities", "_inner", "_kept", "address", "family", "kind", "kind_in_methods", "words")
+    __slots__ = ("_cls", "_gone", "_identities", "_inner", "_kept", "address", "family", "kind", "kind_in_methods", "words")
 
     def __init__(self, value) -> None:
-        self._cls, self._identities, self._alive = type(value), tuple(map(id, value)), [True]
+        self._cls, self._identities, self._gone = type(value), tuple(map(id, value)), []
         self._inner: list[tuple[int, Packed]] = []  # the rows of named tuples among the fields, by place
         self._kept: list = []
         self.family = None  # of a problem: the functions that methods call, once they are known
@@ -118,8 +120,8 @@ class Packed:
                 words += NOTHING
             in_methods.append(None if entry is None else self._fill(words, name, entry, value)[1])
         found = [self._fill(words, name, entry, value) for name, entry in zip(value._fields, tuple.__iter__(value), strict=True)]
-        self.words = np.array(words or NOTHING, dtype=np.int64)  # len(problem) is n
-        self.address = address_of(self.words)
+        self.words = arrays.array("q", words or NOTHING)  # len(problem) is n
+        self.address, _ = self.words.buffer_info()
         self.kind = row(self._cls, tuple(kind for kind, _ in found), len(common))
         if common:
             names = (name for name, _ in common)
@@ -135,7 +137,7 @@ class Packed:
             if name in fixed and not any(entry is field for field in owner):
                 self._kept.append(entry)  # no field of the problem does
             else:
-                self._kept.append(weakref.ref(entry, _forgetting(self._alive)))
+                self._kept.append(weakref.ref(entry, self._gone.append))
             known = name in getattr(owner, "compiled", ()) or is_problem(self._cls)
             kind = array(dtype, entry.ndim, known and len(entry) == 0)
             return kind, erased(name) if name in ERASED else kind
@@ -157,15 +159,10 @@ class Packed:
         """Return whether this is the row of a value: all that it is made of is alive, and the same."""
         return (
             type(value) is self._cls
-            and bool(self._alive)
+            and not self._gone
             and tuple(map(id, value)) == self._identities
             and (not self._inner or all(inner.is_of(tuple.__getitem__(value, k)) for k, inner in self._inner))
         )
-
-
-def _forgetting(alive: list) -> Callable:
-    """Return what notes that an array is gone: another one may get its identity."""
-    return lambda _: alive.clear()
 
 
 def _common(problem) -> list[tuple[str, Any]]:
@@ -190,7 +187,10 @@ def array_of(value: np.ndarray, name: str, owner=None) -> tuple[str, int]:
 
 def address_of(value: np.ndarray) -> int:
     """Return where the entries of an array are."""
-    return value.__array_interface__["data"][0]
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(value))
+    except (TypeError, ValueError):  # read-only or empty; numpy's own way takes three times as long
+        return value.__array_interface__["data"][0]
 
 
 def number(value) -> Kind | None:

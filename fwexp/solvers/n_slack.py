@@ -114,7 +114,7 @@ def _add(problem, working, sets, kept, labelings, values, losses, start, end, wo
         scores(problem, i, working.w, work.theta)
         active_set.score_all(problem, i, work.theta, sets)
         # 6, 7: is it violated by more than xi_i, the highest score in W_i?
-        value, best = values[i], sets.score[weight_steps.best_stored(i, sets)]
+        value, best = values[i], sets.score[weight_steps.best_and_worst(i, sets)[0]]
         if weight_steps.exceeds(value, best, max(sets.scale[0], losses[i])):
             y = stored_labeling(problem, i, labelings)
             slot = active_set.store(problem, i, y, losses[i], work.theta, size, kept, work)
@@ -141,12 +141,14 @@ def _correct(problem, working, sets, work, lam_n, corrections, visits):
         counts[QP_VISITS] += 1
         visits -= 1
         active_set.score_at(problem, i, working.w, work, sets)
-        working.gap[INNER] += sets.score[weight_steps.best_stored(i, sets)] - active_set.mean_score(i, sets)
+        best, worst = weight_steps.best_and_worst(i, sets)
+        working.gap[INNER] += sets.score[best] - active_set.mean_score(i, sets)
         moved = False
         for _ in range(corrections):
-            best, worst = weight_steps.best_stored(i, sets), weight_steps.worst_active(i, sets)
-            if not weight_steps.pairwise_step(i, worst, best, lam_n, sets):
+            moves, highest, lowest = weight_steps.pairwise_step(i, worst, best, lam_n, sets)
+            if not moves:
                 break
+            best, worst = weight_steps.slots_at(i, highest, lowest, sets)
             moved = True
         if moved:
             weight_steps.normalise(i, sets)

@@ -40,7 +40,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fwexp.blocks.active_set import ActiveSets, labeling_at, new_active_sets, score_all, store
-from fwexp.blocks.weight_steps import best_stored
+from fwexp.blocks.weight_steps import best_and_worst
 from fwexp.jit.compilation import njit, specialise
 from fwexp.options import check_fraction, check_integer, choice, option
 from fwexp.problems.protocol import loss, product, scatter_psi, scores, stored_labeling, workspace
@@ -275,7 +275,7 @@ def _best_stored(problem, w, sets, work, best):
     for i in range(problem.n):
         scores(problem, i, w, work.theta)
         score_all(problem, i, work.theta, sets)
-        best[i] = best_stored(i, sets)
+        best[i], _ = best_and_worst(i, sets)
 
 
 @njit

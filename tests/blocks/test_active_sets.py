@@ -1,10 +1,10 @@
-"""Compiled code, which looks at eight slots at once, chooses the slots that plain Python does, and moves the same scores."""
+"""Compiled code chooses the slots of stored labelings that plain Python does, and moves the same scores."""
 
 import numpy as np
 import pytest
 
 from fwexp.blocks.active_set import ActiveSets
-from fwexp.blocks.weight_steps import best_stored, move_weight, worst_active
+from fwexp.blocks.weight_steps import best_and_worst, move_weight, slots_at
 from fwexp.jit.compilation import njit
 
 ROOM = 24
@@ -12,12 +12,12 @@ ROOM = 24
 
 @njit
 def _choose(i, sets):
-    return best_stored(i, sets), worst_active(i, sets)
+    return best_and_worst(i, sets)
 
 
 @njit
 def _move(i, a, b, amount, lam_n, sets):
-    move_weight(i, a, b, amount, lam_n, sets)
+    return slots_at(i, *move_weight(i, a, b, amount, lam_n, sets), sets)
 
 
 def sets_of(count: int, rng) -> ActiveSets:
@@ -55,8 +55,7 @@ def test_compiled_code_chooses_and_moves_as_plain_python_does(count):
         seen.add(_choose(1, sets))
         copy = ActiveSets(*(array.copy() for array in sets))
         a, b = rng.integers(count, size=2)
-        _move(1, a, b, 0.3, 0.7, sets)
-        _move.py_func(1, a, b, 0.3, 0.7, copy)
+        assert _move(1, a, b, 0.3, 0.7, sets) == _move.py_func(1, a, b, 0.3, 0.7, copy) == _choose(1, copy)
         for name in ("weight", "change"):
             np.testing.assert_array_equal(getattr(sets, name), getattr(copy, name))
         np.testing.assert_array_equal(sets.score[:count], copy.score[:count])

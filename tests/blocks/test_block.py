@@ -3,6 +3,7 @@
 import mmap
 import sys
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,24 +16,12 @@ from fwexp.driver.iteration import Budget
 from fwexp.memory import releasable_zeros, release
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.protocol import radii_sq, to_public, workspace
-from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
-from tests.small_problems import chain, steps_before_a_tie
+from tests.small_problems import at_start, chain, steps_before_a_tie
 
 BIG = 10**9
 LAM = 0.2
-
-
-def tiny(seed=0, n=6, K=3, p=2, lengths=(1, 2, 3)):
-    """Return the same chain problem twice: enumerated for the transcription, and compiled."""
-    X, y = ref.random_chains(np.random.default_rng(seed), n, K, p, lengths)[:2]
-    return ref.tiny_chain(X, y, K), fwexp.chain_problem(X, y, K)
-
-
-def start(problem, seed=0, lam=LAM, order=None, iterates=("last",), **options):
-    """Return a solver at step 0."""
-    cls = SOLVERS["bcfw"]
-    return cls(problem, lam, check_options(cls, options), seed, iterates, order)
+tiny, start = partial(chain, "dense", n=6), partial(at_start, "bcfw", lam=LAM)
 
 
 def order_without_repeats(n, steps, seed):
@@ -53,6 +42,21 @@ def steps_without_ties(blocks, step):
     return len(blocks) if step in ("fw", "away") or len(repeats) == 0 else int(repeats[0]) + 1
 
 
+def both(seed, sampling, step, cache, **options):
+    """Return a problem in two forms, 20 passes of the transcription over it, and the solver that is to take the same steps."""
+    tp, problem = tiny(seed=seed)
+    steps = 20 * tp.n
+    order = order_without_repeats(tp.n, steps, seed) if sampling == "order" else None
+    draws = np.random.default_rng(seed).random(steps) if order is None else order
+    rule = (cache["F"], cache["nu"]) if cache else None
+    radii = radii_sq(problem)
+    wanted = ref.block_fw(
+        tp, LAM, steps, sampling=sampling, draws=draws, step=step, cache=rule, refresh=3, curvature=radii, **options
+    )
+    choice = {} if sampling == "order" else {"sampling": sampling}
+    return tp, problem, wanted, start(problem, seed=seed, order=order, step=step, cache=cache, refresh=3, **choice)
+
+
 @pytest.mark.parametrize("step", ["fw", "pairwise", "away", "corrective"])
 @pytest.mark.parametrize("sampling", ["order", "gap", "max_gap", "max_gain"])
 @pytest.mark.parametrize("cache", [False, {"F": 0.25, "nu": 0.01, "size": 50}])
@@ -61,15 +65,7 @@ def test_steps_equal_the_transcription(step, sampling, cache):
     for seed in (0, 2, 3, 4):  # with 1 the oracle's best labelings tie early, and rounding decides
         if compared >= 200:
             break
-        tp, problem = tiny(seed)
-        steps = 20 * tp.n
-        order = order_without_repeats(tp.n, steps, seed) if sampling == "order" else None
-        draws = np.random.default_rng(seed).random(steps) if order is None else order
-        rule = (cache["F"], cache["nu"]) if cache else None
-        radii = radii_sq(problem)
-        wanted = ref.block_fw(tp, LAM, steps, sampling=sampling, draws=draws, step=step, cache=rule, refresh=3, curvature=radii)
-        choice = {} if sampling == "order" else {"sampling": sampling}
-        solver = start(problem, seed=seed, order=order, step=step, cache=cache, refresh=3, **choice)
+        tp, problem, wanted, solver = both(seed, sampling, step, cache)
         last = steps_without_ties(wanted.blocks, step)
         tie = steps_before_a_tie(tp, wanted.run.last.w, wanted.blocks[:, None])  # from there on rounding may part the two
         for k in range(1, last + 1):
@@ -96,7 +92,7 @@ def test_steps_equal_the_transcription(step, sampling, cache):
 @pytest.mark.parametrize("first", [0, 3])
 @pytest.mark.parametrize("step", ["fw", "corrective"])
 def test_acceleration_equals_the_transcription(step, first):
-    tp, problem = tiny(2)
+    tp, problem = tiny(seed=2)
     steps, period = 18 * tp.n, 2
     order = order_without_repeats(tp.n, steps, 5)
     wanted = ref.block_fw(tp, LAM, steps, sampling="order", draws=order, step=step, accelerate=(3.0, period, first))
@@ -117,17 +113,10 @@ def test_acceleration_equals_the_transcription(step, first):
     ("step", "sampling"), [("fw", "order"), ("fw", "gap"), ("fw", "max_gap"), ("away", "order"), ("away", "gap")]
 )
 def test_a_series_of_steps_ends_as_soon_as_the_known_gaps_are_small(step, sampling, cache):
-    early, late = 0, 0
+    early, late, tol = 0, 0, 0.2
     for seed in (0, 2, 3):
-        tp, problem = tiny(seed)
-        steps, tol = 20 * tp.n, 0.2
-        draws = order_without_repeats(tp.n, steps, seed) if sampling == "order" else np.random.default_rng(seed).random(steps)
-        given = draws if sampling == "order" else None
-        rule = (cache["F"], cache["nu"]) if cache else None
-        wanted = ref.block_fw(tp, LAM, steps, sampling=sampling, draws=draws, step=step, cache=rule, refresh=3, tol=tol)
-        choice = {} if sampling == "order" else {"sampling": sampling}
-        solver = start(problem, seed=seed, order=given, step=step, cache=cache, refresh=3, **choice)
-        for k in range(1, steps + 1):
+        tp, problem, wanted, solver = both(seed, sampling, step, cache, tol=tol)
+        for k in range(1, 20 * tp.n + 1):
             while solver.step < k:  # It stops where all gaps show that the gap is reached.
                 solver.advance(Budget(BIG, k, gap_tol=tol))
             np.testing.assert_allclose(to_public(problem, solver.point("last").w), wanted.run.last.w[k], rtol=1e-9, atol=1e-10)
@@ -140,7 +129,7 @@ def test_a_series_of_steps_ends_as_soon_as_the_known_gaps_are_small(step, sampli
 
 def test_a_run_ends_where_all_gaps_show_that_the_gap_is_reached():
     """Without a point of the schedule there; and all gaps are not computed again and again if they show no more."""
-    _, problem = tiny(2)
+    _, problem = tiny(seed=2)
     settings = {"lam": 1.0, "gap_tol": 0.05, "max_passes": 500, "schedule": (400.0,), "sampling": "gap"}
     result = fwexp.solve(problem, "bcfw", iterates=["last"], **settings)
     end = result.trace.iloc[-1]
@@ -175,7 +164,7 @@ def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, 
     for seed in (0, 2, 3, 4, 5, 6, 7, 8):
         if compared >= enough:
             break
-        tp, problem = tiny(seed)
+        tp, problem = tiny(seed=seed)
         steps = 20 * tp.n
         wanted = ref.block_fw(
             tp,
@@ -193,7 +182,7 @@ def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, 
         )
         accelerate = accelerated and {"kap": "observed", "period": None, "start": 2, "refresh": False}
         cache = {"F": 0.4, "nu": 0.01, "size": 8}
-        solver = start(problem, seed, lam, sampling="gap_perm", step=step, cache=cache, refresh=5, accelerate=accelerate)
+        solver = start(problem, seed=seed, lam=lam, sampling="gap_perm", step=step, cache=cache, refresh=5, accelerate=accelerate)
         last = steps_without_ties(wanted.blocks, step)
         tie = steps_before_a_tie(tp, wanted.run.last.w, wanted.blocks[:, None])
         for k in range(1, last + 1):
@@ -218,7 +207,7 @@ def test_what_auto_does_equals_the_transcription(step, lam, accelerated, spent, 
 
 @pytest.mark.parametrize(("refresh", "anew"), [(0, False), (None, True)])
 def test_examples_are_not_all_visited_anew_where_that_is_refused(refresh, anew):
-    _, problem = tiny(2)
+    _, problem = tiny(seed=2)
     solver = start(problem, lam=20.0, sampling="gap_perm", step="corrective", refresh=refresh)
     solver.advance(Budget(BIG, 9 * problem.n))  # less than the 10 passes after which all gaps are computed in any case
     assert solver.state.refreshed == -1
@@ -226,7 +215,7 @@ def test_examples_are_not_all_visited_anew_where_that_is_refused(refresh, anew):
 
 
 def test_strength_is_observed_of_labelings_that_are_stored():
-    _, problem = tiny(2)
+    _, problem = tiny(seed=2)
     bare = start(problem, lam=1e-3, accelerate={"kap": "observed", "start": 1})
     bare.advance(Budget(BIG, 2 * problem.n))
     assert bare.state.centre.kap == 1.0  # none are stored: nothing is known
@@ -273,14 +262,14 @@ def test_when_acceleration_begins(shared, early, begins):
 
 
 def test_passes_may_be_more_than_anyone_takes():
-    _, problem = tiny(2)
+    _, problem = tiny(seed=2)
     solver = start(problem, sampling="gap", refresh=1e308, accelerate={"kap": 1.0, "period": 1e308})
     late = start(problem, accelerate={"kap": 1.0, "start": 1e308})
     assert solver.state.next_refresh == solver.state.centre.next_step == late.state.first_centre == 2**52
 
 
 def test_where_it_seems_not_to_pay_acceleration_begins_late():
-    tp, problem = tiny(2)
+    tp, problem = tiny(seed=2)
     lam, best = 5.0, ref.qp_optimum(tp, 5.0)
     order = order_without_repeats(tp.n, 400 * tp.n, 5)
     plain, solver = (start(problem, lam=lam, order=order, step="corrective", accelerate=on) for on in (False, True))
@@ -323,7 +312,7 @@ def test_a_centre_moves_as_the_formula_says_where_w_is_taken_in_pieces(constrain
 
 
 def test_lam_may_change_at_the_very_step_at_which_acceleration_begins():
-    tp, problem = tiny(2)
+    tp, problem = tiny(seed=2)
     solver = start(problem, lam=5.0, step="corrective", accelerate=True)
     solver.advance(Budget(BIG, LATE_PASSES * tp.n))
     solver.change_lam(4.5)
@@ -343,7 +332,7 @@ COMBINATIONS = [
 
 @pytest.mark.parametrize(("step", "sampling", "cache", "accelerate"), COMBINATIONS)
 def test_every_combination_reaches_the_optimum(step, sampling, cache, accelerate):
-    tp, problem = tiny(2)
+    tp, problem = tiny(seed=2)
     lam, gap_tol = (1.0, 1e-2) if step == "fw" else (0.3, 1e-4)
     best = ref.qp_optimum(tp, lam)
     rows = []
@@ -373,18 +362,18 @@ def test_every_combination_reaches_the_optimum(step, sampling, cache, accelerate
 
 def test_scores_are_compared_on_the_scale_of_all_losses_that_are_stored():
     """Of two scores that differ by rounding of a large loss, the first is the best."""
-    _, problem = tiny(2)
+    _, problem = tiny(seed=2)
     sets, work = active_set.new_active_sets(problem, np.full(problem.n, 4)), workspace(problem)
     active_set.score_all(problem, 0, work.theta, sets)
     assert active_set.store(problem, 0, np.full_like(work.y, 1), 1e8, work.theta, 4, sets, work) == 1
     sets.score[:2] = 0.0, 1e-9
-    assert weight_steps.best_stored(0, sets) == 0
+    assert weight_steps.best_and_worst(0, sets)[0] == 0
 
 
 @pytest.mark.parametrize("steps", [2000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.compiled])])
 @pytest.mark.parametrize("step", ["pairwise", "away", "corrective"])
 def test_active_sets_stay_consistent_over_many_steps(step, steps):
-    _, problem = tiny(4, n=5, K=3, lengths=(2, 3))
+    _, problem = tiny(seed=4, n=5, K=3, lengths=(2, 3))
     solver = start(problem, step=step, sampling="uniform", cache={"F": 0.25, "nu": 0.01, "size": 4}, lam=0.05)
     solver.advance(Budget(BIG, steps))
     sets = solver.sets
@@ -398,7 +387,7 @@ def test_active_sets_stay_consistent_over_many_steps(step, steps):
 
 
 def test_active_sets_are_bounded_by_the_setting_except_for_weight():
-    _, problem = tiny(5, n=6, K=4, lengths=(3, 4))
+    _, problem = tiny(seed=5, n=6, K=4, lengths=(3, 4))
     solver = start(problem, step="corrective", cache={"F": 0.25, "nu": 0.01, "size": 5}, lam=0.01)
     most_active = np.zeros(problem.n)
     for steps in range(1, 60 * problem.n):
@@ -412,7 +401,7 @@ def test_active_sets_are_bounded_by_the_setting_except_for_weight():
 
 
 def test_more_room_goes_to_full_sets_and_past_the_size_to_those_that_weights_fill():
-    _, problem = tiny(2)
+    _, problem = tiny(seed=2)
     sets = active_set.new_active_sets(problem, np.full(problem.n, 8))
     sets.count[:] = 8, 6, *[5] * (problem.n - 2)
     assert active_set.more_room(sets, 12).tolist() == [12, 12, *[8] * (problem.n - 2)]
@@ -432,7 +421,7 @@ def gram_of(sets):
 
 
 def test_labelings_take_half_of_a_matrix_and_growing_frees_the_former_ones(monkeypatch):
-    _, problem = tiny(6)
+    _, problem = tiny(seed=6)
     solver, former, grown = start(problem, step="corrective", lam=0.01), [], []
     with_places, with_room = active_set.with_places, active_set.with_room
 
@@ -458,7 +447,7 @@ def test_sets_with_more_room_hold_the_same(keep, monkeypatch):
     monkeypatch.setattr(active_set, "AT_ONCE", 2)
     monkeypatch.setattr(active_set, "PLACES", 3)
     monkeypatch.setattr(active_set, "release", lambda array, start, end: array[start:end].fill(-1))
-    _, problem = tiny(6)
+    _, problem = tiny(seed=6)
     solver = start(problem, step="corrective", lam=0.01)
     solver.advance(Budget(100, BIG))
     sets = active_set.copied(problem, solver.sets)
@@ -500,7 +489,7 @@ def test_arrays_give_up_whole_pages_within_what_is_released(dtype):
 
 
 def test_stored_inner_products_are_those_of_the_features():
-    tp, problem = tiny(6)
+    tp, problem = tiny(seed=6)
     solver = start(problem, step="corrective")
     solver.advance(Budget(200, BIG))
     sets = solver.sets

@@ -10,17 +10,17 @@ import pytest
 import scipy.optimize
 
 import fwexp
-from fwexp import record
 from fwexp.blocks.acceleration import total_gap
 from fwexp.blocks.projections import exact_step
 from fwexp.driver.iteration import Budget
 from fwexp.errors import OptionError
 from fwexp.problems import protocol
 from fwexp.problems.constraints import public_indices
-from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.clipped_qp import maximise
 from fwexp.solvers.growing_qp import SimplexQP
+from fwexp.testing import check_solver
 from tests.problems.definitions import build
+from tests.small_problems import at_start, run_in_plain_python
 
 BIG = 10**9
 LAM = 0.3
@@ -130,7 +130,7 @@ def test_block_steps_never_lower_the_dual(options):
     """D(a) = b'a - lam/2 ||max(A a, 0)||^2, from the a of the solver by numpy."""
     psi, losses, _, _ = small()
     problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
-    solver = SOLVERS["bcfw"](problem, LAM, check_options(SOLVERS["bcfw"], options), 0)
+    solver = at_start("bcfw", problem, LAM, **options)
     before, shifted = 0.0, options["accelerate"]
     for k in range(1, 12 * problem.n):
         solver.advance(Budget(BIG, k))
@@ -154,11 +154,11 @@ def test_block_steps_never_lower_the_dual(options):
 def test_no_other_length_of_a_step_has_a_higher_dual(step, cache):
     """D along the way of every step, as far as the simplex goes, by numpy; the published step falls short of it."""
     psi, losses, _, _ = small()
-    problem, cls = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE), SOLVERS["bcfw"]
+    problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
     ends = {}
     for search in ("exact", "published"):
         options = {"step": step, "cache": cache, "sampling": "perm", "constrained_search": search}
-        solver = cls(problem, LAM, check_options(cls, options), 0)
+        solver = at_start("bcfw", problem, LAM, **options)
         before, short_steps = dual_variables(solver, psi), 0
         for k in range(1, 10 * problem.n):
             solver.advance(Budget(BIG, k))
@@ -217,7 +217,7 @@ def test_known_numbers_are_those_of_the_constrained_problem():
     psi, losses, _, best = small()
     problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
     for options in ({"sampling": "gap", "refresh": 1}, {"step": "pairwise", "sampling": "gap", "refresh": 1}):
-        solver = SOLVERS["bcfw"](problem, LAM, check_options(SOLVERS["bcfw"], options), 0)
+        solver = at_start("bcfw", problem, LAM, **options)
         solver.advance(Budget(3 * problem.n, BIG))
         gap = solver.exact_gap()
         w = solver.point("last").w
@@ -229,20 +229,9 @@ def test_known_numbers_are_those_of_the_constrained_problem():
         assert solver.exact_dual() == pytest.approx(solver.point("last").dual, abs=1e-12)
         gap = primal(psi, losses, w, 0.5 * LAM) - solver.exact_dual()
         assert solver.known_gap == pytest.approx(gap, abs=1e-12)
-        again = SOLVERS["bcfw"](problem, LAM, check_options(SOLVERS["bcfw"], options), 1, warm_start=solver)
+        again = at_start("bcfw", problem, LAM, seed=1, warm_start=solver, **options)
         assert again.point("last").dual == pytest.approx(again.exact_dual(), abs=1e-12)
         assert again.point("last").w[NONNEGATIVE].min() >= 0.0
-
-
-@pytest.mark.parametrize("solver", ["fw", "one_slack", "fcfw"])
-def test_warm_starts_keep_the_dual_point(solver):
-    psi, losses, _, _ = small()
-    problem = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE)
-    first = fwexp.solve(problem, solver, lam=LAM, gap_tol=1e-4, max_passes=200)
-    best = optimum(psi, losses, 0.5 * LAM, NONNEGATIVE)[1]
-    result = fwexp.solve(problem, solver, lam=0.5 * LAM, gap_tol=1e-2, max_passes=500, warm_start=first)
-    assert best - 1e-9 <= result.primal <= best + 1e-2
-    assert result.dual <= best + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -253,20 +242,15 @@ def test_warm_starts_keep_the_dual_point(solver):
         ("ssg", {}),
         ("fw", {}),
         ("fcfw", {}),
+        ("one_slack", {}),
     ],
     ids=str,
 )
-def test_states_with_constraints_go_on_to_the_same_bits(solver, options):
+def test_solvers_keep_their_promises_with_constraints(solver, options, monkeypatch):
+    """States, warm starts, seeds and bounds, as without constraints in tests/test_every_solver.py."""
+    run_in_plain_python(monkeypatch)
     psi, losses, _, _ = small()
-    problem, cls = fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE), SOLVERS[solver]
-    first, second = (cls(problem, LAM, check_options(cls, options), seed, ("last",)) for seed in (0, 1))
-    first.advance(Budget(2 * problem.n, BIG))
-    second.restore(record.copy(first.state))
-    for running in (first, second):
-        running.advance(Budget(8 * problem.n, BIG))
-    np.testing.assert_array_equal(first.point("last").w, second.point("last").w)
-    assert first.step == second.step
-    assert record.same(first.state, second.state)
+    check_solver(solver, fwexp.enumerated_problem(psi, losses, nonnegative=NONNEGATIVE), lam=LAM, **options)
 
 
 # --- the regularisation path -------------------------------------------------------------------------------------------

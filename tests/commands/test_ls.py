@@ -63,20 +63,12 @@ def test_a_run_is_found_by_the_beginning_of_its_key(fwexp, config, make_result):
     assert f"key must be the beginning of one key, got '{first}', that of {first}" in err
 
 
-def test_a_list_imports_neither_compiler_nor_hydra(tmp_path, config, make_result):
-    for seed in range(2):
-        store.save(make_result(), config | {"seed": seed}, tmp_path / "results")
-    heavy = {"numba", "scipy", "hydra", "pandas", "yaml"}
-    script = f"import sys; from fwexp.cli import COMMANDS, main; main(['ls']); print(*({heavy} & sys.modules.keys()))"
-    done = subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, text=True)
-    assert len(done.stdout.splitlines()) == 4
-    assert done.stdout.splitlines()[-1] == ""
-
-
-def test_commands_that_only_read_import_no_compiler(tmp_path, config, make_result):
+def test_commands_that_only_read_import_no_compiler_and_a_list_nothing_heavy(tmp_path, config, make_result):
     for name in ("bcfw", "ssg"):
         store.save(make_result(), config | {"solver": {"name": name}}, tmp_path / "results")
+    heavy = {"numba", "scipy", "hydra", "pandas", "yaml"}
     commands = [
+        "ls",
         "ls method=ssg",
         "compare bcfw ssg --stale",
         "figure",
@@ -85,26 +77,11 @@ def test_commands_that_only_read_import_no_compiler(tmp_path, config, make_resul
     ]
     script = f"""import sys; from fwexp.cli import COMMANDS, main
 for command in {commands}:
-    print(command, main(command.split()), "numba" in sys.modules, file=sys.stderr)"""
+    print("after", command, main(command.split()), *{heavy} & sys.modules.keys(), file=sys.stderr)"""
     done = subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, text=True)
-    said = [line for line in done.stderr.splitlines() if line.endswith(("True", "False"))]
-    assert said == [f"{command} 0 False" for command in commands]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{}", b"[]", b'{"config": {}}', b"\xff\x00", b'{"checksum": 1}'],
-)
-def test_a_damaged_record_is_one_line(fwexp, config, make_result, content):
-    path = store.save(make_result(), config, "results")
-    partial = store.save(make_result("interrupted"), config | {"seed": 1}, "results")
-    failure = store.save_failure(ValueError("nothing"), config | {"seed": 2}, "results")
-    for record in (path / "run.json", partial / "run.json", failure):
-        record.write_bytes(content)
-    code, out, err = fwexp("ls")
-    assert (code, err) == (0, "")
-    rows = [line.split() for line in out.splitlines()[1:]]
-    assert all(len(row) > 9 for row in rows)  # the last says what is wrong
-    assert {(row[0], row[8]) for row in rows} == {("damaged", name[:12]) for name in (path.name, partial.name, failure.stem)}
-    with pytest.warns(UserWarning, match="is damaged and was left out"):
-        assert len(store.load_results()) == 0
+    said = [line for line in done.stderr.splitlines() if line.startswith("after")]
+    assert said[0] == "after ls 0"
+    assert len(said) == len(commands)
+    for line, command in zip(said, commands, strict=True):
+        assert line.startswith(f"after {command} 0")
+        assert "numba" not in line

@@ -53,13 +53,6 @@ def test_quadratic_functions_of_users_are_corrected_exactly(convex_set, x0, unit
     assert len(calls) <= 2 * steps + 40  # 40 of the checks
 
 
-def test_other_functions_are_corrected_by_pairwise_steps():
-    A, b = ill_conditioned()
-    fun, ball = log_cosh(A / 50, b / 50), L1Ball(60, 30.0)
-    values = [minimize(fun, ball, method=method, gap_tol=1e-5, max_iter=5000).value for method in ("corrective", "pairwise")]
-    assert values[0] == pytest.approx(values[1], abs=1e-4)
-
-
 def test_functions_that_look_quadratic_at_the_atoms_are_minimised():
     linear = np.linspace(-1, 1, 8)
 

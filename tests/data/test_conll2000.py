@@ -1,15 +1,11 @@
-import collections
 from itertools import repeat
 from pathlib import Path
 
-import hypothesis
 import numpy as np
 import pytest
 import scipy.io
-from hypothesis import strategies as st
 
 import fwexp
-from fwexp.commands.data import main
 from fwexp.data import DATASETS, conll2000, load_dataset, resolve_data_dir
 from fwexp.data.metrics import token_accuracy
 from fwexp.errors import DataError, ParameterError
@@ -56,13 +52,6 @@ def write(folder, train=TRAIN, test=TEST):
     (folder / "conll2000").mkdir(parents=True, exist_ok=True)
     (folder / "conll2000" / "train.txt").write_text(train)
     (folder / "conll2000" / "test.txt").write_text(test)
-
-
-def text_of(sentences):
-    """Return the `Text` of lists of (word, POS tag, chunk tag), as if read from a file."""
-    tokens = [tuple(value.encode() for value in token) for sentence in sentences for token in sentence]
-    words, pos, tags = (list(column) for column in zip(*tokens, strict=True))
-    return conll2000.Text([word.lower() for word in words], pos, tags, np.cumsum([0, *map(len, sentences)]))
 
 
 # Reading
@@ -116,59 +105,16 @@ def test_malformed(text, message, folder):
 # Features
 
 
-def reference_columns(train, test):
-    """Return the columns that the rules of the template give, one by one, with dictionaries of tuples."""
-
-    def describe(sentence, t, which):
-        if not 0 <= t < len(sentence):
-            return None
-        return sentence[t][0].lower() if which == "w" else sentence[t][1]
-
-    def attributes(sentence, t):
-        def w(offset):
-            return describe(sentence, t + offset, "w")
-
-        def p(offset):
-            return describe(sentence, t + offset, "p")
-
-        words = [w(-2), w(-1), w(0), w(1), w(2), (w(-1), w(0)), (w(0), w(1))]
-        tags = [p(-2), p(-1), p(0), p(1), p(2), (p(-2), p(-1)), (p(-1), p(0)), (p(0), p(1)), (p(1), p(2))]
-        return [*words, *tags, *((p(k - 2), p(k - 1), p(k)) for k in range(3))]
-
-    rows = {
-        part: [attributes(sentence, t) for sentence in sentences for t in range(len(sentence))]
-        for part, sentences in (("train", train), ("test", test))
-    }
-    ids = []
-    for column in zip(*rows["train"], strict=True):
-        counts = collections.Counter(column)  # in the order of first occurrence
-        kept = [value for value, count in counts.items() if count >= 3]
-        ids.append({value: number for number, value in enumerate(kept, 1)})
-    columns = {part: [[ids[c].get(value, 0) for c, value in enumerate(row)] for row in rows[part]] for part in ("train", "test")}
-    return columns["train"], columns["test"], [len(known) for known in ids]
-
-
-# Words and POS tags share names, and differ by case.
-SENTENCES = st.lists(
-    st.lists(st.tuples(st.sampled_from(["a", "A", "b", "pad"]), st.sampled_from(["a", "A", "PAD"]), st.just("O")), min_size=1),
-    min_size=1,
-)
-
-
-@hypothesis.given(train=SENTENCES, test=SENTENCES)
-def test_columns_follow_the_template(train, test):
-    arrays = conll2000.parse(text_of(train), text_of(test))
-    expected_train, expected_test, sizes = reference_columns(train, test)
-    assert arrays["train_columns"].tolist() == expected_train
-    assert arrays["test_columns"].tolist() == expected_test
-    assert arrays["sizes"].tolist() == sizes
-    for part in ("train", "test"):
-        assert arrays[f"{part}_columns"].dtype == np.int32
-
-
 def test_problems(folder):
     train, test = load_dataset("conll2000", data_dir=folder)
     arrays = conll2000.parse(*(conll2000.read_text(folder / "conll2000" / f"{part}.txt") for part in ("train", "test")))
+    # By rows of the template: numbers in the order of the training text, 0 for what it does not have three times.
+    assert arrays["test_columns"].T.tolist() == [
+        *([1, 1, 0, 1], [1, 0, 3, 1], [0, 2, 3, 0], [1, 2, 5, 5], [1, 4, 4, 4], [0, 0, 3, 0], [0, 2, 0, 0]),  # words, pairs
+        *([1, 1, 2, 1], [1, 2, 6, 1], [1, 6, 3, 4], [0, 2, 5, 5], [1, 4, 4, 4]),  # POS tags
+        *([1, 2, 0, 1], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 5, 5]),  # pairs of them
+        *([1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]),  # and triples
+    ]
     p = 1 + arrays["sizes"].sum()
     assert (train.n, test.n) == (6, 2)
     assert train.num_states == test.num_states == 4
@@ -179,6 +125,8 @@ def test_problems(folder):
     np.testing.assert_array_equal(train.x.indices[train.x.indptr[:-1]], 0)  # the constant is the first feature of all
     assert train.labels[:8].tolist() == [0, 1, 1, 2, 3, 0, 1, 2]
     assert conll2000.label_names(folder) == ("B-NP", "I-NP", "B-VP", "O")
+    write(folder, train=2 * "a DT O\n\n")
+    assert load_dataset("conll2000", data_dir=folder)[0].d == 1 + 1 + 1 + 1  # nothing that occurs twice only
 
 
 def test_only_the_training_sentences_are_sampled(folder):
@@ -313,9 +261,3 @@ def test_real_problems(real_data, tmp_path, monkeypatch):
     metrics = conll2000.scorer(real_data)(perfect)
     assert metrics["token_accuracy"] == token_accuracy(test, perfect) == 47375 / 47377
     assert 0.999 < metrics["chunk_f1"] < 1
-
-
-@pytest.mark.data
-def test_real_files_are_verified(real_data, capsys):
-    assert main(["verify", "conll2000", f"data_dir={real_data}"]) == 0
-    assert capsys.readouterr().out.count("bytes of content, checksum as published") == 2

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 import fwexp
-from fwexp.commands.data import main
 from fwexp.data import hansards, load_dataset
 from fwexp.data.metrics import alignment_error_rate, alignment_scores
 from fwexp.errors import DataError
@@ -82,15 +81,6 @@ def test_learning_on_synthetic_pairs(folder):
 def test_repeated_overlong_and_test_pairs_are_left_out():
     pairs = [(["A", "b"], ["c"]), (["a", "B"], ["C"]), (["x"] * 61, ["y"]), (["x"], ["y"] * 61), (["x"] * 60, ["y"] * 60)]
     assert hansards._distinct(pairs) == [(("a", "b"), ("c",)), (("x",) * 60, ("y",) * 60)]
-
-
-def test_prepare_command(folder, capsys, monkeypatch):
-    assert main(["prepare", "hansards", f"data_dir={folder}"]) == 0
-    assert capsys.readouterr().out.startswith("hansards   prepared n ")
-    assert len(list((folder.parent / "cache" / "fwexp" / "parsed").iterdir())) == 1
-    (folder / "hansards" / "test.wa").unlink()
-    assert main(["prepare", "hansards", f"data_dir={folder}"]) == 1
-    assert "hansards/test.wa" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

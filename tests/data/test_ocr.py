@@ -178,11 +178,6 @@ def test_missing_file(tmp_path, exists):
     )
 
 
-def test_check_says_what_is_wrong(letter_file, tmp_path):
-    with pytest.raises(DataError, match="8 letters in 4 words, expected 52152 letters in 6877 words"):
-        ocr.check(letter_file.write(tmp_path))
-
-
 @pytest.mark.data
 def test_real_content(real_data):
     (path,) = (DATASETS["ocr"].sources(ocr.Options(), real_data)).keys()

@@ -113,15 +113,6 @@ def test_a_time_limit_counts_for_each_training(data):
     assert any("in the folds" in str(one.message) for one in caught)
 
 
-def test_the_best_lam_is_trained_at(data, chosen):
-    results = chosen.cv_results_
-    assert chosen.lam_ == results["param_lam"][results["mean_test_score"].argmax()]
-    assert chosen.best_score_ == results["mean_test_score"].max()
-    wanted = ChainSVM(lam=chosen.lam_).fit(*data)
-    np.testing.assert_array_equal(chosen.coef_, wanted.coef_)
-    assert chosen.predict(data[0]) == wanted.predict(data[0])
-
-
 @pytest.mark.parametrize(
     ("scores", "lam", "ranks"),
     [
@@ -191,12 +182,6 @@ def test_values_of_lam_begin_where_weights_of_the_objective_matter(data):
             starts.append(largest_lam(problem, START_GAP * scale, 0, 1e-5 * scale, term) / scale)
         found = cls(lams=3, cv=folds, max_passes=1, tol=1.0).fit(X, y).cv_results_["param_lam"]
         assert found[0] == pytest.approx(max(starts))
-
-
-def test_probabilities_have_no_costs_of_positions(data):
-    for wrong in ({"costs": {(0, 1): 2.0}}, {"class_weight": "balanced"}):
-        with pytest.raises(ParameterError, match='must be None with objective="log"'):
-            ChainCRFCV(lams=[1.0], cv=2, **wrong).fit(*data)
 
 
 def test_features_of_a_sequence_are_asked_for_once(data):

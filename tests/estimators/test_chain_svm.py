@@ -48,18 +48,6 @@ def test_a_tagger_learns_and_certifies(tagger):
     assert (tagger.coef_.shape, tagger.transitions_.shape, tagger.start_.shape, tagger.end_.shape) == ((3, 6), (3, 3), (3,), (3,))
 
 
-def test_weights_are_those_of_solve_and_predictions_too(tagger):
-    problem = tagger.to_problem(WORDS, TAGS)
-    per = len([tag for tags in TAGS for tag in tags]) / len(TAGS)
-    result = fwexp.solve(problem, lam=0.005 * per, gap_tol=1e-2 * per)
-    np.testing.assert_allclose(tagger.result_.w, result.w, atol=1e-12)
-    assert [tagger.classes_[y].tolist() for y in result.predict(problem)] == tagger.predict(WORDS)
-    K, p = 3, 6
-    np.testing.assert_array_equal(tagger.coef_[1, 4], tagger.result_.w[4 * K + 1])
-    np.testing.assert_array_equal(tagger.transitions_[0, 2], tagger.result_.w[K * p + 2 * K + 2])
-    np.testing.assert_array_equal(np.concatenate([tagger.start_, tagger.end_]), tagger.result_.w[K * p : K * p + 2 * K])
-
-
 @pytest.mark.parametrize(
     "X",
     [
@@ -187,13 +175,6 @@ def test_labels_have_weights():
     assert tagger.class_weight_.tolist() == [1.0, 9.0]
     assert ChainSVM(class_weight="balanced").fit(X, y).class_weight_.tolist() == [5 / 8, 5 / 2]
     assert fwexp.loss(tagger.to_problem([["a"]], [["V"]]), 0, [0]) == 9.0
-
-
-def test_validation_ends_training():
-    early = ChainSVM(early_stopping=True, validation_fraction=0.25, tol=0).fit(WORDS * 4, TAGS * 4)
-    assert early.status_ == "interrupted"
-    assert early.n_passes_ < 20
-    assert early.trace_["validation_error"].notna().all()
 
 
 @pytest.mark.parametrize(

@@ -41,56 +41,47 @@ def numbers(x) -> np.ndarray:
 FUNCTIONS = [dicts, flags, texts, list, numbers]
 
 
-def listed(function) -> list:
-    return [function(x) for x in WORDS]
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize(
-    "params",
-    [{}, {"min_count": 3}, {"early_stopping": True, "validation_fraction": 0.4}, {"possible_states": False}],
-    ids=["plain", "min_count", "early_stopping", "pairs"],
-)
-def test_a_function_of_sequences_gives_the_model_of_its_features(function, params):
-    one = ChainSVM(max_passes=5, features=function, **params).fit(WORDS, Y)
-    other = ChainSVM(max_passes=5, **params).fit(listed(function), Y)
-    assert one.vectorizer_.names == other.vectorizer_.names
-    np.testing.assert_array_equal(one.result_.w, other.result_.w)
-    assert one.predict(WORDS) == other.predict(listed(function))
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_sequences_without_weight_or_positions_add_no_names(function):
-    weights = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 1.0, 0.5, 1.0])
-    X, y = (WORDS, Y) if function is numbers else ([*WORDS[:3], [], *WORDS[4:]], [*Y[:3], [], *Y[4:]])
-    one = ChainCRF(max_passes=5, features=function).fit(X, y, weights)
-    other = ChainCRF(max_passes=5).fit([function(x) for x in X], y, weights)
-    assert one.vectorizer_.names == other.vectorizer_.names
-    np.testing.assert_array_equal(one.result_.w, other.result_.w)
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_folds_have_the_names_of_their_own_sequences(function):
-    params = {"lams": [1.0, 0.01], "max_passes": 5, "cv": [([5, 1, 0], [2, 3]), ([*range(8)], [7, 6])]}
-    one = ChainSVMCV(features=function, **params).fit(WORDS, Y)
-    other = ChainSVMCV(**params).fit(listed(function), Y)
-    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"])
-    np.testing.assert_array_equal(one.result_.w, other.result_.w)
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_training_in_parts_keeps_the_columns_of_former_names(function):
-    one, other = ChainSVM(max_passes=5, features=function), ChainSVM(max_passes=5)
+def in_parts(model, X, y):
+    """Train on two parts, the second of which keeps the columns of the first."""
     for part in (slice(0, 2), slice(2, 8)):
-        one.partial_fit(WORDS[part], Y[part], classes=["a", "b"])
-        other.partial_fit(listed(function)[part], Y[part], classes=["a", "b"])
+        model.partial_fit(X[part], y[part], classes=["a", "b"])
+    return model
+
+
+def partly_without_weight(model, X, y):
+    """Sequences without weight or positions add no names."""
+    X, y = [*X[:3], X[3][:0], *X[4:]], [*y[:3], [], *y[4:]]
+    return model.fit(X, y, np.array([0.0, 1.0, 2.0, 0.0, 1.0, 1.0, 0.5, 1.0]))
+
+
+FOLDS = {"lams": [1.0, 0.01], "cv": [([5, 1, 0], [2, 3]), ([*range(8)], [7, 6])]}  # which have names of their own
+WAYS = {  # to train: the estimator, its parameters, and how it gets data
+    "plain": (ChainSVM, {}, ChainSVM.fit),
+    "min_count": (ChainSVM, {"min_count": 3}, ChainSVM.fit),
+    "early_stopping": (ChainSVM, {"early_stopping": True, "validation_fraction": 0.4}, ChainSVM.fit),
+    "pairs": (ChainSVM, {"possible_states": False}, ChainSVM.fit),
+    "weights": (ChainCRF, {}, partly_without_weight),
+    "folds": (ChainSVMCV, FOLDS, ChainSVMCV.fit),
+    "parts": (ChainSVM, {}, in_parts),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_function_of_sequences_gives_the_model_of_its_features(function, way):
+    cls, params, train = WAYS[way]
+    one = train(cls(max_passes=5, features=function, **params), WORDS, Y)
+    other = train(cls(max_passes=5, **params), [function(x) for x in WORDS], Y)
     assert one.vectorizer_.names == other.vectorizer_.names
     np.testing.assert_array_equal(one.result_.w, other.result_.w)
+    assert one.predict(WORDS) == other.predict([function(x) for x in WORDS])
+    if way == "folds":
+        np.testing.assert_array_equal(one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"])
 
 
 def test_blocks_of_entries_change_no_order_of_names(monkeypatch):
     monkeypatch.setattr(numbered_features, "AT_ONCE", 3)
-    test_sequences_without_weight_or_positions_add_no_names(dicts)
+    test_a_function_of_sequences_gives_the_model_of_its_features(dicts, "weights")
 
 
 def test_features_are_read_once_and_not_kept():

@@ -33,18 +33,10 @@ def probabilities(tagger, x, allowed=lambda y: True):
     return dict(zip(scores, values / values.sum()))
 
 
-def test_probabilities_are_those_of_all_labelings(tagger):
-    labels = tagger.classes_.tolist()
-    for x, of_one in zip(WORDS, tagger.predict_proba(WORDS)):
-        every = probabilities(tagger, x)
-        wanted = np.zeros(of_one.shape)
-        for y, p in every.items():
-            wanted[np.arange(len(x)), y] += p
-            assert tagger.log_proba([x], [[labels[k] for k in y]])[0] == pytest.approx(np.log(p), abs=1e-10)
-        np.testing.assert_allclose(of_one, wanted, atol=1e-12)
-        best = max(every, key=every.get)
-        assert tagger.predict_one(x) == [labels[k] for k in best]
-    assert tagger.predict_marginals(WORDS[:1])[0][0] == dict(zip(labels, tagger.predict_proba(WORDS[:1])[0][0].tolist()))
+def test_marginals_are_probabilities_by_label(tagger):
+    """Against enumeration: tests/estimators/test_transition_features.py, and of partial labels test_partial_labels.py."""
+    marginals, labels = tagger.predict_marginals(WORDS), tagger.classes_.tolist()
+    assert marginals == [[dict(zip(labels, row)) for row in of_one.tolist()] for of_one in tagger.predict_proba(WORDS)]
 
 
 def test_the_objective_is_the_negative_log_likelihood_and_certified(tagger):
@@ -56,30 +48,6 @@ def test_the_objective_is_the_negative_log_likelihood_and_certified(tagger):
     assert tagger.result_.dual <= better.primal
     assert better.primal <= tagger.result_.primal + 1e-12
     assert ChainCRF(lam=1 / N, tol=1e-4).fit(WORDS, TAGS).result_.primal == tagger.result_.primal
-
-
-def test_known_labels_condition_the_probabilities(tagger):
-    x, partial = WORDS[2], [None, "N", None, None, "N"]
-    number = tagger.classes_.tolist().index("N")
-    every = probabilities(tagger, x, lambda y: y[1] == y[4] == number)
-    wanted = np.zeros((5, 3))
-    for y, p in every.items():
-        wanted[np.arange(5), y] += p
-    np.testing.assert_allclose(tagger.predict_proba([x], partial=[partial])[0], wanted, atol=1e-12)
-
-
-def test_forbidden_labels_have_no_probability():
-    tagger = ChainCRF(constraints=[("N", "N"), (None, "V")], tol=1e-3).fit(WORDS, TAGS)
-    D, noun, V = 0, 1, 2
-    every = probabilities(tagger, WORDS[0], lambda y: y[0] != V and (noun, noun) not in pairwise(y))
-    proba = tagger.predict_proba(WORDS[:1])[0]
-    assert proba[0, V] == 0.0
-    assert proba[1, D] == pytest.approx(sum(p for y, p in every.items() if y[1] == D), abs=1e-12)
-    assert tagger.log_proba([WORDS[0]], [["N", "N", "V"]])[0] == -np.inf
-    assert tagger.log_proba([WORDS[0], ["dog"]], [["D", "N", "X"], ["N"]])[0] == -np.inf
-    assert 0.0 <= tagger.dual_gap_ <= 1e-3
-    with pytest.raises(ParameterError, match=r"X\[0\] must have labels that constraints and partial allow"):
-        tagger.predict_proba([["a", "cat"]], partial=[["N", "N"]])
 
 
 def test_softmax_margin_lies_above_the_log_loss():

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-import fwexp
 from fwexp.errors import OptionError, ParameterError
 from fwexp.estimators import StructuredSVM
 from tests.estimators.models import Sequences, Signs
@@ -41,13 +40,6 @@ def test_predicting_leaves_the_weights_alone(data, fitted, monkeypatch):
         with pytest.raises(ValueError, match="read-only"):
             predict(X)
     np.testing.assert_array_equal(fitted.w, before)
-
-
-def test_weights_are_those_of_solve(data, fitted):
-    problem = fitted.to_problem(*data)
-    result = fwexp.solve(problem, lam=0.1, gap_tol=1e-2)
-    np.testing.assert_array_equal(fitted.w, result.w)
-    assert result.predict(problem) == fitted.predict(data[0])
 
 
 def test_what_is_optional_in_a_model_may_be_missing():

@@ -37,22 +37,6 @@ def case(request):
 
 
 @pytest.mark.parametrize("weights", [None, np.array([2.0, 1.0, 0.0, 0.5])])
-def test_the_objective_is_the_loss_per_position(case, weights):
-    cls, X, y, sizes = case
-    model = cls(lam=0.05, **CLOSE).fit(X, y, sample_weight=weights)
-    result, problem = model.result_, model.to_problem(X, y)
-    c = np.ones(4) if weights is None else weights
-    hinges = [fwexp.max_oracle(problem, i, result.w)[1] for i in range(4)]
-    assert result.primal == pytest.approx(0.05 / 2 * result.w @ result.w + c @ hinges / (c @ sizes), abs=1e-12)
-    assert model.dual_gap_ == pytest.approx(result.primal - result.dual)
-    assert model.dual_gap_ <= 1e-4
-    for w in result.w + 0.01 * np.random.default_rng(0).normal(size=(20, problem.d)):
-        other = np.maximum(w, 0.0) if cls is not ChainSVM else w
-        hinges = [fwexp.max_oracle(problem, i, other)[1] for i in range(4)]
-        assert 0.05 / 2 * other @ other + c @ hinges / (c @ sizes) >= result.dual - 1e-12
-
-
-@pytest.mark.parametrize("weights", [None, np.array([2.0, 1.0, 0.0, 0.5])])
 def test_weights_are_those_of_the_problem_at_larger_lam(case, weights):
     cls, X, y, sizes = case
     model = cls(lam=0.05, **CLOSE).fit(X, y, sample_weight=weights)
@@ -76,18 +60,6 @@ def test_shares_are_as_the_constructors_have_them(case):
     np.testing.assert_array_equal(model.result_.w, result.w)
     assert (model.dual_gap_, model.result_.lam) == (result.gap, 0.05)
     assert fwexp.evaluate(problem, result.w).error <= 1.0
-
-
-def test_c_and_1_n_count_positions(case):
-    cls, X, y, sizes = case
-    quick = {"max_passes": 1, "tol": 10.0}
-    weights = np.array([2.0, 1.0, 0.0, 0.5])
-    assert cls(lam="1/n", **quick).fit(X, y).result_.lam == pytest.approx(1.0 / sizes.sum(), rel=1e-15)
-    assert cls(C=4.0, **quick).fit(X, y).result_.lam == pytest.approx(0.25 / sizes.sum(), rel=1e-15)
-    for more, wanted in ({"C": 4.0}, 0.25), ({"lam": "1/n"}, 1.0):
-        model = cls(**more, **quick).fit(X, y, sample_weight=weights)
-        assert model.result_.lam == pytest.approx(wanted / (weights @ sizes), rel=1e-15)
-    assert cls(C=4.0, loss="share", **quick).fit(X, y).result_.lam == 0.25 / 4
 
 
 def test_warm_starts_and_files_keep_the_units(case, tmp_path):

@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from functools import partial
 
 import joblib
 import numpy as np
@@ -13,9 +14,8 @@ from fwexp import record
 from fwexp.driver.iteration import Budget, Reason
 from fwexp.errors import MissingPackage, ParameterError
 from fwexp.problems import known_labelings
-from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.n_slack import UNCERTIFIED, _bring_forward
-from tests.small_problems import FUNCTIONS, chain
+from tests.small_problems import FUNCTIONS, at_start, chain
 
 BIG = 10**9
 
@@ -133,20 +133,6 @@ def test_auto_takes_cutting_planes_and_says_so():
     assert "step" in fwexp.solve(constrained, lam=0.05, max_passes=2).options
 
 
-@pytest.mark.parametrize("certify", [False, True])
-@pytest.mark.parametrize("visits", [1.0, 1.7, 90.0])
-def test_runs_go_on_from_their_state_bit_for_bit(visits, certify):
-    cls, given = SOLVERS["n_slack"], {"batch": 4, "qp_visits": visits, "certify": certify}
-    whole, halves = (cls(classes()[0], 0.01, check_options(cls, given), 0) for _ in range(2))
-    whole.advance(Budget(150, 10_000))
-    halves.advance(Budget(61, 70))
-    resumed = cls(classes()[0], 0.01, check_options(cls, given), 0)
-    resumed.restore(record.copy(halves.state))
-    resumed.advance(Budget(150, 10_000))
-    np.testing.assert_array_equal(whole.point("last").w, resumed.point("last").w)
-    assert whole.known_hinge == resumed.known_hinge
-
-
 @pytest.mark.parametrize("visits", [1.0, 1.3])
 def test_quadratic_programs_take_no_more_visits_than_they_may(visits):
     """And none is left out for ever, however few these are."""
@@ -159,11 +145,7 @@ def test_quadratic_programs_take_no_more_visits_than_they_may(visits):
 
 # --- calls that are constraints and certificates at once ---------------------------------------------------------------
 
-
-def certifying(problem, lam=0.02, **options):
-    """Return a run of ``n_slack`` with ``certify`` in batches of 4."""
-    cls = SOLVERS["n_slack"]
-    return cls(problem, lam, check_options(cls, {"batch": 4, "certify": True, **options}), 0)
+certifying = partial(at_start, "n_slack", lam=0.02, batch=4, certify=True)
 
 
 def visits_of(problem):
@@ -220,7 +202,7 @@ def test_what_calls_have_shown_is_the_objective(form, weighted, accelerate):
     lam, given = 0.02, (chain(each, seed=4, n=15)[1] for each in (form, {"functions": "dense"}.get(form, "csr")))
     problem, arrays = (fwexp.weighted_problem(each, np.linspace(0.5, 2.0, 15)) if weighted else each for each in given)
     optimum = fwexp.solve(arrays, lam=lam, gap_tol=1e-9, max_passes=5000).dual
-    running, known = certifying(problem, lam, accelerate=accelerate), []
+    running, known = certifying(problem, lam=lam, accelerate=accelerate), []
     while running.oracle_calls < 40 * problem.n:
         before = running.oracle_calls, running.cache_hits
         stop = running.advance(Budget(40 * problem.n, BIG, until_known=True, gap_tol=1e-3))
@@ -338,8 +320,8 @@ def test_labelings_stay_numbers_while_a_method_runs(monkeypatch):
 
 def test_a_view_whose_functions_fail_leaves_the_state_readable(monkeypatch):
     """Rows that have grown too large are begun anew, for which functions are asked; the first that raises ends the run."""
-    problem, cls = classes()[0], SOLVERS["n_slack"]
-    running = cls(problem, 0.1, check_options(cls, {"batch": 4}), 0)
+    problem = classes()[0]
+    running = at_start("n_slack", problem, 0.1, batch=4)
     running.advance(Budget(2 * problem.n, 10_000))
     before = record.copy(running.state)
     monkeypatch.setattr(known_labelings, "ROW_BYTES", 0)

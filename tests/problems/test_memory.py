@@ -14,9 +14,9 @@ from fwexp.blocks.active_set import ActiveSets
 from fwexp.driver.iteration import Budget
 from fwexp.problems import chain, protocol, sparse_blocks
 from fwexp.problems.kernel_features import KINDS, Kernel, kernelised
-from fwexp.solvers import SOLVERS, check_options
+from fwexp.solvers import SOLVERS
 from fwexp.testing import check_problem
-from tests.small_problems import ARRAYS, as_form, inputs
+from tests.small_problems import ARRAYS, as_form, at_start, inputs
 
 LENGTHS = (1, 2, 3, 5)
 
@@ -118,7 +118,7 @@ def test_blocks_grow_with_what_is_in_use(monkeypatch):
     monkeypatch.setattr(sparse_blocks, "FIRST_ROOM", 1)
     monkeypatch.setattr(sparse_blocks, "SMALLEST_POOL", 64)
     problem = one_long_one("dense", 300, 200, 20)
-    solver = SOLVERS["bcfw"](problem, 1e-3, check_options(SOLVERS["bcfw"], {}), 0, ("last",), None, None)
+    solver = at_start("bcfw", problem, 1e-3)
     solver.advance(Budget(30 * problem.n, 10**9))
     blocks = solver.state.iterate.dual.blocks
     assert blocks.count.sum() > len(problem.labels)  # so they had to grow
@@ -132,8 +132,8 @@ def test_blocks_grow_with_what_is_in_use(monkeypatch):
 @pytest.mark.parametrize("options", [{"step": "corrective"}, {"step": "pairwise", "cache": True}, {"step": "away"}])
 def test_active_sets_allocate_no_blocks(options):
     problem = one_long_one("dense", 5, 3, 3)
-    for warm_start in (None, SOLVERS["bcfw"](problem, 0.1, check_options(SOLVERS["bcfw"], options), 0, ("last",), None, None)):
-        solver = SOLVERS["bcfw"](problem, 0.1, check_options(SOLVERS["bcfw"], options), 0, ("last",), None, warm_start)
+    for warm_start in (None, at_start("bcfw", problem, 0.1, **options)):
+        solver = at_start("bcfw", problem, 0.1, warm_start=warm_start, **options)
         assert isinstance(solver.state.iterate.dual, ActiveSets)
         assert solver.state.cache is None
 

@@ -23,46 +23,29 @@ def arrays_of(problem):
 
 RNG = np.random.default_rng(0)
 SIZES = range(1, 6)
-X, LABELS = [RNG.normal(size=(size, 2)) for size in SIZES], [np.arange(size) for size in SIZES]
-ROWS, CLASSES, IMAGES = RNG.normal(size=(5, 3)), [0, 2, 1, 1, 0], [RNG.normal(size=(2 + i % 2, 3, 4)) for i in range(5)]
-STARS = {  # of different sizes
-    "X": X,
-    "edges": [np.array([[0, k] for k in range(1, size)], dtype=int).reshape(-1, 2) for size in SIZES],
-    "Z": [np.full((size - 1, 1), float(size)) for size in SIZES],
-}
-FAMILIES = {  # the constructor, what each example has of an argument, and the other arguments
-    "chain": (
-        fwexp.chain_problem,
-        {"X": X, "y": [of % 3 for of in LABELS], "position_weight": [of + 1.0 for of in LABELS]},
-        {"num_states": 3},
-    ),
+FAMILIES = {  # constructors, what each example has of an argument, and the other arguments; others: tests/problems/test_wrappers.py
     "sparse chain": (
         fwexp.chain_problem,
         {
             "X": [sp.csr_array(RNG.random((size, 30)) * (RNG.random((size, 30)) < 0.2)) for size in SIZES],
-            "y": [of % 3 for of in LABELS],
+            "y": [np.arange(size) % 3 for size in SIZES],
         },
         {"num_states": 3},
     ),
-    "multiclass": (
+    "sparse classes": (
         fwexp.multiclass_problem,
-        {"X": ROWS, "y": CLASSES},
+        {"X": RNG.normal(size=(5, 3)) * (RNG.random((5, 3)) < 0.5), "y": [0, 2, 1, 1, 0]},
         {"num_classes": 3, "costs": np.arange(3) * (1 - np.eye(3))},
     ),
-    "slack": (fwexp.multiclass_problem, {"X": ROWS, "y": CLASSES}, {"num_classes": 3, "rescaling": "slack"}),
-    "matching": (fwexp.matching_problem, {"X": IMAGES, "y": [[(0, 1)], [], [(1, 2)], [(0, 0), (1, 1)], [(1, 0)]]}, {}),
-    "enumerated": (
-        fwexp.enumerated_problem,
-        {"psi": [np.vstack((0 * x[:1], x)) for x in X], "losses": [np.arange(size + 1.0) for size in SIZES]},
-        {},
-    ),
-    "pose": (
+    "poses with a reach of their own": (
         fwexp.pose_problem,
-        {"X": IMAGES, "y": [RNG.integers(2, size=(2, 2)) for _ in SIZES], "reach": np.arange(1.0, 6.0)},
+        {
+            "X": [RNG.normal(size=(2 + i % 2, 3, 4)) for i in range(5)],
+            "y": [RNG.integers(2, size=(2, 2)) for _ in SIZES],
+            "reach": np.arange(1.0, 6.0),
+        },
         {"parents": [-1, 0], "offsets": np.zeros((2, 2))},
     ),
-    "graphs": (fwexp.segmentation_problem, STARS | {"y": [of % 2 for of in LABELS]}, {}),
-    "graphs of three labels": (fwexp.segmentation_problem, STARS | {"y": [of % 3 for of in LABELS]}, {"num_labels": 3}),
 }
 
 

@@ -9,7 +9,6 @@ import pytest
 
 import fwexp
 from fwexp.errors import ParameterError
-from fwexp.estimators import MulticlassSVM
 from fwexp.problems import tiers
 from fwexp.problems.protocol import to_public
 from fwexp.problems.weighted import Weighted, share, total_weight
@@ -70,12 +69,6 @@ def test_every_solver_is_there():
     assert {name for name, _ in ANY_METHOD} == {name for name, cls in of_kind("structured").items() if "hinge" in cls.objectives}
 
 
-def costs_written_out(X, y, costs=COSTS):
-    """Return psi and losses of classes with costs, from their definition."""
-    phi = [np.array([np.kron(x, row) for row in np.eye(len(costs))]) for x in X]
-    return [rows[k] - rows for rows, k in zip(phi, y, strict=True)], list(costs[y])
-
-
 @pytest.mark.parametrize("family", ["dense chain", "functions"])
 @pytest.mark.parametrize(("solver", "options"), ANY_METHOD, ids=str)
 def test_certificates_hold_with_weights(solver, options, family):
@@ -102,26 +95,6 @@ def test_certificates_hold_with_weights(solver, options, family):
         assert result.primal <= best + 0.1
     if not solver.startswith("kernel"):
         assert result.primal == pytest.approx(primal(psi, losses, result.w, LAM, c), rel=1e-9)
-
-
-@pytest.mark.parametrize("solver", ["auto", "one_slack"])
-@pytest.mark.parametrize("given", [("class_weight",), ("sample_weight",), ("class_weight", "sample_weight")], ids=str)
-def test_classifiers_with_costs_and_weights_are_certified(given, solver):
-    """Weights are such that H(0) without them is less than the optimum with them."""
-    of_classes = {"a": 0.5, "b": 9.0, "c": 1.0} if "class_weight" in given else None
-    of_examples = np.where(Y == 1, 3.0, 0.1) if "sample_weight" in given else None
-    labels = np.array(list("abc"))[Y]
-    model = MulticlassSVM(3.0, costs=COSTS, solver=solver, fit_intercept=False, class_weight=of_classes, tol=1e-4)
-    model.fit(X, labels, sample_weight=of_examples)
-    weights = np.array([1.0 if of_classes is None else of_classes[label] for label in labels])
-    weights *= 1.0 if of_examples is None else of_examples
-    psi, losses = costs_written_out(X, Y)
-    best = optimum(psi, losses, 3.0, [], weights)[1]
-    assert best > np.mean([values.max() for values in losses])
-    assert model.result_.dual - 1e-7 <= best <= model.result_.primal + 1e-7
-    found = primal(psi, losses, model.result_.w, 3.0, weights / weights.mean())
-    assert model.result_.primal == pytest.approx(found, rel=1e-9)
-    assert model.dual_gap_ <= 1e-4
 
 
 def test_results_serve_problems_with_and_without_weights(tmp_path):

@@ -1,5 +1,7 @@
 """approx_bcfw: its oracle is as bad as allowed and no worse, and the method converges as the theorems say."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -8,28 +10,15 @@ from fwexp.blocks import active_set
 from fwexp.driver.iteration import Budget
 from fwexp.problems.chain import ChainProblem
 from fwexp.problems.protocol import to_public
-from fwexp.solvers import SOLVERS, approximate, check_options
+from fwexp.solvers import approximate
 from tests import reference as ref
-from tests.reference.examples import multiclass, order_of
-from tests.small_problems import chain
+from tests.reference.examples import order_of
+from tests.small_problems import at_start, chain, of_three_families
 
 BIG = 10**9
 LAM = 0.2
+start = partial(at_start, "approx_bcfw", lam=LAM)
 ERRORS = [(1.0, 0.0), (0.6, 0.0), (0.2, 0.0), (1.0, 0.3), (1.0, 1.5), (0.7, 1.0)]
-
-
-def start(problem, order=None, lam=LAM, iterates=("last",), seed=0, **options):
-    cls = SOLVERS["approx_bcfw"]
-    return cls(problem, lam, check_options(cls, options), seed, iterates, order)
-
-
-def problems():
-    """(name, enumerated problem, fwexp problem)."""
-    tp, problem = chain("dense", 0)
-    yield "chain", tp, problem
-    yield "enumerated", tp, fwexp.enumerated_problem(tp.psi, tp.loss)
-    X, y = multiclass(0)
-    yield "multiclass", ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
 
 
 def weights_of(solver, tp, i):
@@ -46,7 +35,7 @@ def weights_of(solver, tp, i):
     ("tp", "problem", "nu", "delta", "line_search"),
     [
         pytest.param(tp, problem, *error, (j + k) % 2 == 0, id=f"{name}-{k}")
-        for j, (name, tp, problem) in enumerate(problems())
+        for j, (name, tp, problem) in enumerate(of_three_families())
         for k, error in enumerate(ERRORS)
     ],
 )
@@ -55,7 +44,7 @@ def test_steps_equal_the_transcription(tp, problem, nu, delta, line_search):
     oracle = ref.degraded_oracle(nu, delta, ref.block_curvature(tp, LAM))
     wanted = ref.bcfw(tp, LAM, order, line_search, oracle, nu)
     iterates = ("last", "wavg", "tavg", "avg")
-    solver = start(problem, order, iterates=iterates, nu=nu, delta=delta, line_search=line_search)
+    solver = start(problem, order=order, iterates=iterates, nu=nu, delta=delta, line_search=line_search)
     for k in range(len(order) + 1):
         solver.advance(Budget(BIG, k))
         assert solver.step == solver.oracle_calls == k
@@ -87,7 +76,7 @@ def too_many_labelings():
     yield "functions", chain("functions", 0)[1]
 
 
-KINDS = [pytest.param(problem, True, id=name) for name, _, problem in problems()]
+KINDS = [pytest.param(problem, True, id=name) for name, _, problem in of_three_families()]
 KINDS += [pytest.param(problem, False, id=f"{name}, too many labelings") for name, problem in too_many_labelings()]
 
 
@@ -116,6 +105,6 @@ def test_stored_corners_satisfy_the_inequality(monkeypatch, nu, delta):
     monkeypatch.setattr(approximate, "_enumerated", lambda problem: None)
     tp, problem = chain("dense", 2)
     order = order_of(tp, 40)
-    solver = start(problem, order, nu=nu, delta=delta, line_search=False)
+    solver = start(problem, order=order, nu=nu, delta=delta, line_search=False)
     for gaps, corner, least in corners_of(solver, tp, order, nu, delta):
         assert gaps[corner.argmax()] >= least - 1e-12

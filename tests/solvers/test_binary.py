@@ -7,9 +7,9 @@ import fwexp
 from fwexp.driver.iteration import Budget
 from fwexp.experiments.theory import small
 from fwexp.problems.protocol import to_public
-from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
+from tests.small_problems import at_start
 
 LAMS = [1.0, 0.1, 0.01]
 
@@ -27,8 +27,7 @@ def two_classes(X, y):
 
 def iterates(problem, solver, lam, order, **options):
     """Public w after every step."""
-    cls = SOLVERS[solver]
-    running = cls(problem, lam, check_options(cls, options), 0, ("last",), order)
+    running = at_start(solver, problem, lam, order=order, **options)
     ws = []
     for k in range(len(order) + 1):
         running.advance(Budget(len(order), k))

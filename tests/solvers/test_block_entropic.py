@@ -1,5 +1,6 @@
 """Block steps with entropic duals against enumeration, and against a transcription of the algorithm in numpy."""
 
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -11,16 +12,16 @@ from fwexp.errors import OptionError, ParameterError, WarmStartError
 from fwexp.problems import protocol
 from fwexp.problems.evaluation import Evaluator
 from fwexp.problems.loss_terms import HINGE, make_objective
-from fwexp.solvers import check_options
 from fwexp.solvers.base import Budget
 from fwexp.solvers.block_entropic import BlockEntropic
 from fwexp.tasks.grid import Grid
 from fwexp.tasks.path import Path
 from tests import reference as ref
-from tests.small_problems import run_in_plain_python
+from tests.small_problems import at_start, run_in_plain_python
 
 pytestmark = pytest.mark.compiled  # they take many steps
 
+new = partial(at_start, "block_entropic")
 OBJECTIVES = [("log", 1.0), ("softmax_margin", 1.0), ("log", 0.3), ("softmax_margin", 3.0)]
 IDS = [f"{name}-{temperature:g}" for name, temperature in OBJECTIVES]
 
@@ -96,10 +97,6 @@ def entropy(a):
     return -positive @ np.log(positive)
 
 
-def new(problem, lam, objective, **options):
-    return BlockEntropic(problem, lam, check_options(BlockEntropic, options), objective=objective)
-
-
 @pytest.mark.parametrize("objective", [make_objective(*one) for one in OBJECTIVES], ids=IDS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_against_enumeration(family, objective):
@@ -108,7 +105,7 @@ def test_against_enumeration(family, objective):
     low, high = Enumerated(tp, lam, objective).optimum()
     assert high - low < 1e-11
     for options in ({"sampling": "perm"}, {"sampling": "gap", "refresh": 5.0}, {"accelerate": {"kap": 2.0}}):
-        solver = new(problem, lam, objective, **options)
+        solver = new(problem, lam, objective=objective, **options)
         before = -np.inf
         for step in range(1, 40 * problem.n):
             solver.advance(Budget(10**9, step))
@@ -133,7 +130,7 @@ def test_a_full_step_ends_at_the_distributions(objective):
     """Then w - A a is the gradient over lam."""
     tp, problem = FAMILIES["chains"]()
     enumerated, w = Enumerated(tp, 0.3, objective), np.random.default_rng(4).normal(size=tp.d)
-    solver = new(problem, 0.3, objective)
+    solver = new(problem, 0.3, objective=objective)
     solver.state.iterate.w[:] = protocol.from_public(problem, w)
     image = protocol.to_public(problem, solver.full_step())
     np.testing.assert_allclose(0.3 * (w - image), enumerated.gradient(w), atol=1e-11)
@@ -179,7 +176,7 @@ def parts(labels, K):
 def test_steps_equal_the_transcription(objective, lam):
     _, problem, (X, y) = chains(6)
     order = np.random.default_rng(7).integers(problem.n, size=40)
-    solver = BlockEntropic(problem, lam, check_options(BlockEntropic, {"sampling": "uniform"}), order=order, objective=objective)
+    solver = new(problem, lam, sampling="uniform", order=order, objective=objective)
     for step, (w, dual) in enumerate(transcription(X, y, 3, lam, order, objective), 1):
         solver.advance(Budget(10**9, step))
         np.testing.assert_allclose(protocol.to_public(problem, solver.point("last").w), w, atol=1e-10)
@@ -287,7 +284,7 @@ def test_single_precision_certifies_less_but_nothing_wrong(scale, accelerate):
 
 def test_blocks_of_single_precision_take_half_of_the_memory_and_w_is_theirs():
     _, problem, _ = chains(n=20)
-    starts = [new(problem, 0.1, make_objective("log"), precision=name) for name in ("double", "single")]
+    starts = [new(problem, 0.1, objective=make_objective("log"), precision=name) for name in ("double", "single")]
     for solver in starts:
         solver.advance(Budget(500, 10**9))
         iterate = solver.state.iterate

@@ -7,24 +7,13 @@ import fwexp
 from fwexp.driver.iteration import Budget
 from fwexp.experiments.theory import small
 from fwexp.problems.protocol import radii_sq
-from fwexp.solvers import SOLVERS, check_options, hull, n_slack
+from fwexp.solvers import hull, n_slack
 from tests import reference as ref
-from tests.reference.examples import multiclass
-from tests.small_problems import run_in_plain_python
+from tests.small_problems import at_start, chain, classes, run_in_plain_python
 
 pytestmark = pytest.mark.compiled  # they take many steps
 
 BIG = 10**9
-
-
-def chains(seed, n=5, K=3):
-    X, y = ref.random_chains(np.random.default_rng(seed), n, K, 2, (1, 2, 3))[:2]
-    return ref.tiny_chain(X, y, K), fwexp.chain_problem(X, y, K)
-
-
-def classes(seed):
-    X, y = multiclass(seed)
-    return ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
 
 
 @pytest.mark.parametrize("nonnegative", [True, False])
@@ -35,8 +24,7 @@ def test_fcfw_and_one_slack_visit_the_same_objectives(nonnegative):
         ("one_slack", {"nonnegative": nonnegative, "removal": 0, "cache": 0, "pull": 0.0}),
         ("fcfw", {"start_atom": nonnegative}),
     ):
-        cls = SOLVERS[name]
-        solver = cls(problem, lam, check_options(cls, options))
+        solver = at_start(name, problem, lam, **options)
         solver.compile()
         duals[name] = []
         for k in range(1, 9):
@@ -58,8 +46,8 @@ def sets_bytes(problem, sets):
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["one_slack", "fcfw"])
 def test_memory_of_hulls_is_as_stated(solver):
-    _, problem = chains(5, n=12)
-    running = SOLVERS[solver](problem, 1e-4, check_options(SOLVERS[solver], {"removal": 0} if solver == "one_slack" else {}), 0)
+    _, problem = chain("dense", 5, n=12)
+    running = at_start(solver, problem, 1e-4, **({"removal": 0} if solver == "one_slack" else {}))
     largest = 0
     for k in range(1, 60):
         running.advance(Budget(BIG, k))
@@ -73,14 +61,14 @@ def test_memory_of_hulls_is_as_stated(solver):
 
 @pytest.mark.slow
 def test_memory_of_active_sets_is_as_stated():
-    _, problem = chains(6, n=8)
-    running = SOLVERS["n_slack"](problem, 1e-3, check_options(SOLVERS["n_slack"], {}), 0)
+    _, problem = chain("dense", 6, n=8)
+    running = at_start("n_slack", problem, 1e-3)
     running.advance(Budget(40 * problem.n, BIG))
     taken, stated = sets_bytes(problem, running.state.sets)
     assert taken == stated
     room = np.diff(running.state.sets.first)
     assert (room <= np.maximum(8 * running.state.sets.count / 3, n_slack.FIRST_ROOM)).all()
-    cached = SOLVERS["one_slack"](problem, 1e-3, check_options(SOLVERS["one_slack"], {"cache": 4}), 0)
+    cached = at_start("one_slack", problem, 1e-3, cache=4)
     cached.advance(Budget(40 * problem.n, BIG))
     taken, stated = sets_bytes(problem, cached.state.cache)
     assert taken == stated
@@ -91,8 +79,7 @@ def test_memory_of_active_sets_is_as_stated():
 def test_n_slack_gives_control_back_within_a_qp(options):
     """Its QPs are steps without oracle calls, of which ``advance`` takes no more than it may, at most 100 per call."""
     problem = fwexp.chain_problem(*ref.random_chains(np.random.default_rng(7), 20, 4, 3, (2, 3, 4))[:2], 4)
-    cls = SOLVERS["n_slack"]
-    whole, portions = (cls(problem, 1e-3, check_options(cls, options), 0) for _ in range(2))
+    whole, portions = (at_start("n_slack", problem, 1e-3, **options) for _ in range(2))
     whole.advance(Budget(10 * problem.n, BIG))
     inside = 0
     while portions.oracle_calls < 10 * problem.n:

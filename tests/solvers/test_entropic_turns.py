@@ -1,5 +1,7 @@
 """Log objectives on features of any scale: L-BFGS that allows for it, and turns of block steps and L-BFGS."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,14 +12,16 @@ from fwexp.problems import protocol
 from fwexp.problems.features import as_features, spreads, unevenness
 from fwexp.problems.loss_terms import make_objective
 from fwexp.problems.protocol import curvatures
-from fwexp.solvers import auto, check_options, entropic_turns, get_solver
+from fwexp.solvers import auto, entropic_turns
 from fwexp.solvers.base import Budget
 from fwexp.solvers.marginal_oracle import MarginalOracle
+from tests.small_problems import at_start
 
 pytestmark = pytest.mark.compiled  # they take many steps
 
 LOG = make_objective("log")
 SCALES = 10.0 ** np.linspace(-3, 3, 7)
+turns = partial(at_start, "entropic_turns", objective=LOG)
 
 
 def noisy(scale=1.0, chains: bool = False, form=np.asarray, n: int = 200):
@@ -89,11 +93,6 @@ def test_features_of_transitions_have_curvatures():
     public = protocol.to_public(problem, curvatures(problem))
     assert public.shape == (problem.d,)
     assert (public[8:12] / public[4:8]).min() > 1e5
-
-
-def turns(problem, lam, **options):
-    cls = get_solver("entropic_turns")
-    return cls(problem, lam, check_options(cls, options), objective=LOG)
 
 
 def test_turns_go_to_the_faster_method():

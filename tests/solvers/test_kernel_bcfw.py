@@ -1,5 +1,6 @@
 """kernel_bcfw and kernel_fw: the linear kernel is the plain method, other kernels equal the literal transcription."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -10,24 +11,20 @@ import fwexp
 from fwexp.blocks import active_set
 from fwexp.driver.iteration import Budget
 from fwexp.problems.evaluation import Evaluator
-from fwexp.solvers import SOLVERS, check_options, kernel_bcfw
+from fwexp.solvers import kernel_bcfw
 from tests import reference as ref
 from tests.reference.examples import multiclass, order_of
-from tests.small_problems import ARRAYS, as_form, chain, inputs
+from tests.small_problems import ARRAYS, as_form, at_start, chain, inputs
 
 BIG = 10**9
 LAM = 0.1
 ITERATES = ("last", "wavg", "tavg", "avg")
+start = partial(at_start, "kernel_bcfw", lam=LAM)
 KERNELS = {
     "linear": ({"kernel": "linear"}, np.dot),
     "poly": ({"kernel": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0}, lambda a, b: (0.5 * a @ b + 1.0) ** 2),
     "rbf": ({"kernel": "rbf", "gamma": 0.7}, lambda a, b: np.exp(-0.7 * (a - b) @ (a - b))),
 }
-
-
-def start(problem, name="kernel_bcfw", order=None, iterates=("last",), lam=LAM, warm_start=None, **options):
-    cls = SOLVERS[name]
-    return cls(problem, lam, check_options(cls, options), 0, iterates, order, warm_start)
 
 
 def explicit(X, k):

@@ -7,16 +7,15 @@ import fwexp
 from fwexp.driver.iteration import Budget
 from fwexp.errors import UserError
 from fwexp.experiments.theory import chains, small
-from fwexp.solvers import SOLVERS, check_options
 from fwexp.solvers.later_bcfw import GroupDraws
+from tests.small_problems import at_start
 
 MANY = 2**40
 LAM = 0.1
 
 
 def start(outputs, seed=0, **options):
-    cls = SOLVERS["later_bcfw"]
-    return cls(small.as_problem(outputs), LAM, check_options(cls, options), seed, ("last",), None)
+    return at_start("later_bcfw", small.as_problem(outputs), LAM, seed=seed, **options)
 
 
 def points(outputs, steps, **options):
@@ -103,9 +102,8 @@ def test_costs_are_by_labels_and_a_pass_costs_1():
     problem = fwexp.chain_problem(
         [np.ones((length, 1)) for length in (1, 2, 6)], [np.zeros(k, int) for k in (1, 2, 6)], num_states=2
     )
-    cls = SOLVERS["later_bcfw"]
     for options, calls, cost in (({"sampling": "perm"}, 3, 1.0), ({"skip": 2}, 5, 4 / 3)):  # the last passes have 3 and 2 calls
-        running = cls(problem, LAM, check_options(cls, options), 0, ("last",), None)
+        running = at_start("later_bcfw", problem, LAM, **options)
         running.advance(Budget(calls, MANY))
         assert running.extras()["cost"] == pytest.approx(cost)
 

@@ -1,45 +1,29 @@
 """online_eg against the literal transcription, the optimum, and the rules for its step sizes and oracle calls."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import fwexp
 from fwexp.driver.iteration import Budget
 from fwexp.problems.protocol import to_public
-from fwexp.solvers import SOLVERS, check_options
 from tests import reference as ref
-from tests.reference.examples import multiclass, order_of
-from tests.small_problems import chain, relative_error
+from tests.reference.examples import order_of
+from tests.small_problems import at_start, chain, of_three_families, relative_error
 
 BIG = 10**9
 ITERATES = ("last", "wavg", "tavg", "avg")
+start = partial(at_start, "online_eg")
 
 
-def start(problem, lam, order=None, iterates=("last",), **options):
-    cls = SOLVERS["online_eg"]
-    return cls(problem, lam, check_options(cls, options), 0, iterates, order)
-
-
-def classes():
-    X, y = multiclass(0)
-    return ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
-
-
-def problems():
-    """(name, enumerated problem, fwexp problem)."""
-    tp, problem = chain("dense", 0)
-    yield "chain", tp, problem
-    yield "enumerated", tp, fwexp.enumerated_problem(tp.psi, tp.loss)
-    yield "multiclass", *classes()
-
-
-PROBLEMS = [pytest.param(tp, problem, id=name) for name, tp, problem in problems()]
+PROBLEMS = [pytest.param(tp, problem, id=name) for name, tp, problem in of_three_families()]
 
 
 def assert_equal_steps(tp, problem, lam, passes):
     order = order_of(tp, passes)
     wanted = ref.online_eg(tp, lam, order)
-    solver = start(problem, lam, order, ITERATES)
+    solver = start(problem, lam, order=order, iterates=ITERATES)
     for k in range(len(order) + 1):
         solver.advance(Budget(BIG, k))
         assert (solver.step, solver.oracle_calls) == (k, wanted.calls[k])
@@ -69,7 +53,7 @@ def test_halvings_are_limited(passes, halvings):
     tp, problem = chain("dense", 2)
     first = start(problem, 0.1)
     first.advance(Budget(BIG, 500 * tp.n))
-    solver = SOLVERS["online_eg"](problem, 0.1, first.options, 0, ("last",), np.resize(np.arange(tp.n), 99), first)
+    solver = start(problem, 0.1, order=np.resize(np.arange(tp.n), 99), warm_start=first)
     solver.advance(Budget(BIG, passes * tp.n))
     point, calls, i = solver.point("last"), solver.oracle_calls, 0
     w = point.w.copy()

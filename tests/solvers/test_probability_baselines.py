@@ -1,5 +1,7 @@
 """L-BFGS, SAG and online-EG on the objectives with an entropy: against enumeration, and against scipy."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -8,14 +10,15 @@ import fwexp
 from fwexp.errors import WarmStartError
 from fwexp.problems import protocol
 from fwexp.problems.loss_terms import make_objective
-from fwexp.solvers import auto, check_options, get_solver
+from fwexp.solvers import auto
 from fwexp.solvers.base import Budget
 from fwexp.solvers.marginal_oracle import MarginalOracle
-from tests.small_problems import run_in_plain_python
+from tests.small_problems import at_start, run_in_plain_python
 from tests.solvers.test_block_entropic import FAMILIES, IDS, OBJECTIVES, Enumerated
 
 pytestmark = pytest.mark.compiled  # they take many steps
 
+lbfgs = partial(at_start, "lbfgs")
 # The passes that each needs at lam = 0.1 to a gap of 1e-7.
 PASSES = {"lbfgs": 200, "sag": 3000, "online_eg": 3000}
 
@@ -54,15 +57,10 @@ def test_lbfgs_needs_about_as_many_evaluations_as_that_of_scipy(lam):
     ).fun
     close = best + 1e-6 * abs(best)
     theirs = 1 + int(np.argmax(np.minimum.accumulate(values) <= close))
-    solver = get_solver("lbfgs")(problem, lam, check_options(get_solver("lbfgs"), {}), objective=objective)
+    solver = lbfgs(problem, lam, objective=objective)
     while solver.state.primal > close:
         solver.advance(Budget(10**9, solver.step + 1))
         assert solver.step <= 1.5 * theirs
-
-
-def lbfgs(problem, lam, objective, **options):
-    """Return a solver at step 0."""
-    return get_solver("lbfgs")(problem, lam, check_options(get_solver("lbfgs"), {}), objective=objective, **options)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES[:2], ids=IDS[:2])
@@ -70,7 +68,7 @@ def test_the_dual_of_lbfgs_rises_and_is_at_least_that_of_the_marginals(objective
     tp, problem = FAMILIES["chains"]()
     term = make_objective(*objective)
     _, high = Enumerated(tp, 0.02, term).optimum()
-    solver, before = lbfgs(problem, 0.02, term), 0.0
+    solver, before = lbfgs(problem, 0.02, objective=term), 0.0
     for step in range(1, 60):
         solver.advance(Budget(10**9, step))
         gradient, dual = solver.state.gradient, solver.point("last").dual
@@ -82,7 +80,7 @@ def test_the_dual_of_lbfgs_rises_and_is_at_least_that_of_the_marginals(objective
 def test_lbfgs_goes_on_from_another_lam_and_from_its_own_end():
     tp, problem = FAMILIES["chains"]()
     term = make_objective("log")
-    solver = lbfgs(problem, 0.5, term)
+    solver = lbfgs(problem, 0.5, objective=term)
     solver.advance(Budget(10**9, 20))
     # The change of lam: w stays, and the gap grows by (1 - rho) (D - lam/2 ||w||^2) as on paths.
     w, gap, dual = solver.state.w, solver.known_gap, solver.point("last").dual
@@ -95,7 +93,7 @@ def test_lbfgs_goes_on_from_another_lam_and_from_its_own_end():
         Enumerated(tp, 0.1, term).gradient(protocol.to_public(problem, w)),
         atol=1e-11,
     )
-    other = lbfgs(problem, 0.05, term, warm_start=solver)
+    other = lbfgs(problem, 0.05, objective=term, warm_start=solver)
     low, high = Enumerated(tp, 0.05, term).optimum()
     assert other.point("last").dual <= high + 1e-12
     other.advance(Budget(10**9, 40))

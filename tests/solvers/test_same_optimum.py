@@ -5,8 +5,7 @@ import pytest
 
 import fwexp
 from tests import reference as ref
-from tests.reference.examples import multiclass
-from tests.small_problems import chain
+from tests.small_problems import chain, classes
 
 pytestmark = pytest.mark.compiled  # they take many steps
 
@@ -30,11 +29,6 @@ METHODS = [
     ("excessive_gap", {}, "last", FRANK_WOLFE, LARGE),
     ("extragradient", {}, "last", FRANK_WOLFE, LARGE),
 ]
-
-
-def classes(seed):
-    X, y = multiclass(seed)
-    return ref.tiny_multiclass(X, y, 3), fwexp.multiclass_problem(X, y, 3)
 
 
 # Methods see a family through the protocol alone, so one with corners and one with an oracle for each example do for classes. On

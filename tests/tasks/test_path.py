@@ -1,5 +1,7 @@
 """The regularisation path: what a change of lam does, and that the weights are as good as promised at every lam."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,11 +11,11 @@ import fwexp
 from fwexp.driver.iteration import Budget
 from fwexp.errors import OptionError, ParameterError
 from fwexp.problems.protocol import to_public
-from fwexp.solvers import SOLVERS, check_options
 from fwexp.tasks import path_bounds, path_sequence
 from fwexp.tasks.path_sequence import PathSequence
 from fwexp.testing import small_chains
 from tests import reference as ref
+from tests.small_problems import at_start
 
 EPS, LAM_MIN = 0.1, 0.01
 SETTINGS = {
@@ -57,9 +59,7 @@ def tiny_slack():
     return tiny_enumerated(rescaling="slack")
 
 
-def bcfw(problem, lam, **options):
-    """Return a solver at step 0."""
-    return SOLVERS["bcfw"](problem, lam, check_options(SOLVERS["bcfw"], options), seed=0)
+bcfw = partial(at_start, "bcfw")
 
 
 def primal(problem, w, lam):
