@@ -104,20 +104,6 @@ def test_gaps_that_are_not_exact_never_fall_with_lam(step):
     assert exact.state.iterate.mean_gap[0] == pytest.approx(exact.known_gap)
 
 
-def test_change_of_lam_equals_the_transcription():
-    tp, problem = tiny_enumerated()
-    solver = bcfw(problem, 0.5, sampling="cyclic")
-    solver.advance(Budget(2 * problem.n, 10**9))
-    alpha = np.split(solver.state.iterate.dual.blocks, problem.part_ptr[1:-1])
-    wanted = ref.change_lam(tp, alpha, 0.3)
-    slope = ref.gap_slope(tp, alpha, solver.state.iterate.w)
-    before = solver.exact_gap()
-    solver.change_lam(0.15)
-    for block, weights in zip(np.split(solver.state.iterate.dual.blocks, problem.part_ptr[1:-1]), wanted, strict=True):
-        np.testing.assert_allclose(block[1:], weights[1:], atol=1e-14)
-    assert solver.known_gap == pytest.approx(before + 0.7 * slope, abs=1e-12)
-
-
 @pytest.mark.parametrize("lam", [0.6, 0.0, -1.0, float("nan")])
 def test_lam_can_only_fall(lam):
     solver = bcfw(tiny_chain()[1], 0.5)
@@ -375,14 +361,3 @@ def test_what_is_handed_out_stays_as_it_was(family, K):
     before = result.w.copy()
     fwexp.solve(problem, lam=0.1, max_passes=5, gap_tol=0, warm_start=result)
     np.testing.assert_array_equal(result.w, before)
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize(("family", "K"), [*(("chain", K) for K in (1, 3, 8)), pytest.param("matching", 3, marks=pytest.mark.slow)])
-def test_weights_of_a_path_are_certified_one_by_one(family, K):
-    problem = padded_or_not(family, K)
-    path = fwexp.regularization_path(problem, eps=0.1, lam_min=0.05, seed=1)
-    assert path.status == "converged"
-    for lam in (path.lam[len(path.lam) // 2], 0.05, 3.0 * path.lam[0]):
-        dual = fwexp.solve(problem, "bcfw", lam=lam, step="pairwise", gap_tol=1e-4, max_passes=5000).dual
-        assert primal(problem, path.w_at(lam), lam) <= dual + path.gap_at(lam) + 1e-3
