@@ -19,7 +19,8 @@ The rule:
   the hinge, ``one_slack`` with the options `PLANE_OPTIONS` if sqrt(R^2/(lam n L)) is at least `HARD`, L the mean of the largest
   losses. A step on one of few blocks uses little of what its oracle call shows, but few steps suffice if lam n is large.
   ``make bench-few`` has the measurements. Cutting planes are vectors of all weights: they are not chosen if `PLANES` of them take
-  more than `MOST_MEMORY` bytes.
+  more than `MOST_MEMORY` bytes. Block steps get no kap above 10: on hard generated problems of 100 to 200 examples, 20 takes 0.6 to
+  0.9 of the passes, but 1.4 to over 2 times as many on 150 sequences of CoNLL-2000 or OCR, and up to 3.8 times on fewer examples.
 * If the objective is not the hinge, and sqrt(R^2/(tau lam n)) is at least `STEEP`, as with features of large values: ``lbfgs`` that
   allows for the scale of each feature. R^2 is the mean of the bounds on ||psi_i(y)||^2. At `UNEVEN_STEEP` it is chosen already if
   the values of one feature are `UNEVEN` times as large as those of the median one, unless there are more weights than parts.
@@ -160,21 +161,20 @@ def has_few_long_examples(problem) -> bool:
 
 def is_hard(problem, lam: float | None) -> bool:
     """Return whether features are so large, or lam so small, that block steps on few long examples get slow with the hinge."""
-    known = lam is not None and tiers.has(problem, "bounds")
-    return known and _steepness(problem, lam, counted_positions(problem).mean()) >= HARD
+    return _steepness(problem, lam, counted_positions(problem).mean()) >= HARD
 
 
 def is_steep(problem, lam: float | None, objective) -> bool:
     """Return whether features are so large or uneven, or lam so small, that block steps on such an objective get slow."""
-    if lam is None or not tiers.has(problem, "bounds"):
-        return False
     steepness = _steepness(problem, lam, objective.temperature)
     shared = problem.num_weights < problem.part_ptr[-1]  # Otherwise examples share few weights.
     return steepness >= STEEP or (steepness >= UNEVEN_STEEP and shared and unevenness(problem) >= UNEVEN)
 
 
-def _steepness(problem, lam: float, temperature: float) -> float:
-    return math.sqrt(radii_sq(problem).mean() / (temperature * problem.n * lam))
+def _steepness(problem, lam: float | None, temperature: float) -> float:
+    """Return sqrt(R^2/(temperature lam n)), 0 if lam or R is not known."""
+    known = lam is not None and tiers.has(problem, "bounds")
+    return math.sqrt(radii_sq(problem).mean() / (temperature * problem.n * lam)) if known else 0.0
 
 
 def takes_exact_steps(problem) -> bool:
@@ -213,8 +213,7 @@ def best_options(problem, lam: float | None = None, iterates=None) -> dict:
         return ordered | {"step": "fw"}
     if not only_last(iterates):
         return ordered
-    bounded = tiers.has(problem, "bounds")
-    if lam is None and bounded:
+    if lam is None and tiers.has(problem, "bounds"):
         return ordered | {"accelerate": True}
     if exact:
         return {"sampling": "shrinking", "step": "exact", "accelerate": ROUNDS}
