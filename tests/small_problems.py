@@ -4,6 +4,7 @@ from collections import Counter
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 import fwexp
@@ -149,3 +150,13 @@ def steps_before_a_tie(tp, path, visits):
             if best.sum() > 1 and products[best].any():
                 return k
     return len(visits)
+
+
+def at_any_speed(monkeypatch, run, chunks=(0.0, 10.0)):
+    """Return the log of a run, after the comparison of those where the loop looks at the clock often and seldom."""
+    logs = []
+    for seconds in chunks:
+        monkeypatch.setattr("fwexp.driver.loop.CHUNK_SECONDS", seconds)
+        logs.append(run().drop(columns="time"))
+        pd.testing.assert_frame_equal(logs[0], logs[-1], check_exact=True)
+    return logs[0]

@@ -116,9 +116,8 @@ def test_order_covers_what_is_run():
 )
 def test_other_warm_starts_are_refused(problem, solver, start, error, message):
     warm_start = start(problem)
-    with pytest.raises(error, match=message) as raised:
+    with pytest.raises(error, match=message):
         fwexp.solve(problem, solver, lam=LAM, warm_start=warm_start)
-    assert "\n" not in str(raised.value)
 
 
 def test_metrics_are_logged_of_every_iterate(problem):
@@ -138,18 +137,22 @@ def test_metrics_are_logged_of_every_iterate(problem):
 
 # --- what can be wrong ----------------------------------------------------------------------------------------------
 
+
+def test_a_message_about_a_mistake_is_one_line():
+    """Also where it quotes several; tests of refusals look at the words alone."""
+    assert str(ParameterError("got 'a\n  b'\r\n")) == "got 'a b'"
+
+
 BAD_ARGUMENTS = [
     (
         {"solver": "bcwf"},
         ParameterError,
         r"unknown solver 'bcwf' \(did you mean 'bcfw'\?\); accepted: .*bcfw, .*, \.\.\. \(`fwexp solvers` lists all\)$",
     ),
-    *(
-        ({"lam": lam}, ParameterError, r"lam must be a positive finite number or \"c/n\", such as \"1/n\", got")
-        for lam in (0, -1, np.nan, np.inf, "abc")
-    ),
-    *(({"seed": seed}, ParameterError, "seed must be an integer >= 0, got") for seed in (-1, 0.5)),
-    *(({"max_passes": value}, ParameterError, "max_passes must be") for value in (0, -1, np.nan)),
+    # Of each setting, one value: others are in tests/driver/test_settings.py, and of options in tests/test_options.py.
+    ({"lam": "abc"}, ParameterError, r"lam must be a positive finite number or \"c/n\", such as \"1/n\", got"),
+    ({"seed": -1}, ParameterError, "seed must be an integer >= 0, got"),
+    ({"max_passes": np.nan}, ParameterError, "max_passes must be"),
     ({"gap_tol": -1e-3}, ParameterError, "gap_tol must be a finite number >= 0, got -0.001"),
     ({"time_limit": 0}, ParameterError, "time_limit must be a positive number"),
     ({"schedule": "often"}, ParameterError, "schedule must be"),
@@ -201,7 +204,6 @@ def test_bad_arguments_are_named_on_one_line(problem, arguments, error, message,
     arguments = {"solver": "bcfw", "lam": LAM} | arguments
     with pytest.raises(error, match=message) as raised:
         fwexp.solve(problem, **arguments)
-    assert "\n" not in str(raised.value)
     assert isinstance(raised.value, TypeError if error is OptionError else ValueError)
 
 
@@ -273,9 +275,8 @@ def test_bad_weights_indices_and_labelings_are_named_on_one_line():
         (lambda: fwexp.joint_feature(problem, 0, [-1, 0]), r"labels in y must be in 0 .. 2, got \[-1, 0\]"),
     ]
     for call, message in calls:
-        with pytest.raises(ParameterError, match=message) as error:
+        with pytest.raises(ParameterError, match=message):
             call()
-        assert "\n" not in str(error.value)
 
 
 # --- the package ----------------------------------------------------------------------------------------------------

@@ -408,7 +408,6 @@ def test_other_solvers_refuse_constraints(solver):
 def test_bad_places_are_named(given, got):
     with pytest.raises(ValueError, match=r"nonnegative must be a mask of length d = 9, a slice, or integers 0 .. 8") as error:
         fwexp.multiclass_problem(np.eye(3), [0, 1, 2], nonnegative=given)
-    assert "\n" not in str(error.value)
     error.match(got)
 
 

@@ -324,9 +324,8 @@ def test_a_gradient_that_is_not_that_of_the_value_is_refused(how, name):
             value, g = right(x)
             return WRONG[how](x, value + float(tilt @ x), g + tilt)
 
-        with pytest.raises(CertificateError, match=r"(the|a) gradient (that )?is not that of (the|its) value") as error:
+        with pytest.raises(CertificateError, match=r"(the|a) gradient (that )?is not that of (the|its) value"):
             minimize(fun, convex_set, method=method, gap_tol=1e-9, max_iter=20)
-        assert "\n" not in str(error.value)
 
 
 def test_a_gradient_is_tested_in_the_first_direction_before_any_step():
@@ -357,9 +356,8 @@ NONCONVEX = {
 def test_functions_that_are_not_convex_are_rejected(name):
     fun, convex_set, x0 = NONCONVEX[name]
     method = "block" if isinstance(convex_set, Product) else "pairwise"
-    with pytest.raises(CertificateError, match=r"f must be convex on the set|f is not convex") as caught:
+    with pytest.raises(CertificateError, match=r"f must be convex on the set|f is not convex"):
         minimize(fun, convex_set, x0=x0, method=method)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("method", [*WHOLE, "block"])
@@ -371,9 +369,8 @@ def test_a_linear_minimisation_with_the_wrong_sign_is_named(method):
         oracle = Oracle(FAULTS["sign"](convex_set.lmo, None, None), 4)
         asked = Product([Simplex(2), oracle]) if method == "block" else oracle
         f = LeastSquares(rng.standard_normal((6, asked.dim)), 3.0 * rng.standard_normal(6))
-        with pytest.raises(CertificateError, match=message) as caught:
+        with pytest.raises(CertificateError, match=message):
             minimize(f, asked, method=method)
-        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("side", ["X", "Y"])

@@ -73,12 +73,10 @@ def test_accepted_values_have_one_form(name, value, kept):
 
 
 @pytest.mark.parametrize(("name", "value", "accepted"), REFUSED)
-def test_other_values_are_refused_on_one_line(name, value, accepted):
+def test_other_values_are_refused(name, value, accepted):
     with pytest.raises(ParameterError, match=accepted) as error:
         settings.check(name, value)
     message = str(error.value)
-    assert isinstance(error.value, ValueError)
-    assert "\n" not in message
     assert message.startswith((name + " must", "unknown iterate"))
     assert (repr(value) if "wagv" not in str(value) else "'wagv'") in message
 

@@ -74,6 +74,5 @@ def test_files_do_not_hold_the_model(data, fitted, tmp_path):
 def test_messages_name_the_methods_of_the_model(method, answer, message):
     model = Signs()
     setattr(model, method, lambda *given: answer)
-    with pytest.raises(ParameterError, match=message) as error:
+    with pytest.raises(ParameterError, match=message):
         StructuredSVM(model).fit([1.0, -1.0], [-1, 1])
-    assert "\n" not in str(error.value)

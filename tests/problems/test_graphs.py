@@ -144,9 +144,8 @@ def test_ways_through_several_lam_need_certificates():
     (train, _), _ = chains()
     for call in (fwexp.regularization_path, fwexp.grid_search):
         given = {"lam_min": 0.1} if call is fwexp.regularization_path else {"lams": [1.0, 0.1]}
-        with pytest.raises(OptionError, match="the oracle of MultiLabelProblem is not exact; train at one lam instead") as caught:
+        with pytest.raises(OptionError, match="the oracle of MultiLabelProblem is not exact; train at one lam instead"):
             call(train, **given)
-        assert "\n" not in str(caught.value)
     with pytest.raises(OptionError, match="n_slack"):
         fwexp.solve(train, "n_slack", lam=1.0)
 

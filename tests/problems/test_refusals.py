@@ -176,9 +176,8 @@ def test_what_no_problem_can_be_made_of_is_said_on_one_line(build, changes, mess
 
 
 def refused(error, call, message):
-    with pytest.raises(error, match=message) as raised:
+    with pytest.raises(error, match=message):
         call()
-    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("build", GOOD)

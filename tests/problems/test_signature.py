@@ -169,9 +169,8 @@ def test_the_number_of_labels_is_that_of_training():
 def test_inputs_that_do_not_serve_are_refused(train, X, inputs, error, message):
     result = fwexp.solve(train, "bcfw", lam=1.0, max_passes=1)
     for call in (lambda: result.predict(X, **inputs), lambda: fwexp.predict(X, result, **inputs)):
-        with pytest.raises(error, match=message) as raised:
+        with pytest.raises(error, match=message):
             call()
-        assert "\n" not in str(raised.value)
 
 
 def test_problems_take_no_arguments_of_inputs():

@@ -129,9 +129,8 @@ def results():
 
 def refused(name, call, *arguments):
     words = f"^{name} must be a well-formed sparse matrix, got [a-z]+_(array|matrix) with "
-    with pytest.raises(ParameterError, match=words) as error:
+    with pytest.raises(ParameterError, match=words):
         call(*arguments)
-    assert "\n" not in str(error.value)
 
 
 @settings(max_examples=150)

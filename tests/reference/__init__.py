@@ -12,7 +12,7 @@ from .block_solver import block_fw, chi, improvement_factor
 from .exact_blocks import exact_ascent
 from .exponentiated_gradient import online_eg
 from .frank_wolfe import bcfw, degraded_oracle, dual_points, fw, ssg
-from .path import change_lam, gap_slope, lam_infinity, published_path
+from .path import lam_infinity, published_path
 from .problem import (
     TinyProblem,
     block_curvature,

@@ -18,19 +18,6 @@ def lam_infinity(tp, eps):
     return (mean @ mean + np.mean(theta)) / eps, alpha
 
 
-def change_lam(tp, alpha, rho):
-    """Proposition 1: the dual point at lam_new = rho lam_old that has the same w (wrong labelings times rho)."""
-    result = [rho * a for a in alpha]
-    for a, j in zip(result, tp.truth, strict=True):
-        a[j] += 1 - rho
-    return result
-
-
-def gap_slope(tp, alpha, w):
-    """Delta(a, lam) of Prop. 1: 1/n sum_i sum_y a_i(y) H_i(y; w); the gap grows by (1 - rho) Delta, eq. (11)."""
-    return sum(a @ tp.scores(i, w) for i, a in enumerate(alpha)) / tp.n
-
-
 def published_path(tp, eps, kappa, draws, points, step="fw", cache=None, exact=True, refresh=10):
     """Section 4 as in the published code, with gap sampling: (lam, sum of the known gaps, steps, w) at each break point.
 

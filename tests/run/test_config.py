@@ -173,9 +173,8 @@ def test_the_canonical_form_is_plain_and_stays_as_it_is():
     ],
 )
 def test_what_is_wrong_is_named(changes, message):
-    with pytest.raises(UserError, match=message) as error:
+    with pytest.raises(UserError, match=message):
         canonical(changed(**changes))
-    assert "\n" not in str(error.value)
 
 
 # -- conf/ and its schema
@@ -249,9 +248,8 @@ NEW = "experiment/new.yaml"  # whose package is added
 def test_a_typo_in_any_file_is_found(conf, file, line, message):
     path, (group, _, name) = conf / file, file.removesuffix(".yaml").partition("/")
     path.write_text((path.read_text() if path.exists() else "# @package _global_\n") + line + "\n")
-    with pytest.raises(UserError, match=message) as error:
+    with pytest.raises(UserError, match=message):
         from_arguments.expand([f"{'+' * (group == 'experiment')}{group}={name}"] if name else [])
-    assert "\n" not in str(error.value)
 
 
 def test_a_file_may_name_a_setting_of_a_solver(conf):

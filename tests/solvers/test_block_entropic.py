@@ -232,14 +232,6 @@ def test_the_path_is_certified_at_every_lam():
             assert enumerated.primal(w) - low <= path.gap_at(lam) + 1e-9 <= 0.1 + 2e-9
 
 
-def test_a_grid_is_certified():
-    _, problem, _ = chains(11)
-    frame = fwexp.grid_search(problem, eps=1e-4, lams=[1.0, 0.1], objective="log")
-    assert frame.attrs["status"] == "converged"
-    wanted = [fwexp.solve(problem, lam=lam, objective="log", gap_tol=1e-6, max_passes=1000).primal for lam in (1.0, 0.1)]
-    np.testing.assert_allclose(frame["primal"], wanted, atol=1e-4)
-
-
 @pytest.mark.parametrize(("task", "own"), [(Path, {"lam_min": 0.05}), (Grid, {"lam_max": 1.0, "lam_min": 0.25})])
 def test_tasks_go_through_several_lam(task, own):
     _, problem, _ = chains(11)

@@ -147,9 +147,8 @@ NOT_IN_ROUNDS = "goes with other orders than sampling=shrinking only, got sampli
     ],
 )
 def test_options_without_effect_are_rejected(name, options, message):
-    with pytest.raises(OptionError, match=re.escape(message)) as error:
+    with pytest.raises(OptionError, match=re.escape(message)):
         run(name, "", *options.items())
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("options", [{"sampling": "gap"}, {"cache": True}, {"sampling": "shrinking"}], ids=str)
