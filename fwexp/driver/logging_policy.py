@@ -167,7 +167,8 @@ class LoggingPolicy:
         if not self._iteration.terms.cheap_passes or self._regime.share is None:
             return 0
         log = self._log
-        return min(math.ceil((log.calls - log.calls_at_start + log.cost) / self._regime.share), self.max_calls)
+        row = len(log.iterates) * (log.objective.cost() + log.terms.calls_for_extras)  # which no iterate has there yet
+        return min(math.ceil((log.calls - log.calls_at_start + row) / self._regime.share), self.max_calls)
 
     def _is_affordable(self) -> bool:
         """Return whether an evaluation keeps to the share of oracle calls and to the time limit; the start is free."""
