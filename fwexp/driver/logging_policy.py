@@ -116,9 +116,12 @@ class LoggingPolicy:
         return Budget(calls, steps, hits, known, self.state.target_gap, gap_tol)
 
     def write_start(self) -> None:
-        """Log the start, unless the iteration's own calls will show its objective."""
-        if not self._regime.only_known:
-            self._log.write(0.0)
+        """Log the start, without an evaluation if its objective is known, unless the iteration's own calls will show it."""
+        if self._regime.only_known:
+            return
+        if self._log.cost == self._n:
+            self._log.write_known(0.0)
+        self._log.write(0.0)  # unless that did
 
     def write(self) -> None:
         """Log the point where the iteration is, and set the next target if the gap is still too large."""

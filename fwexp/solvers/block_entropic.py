@@ -15,6 +15,7 @@ At w = A a the gap is 1/n sum_i tau KL(a_i || p_i(w)). Each example costs 8 byte
 chains 8 (T + K) K with K padded.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +26,7 @@ from fwexp.blocks.block_steps import ExactStep, NoCorner
 from fwexp.blocks.duals import MarginalStep, new_distributions
 from fwexp.options import check_number, check_switch, choice, option
 from fwexp.problems.loss_terms import soft_workspace
-from fwexp.problems.protocol import has_distributions
+from fwexp.problems.protocol import has_distributions, original
 from fwexp.solvers.base import Solver
 from fwexp.solvers.bcfw import BCFW
 from fwexp.solvers.bcfw_options import Setting, switched
@@ -100,6 +101,13 @@ class BlockEntropic(BCFW):
     @cached_property
     def _moves_distributions(self) -> bool:
         return self.options.precision == "double" and has_distributions(self.problem)
+
+    @property
+    def known_hinge(self):
+        known = self._moves_distributions and self.objective.cost == 0.0
+        if not known or self.step > 0 or self.state.iterate.w.any():
+            return super().known_hinge
+        return self.objective.temperature * math.log(original(self.problem).num_classes)  # All classes are as probable at w = 0.
 
     def check_warm_start(self, other):
         Solver.check_warm_start(self, other)

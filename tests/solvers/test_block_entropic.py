@@ -325,3 +325,14 @@ def test_families_without_probabilities_are_rejected():
     matching = fwexp.matching_problem([rng.normal(size=(2, 2, 3))], [[(0, 1)]])
     check_that_log_is_rejected(matching, "MatchingProblem does not have")
     assert make_objective() == HINGE
+
+
+def test_the_objective_at_the_start_of_classes_costs_no_calls():
+    _, problem = classes()
+    for weighted in (problem, fwexp.weighted_problem(problem, np.arange(problem.n))):
+        trace = fwexp.solve(weighted, lam=0.1, objective="log", temperature=0.7, gap_tol=1e-3).trace
+        wanted = fwexp.evaluate(weighted, np.zeros(problem.d), objective="log", temperature=0.7).hinge
+        assert trace["primal"].iloc[0] == pytest.approx(wanted, rel=1e-13)
+        assert trace["evaluation_calls"].iloc[0] == 0 < trace["evaluation_calls"].iloc[1]
+    soft = fwexp.solve(problem, lam=0.1, objective="softmax_margin", gap_tol=1e-3).trace
+    assert soft["evaluation_calls"].iloc[0] == problem.n
