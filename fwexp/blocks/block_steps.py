@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from fwexp.blocks import active_set, weight_steps
 from fwexp.blocks.active_set import ActiveSets
-from fwexp.blocks.block_loop import STEPS_TAKEN, UNSTORED, change_weights, find_corner, prefetch_block, step_size, take_step
+from fwexp.blocks.block_loop import STEPS_TAKEN, UNSTORED, Parts, change_weights, find_corner, prefetch_block, step_size, take_step
 from fwexp.blocks.projections import longest_step, repeat_step
-from fwexp.jit.compilation import register_jitable
+from fwexp.jit.compilation import dispatched, register_jitable
 from fwexp.problems.protocol import dot, maximise_block, norm_sq, prefetch_example, scores
 
 PAIRWISE, AWAY, CORRECTIVE = 1, 2, 3
@@ -141,9 +141,19 @@ def _(corner, problem, i, iterate, work):
     return UNSTORED, False
 
 
+@dispatched(fastmath=False)
+def best_of_block(dual, problem, i, c, mean_loss, work):
+    """Move block i to the best point, or to about that of distributions; return what `maximise_block` returns."""
+
+
+@best_of_block.register(Parts)
+def _(dual, problem, i, c, mean_loss, work):
+    return maximise_block(problem, i, work.theta, c, mean_loss, dual.blocks, work)
+
+
 @take_step.register(ExactStep)
 def _(step, problem, i, slot, lam_n, iterate, work):
-    gap, best = maximise_block(problem, i, work.theta, 1.0 / lam_n, iterate.losses[i], iterate.dual.blocks, work)
+    gap, best = best_of_block(iterate.dual, problem, i, 1.0 / lam_n, iterate.losses[i], work)
     gamma = 1.0 if gap > 0.0 else 0.0
     gamma, loss_change = change_weights(
         iterate.constraint, step, problem, i, gamma, best - iterate.losses[i], 0.0, lam_n, iterate, work

@@ -32,7 +32,8 @@ import numpy as np
 
 from fwexp.blocks import active_set
 from fwexp.blocks.active_set import ActiveSets
-from fwexp.blocks.block_loop import Parts, change_weights, clipped_step, take_step
+from fwexp.blocks.block_loop import Parts, change_weights, clipped_step, prefetch_block, take_step
+from fwexp.blocks.block_steps import best_of_block
 from fwexp.jit.compilation import dispatched, inlined, njit, specialise
 from fwexp.problems.loss_terms import Softmax, expectations, soft_workspace, tau_of
 from fwexp.problems.protocol import (
@@ -45,7 +46,9 @@ from fwexp.problems.protocol import (
     max_oracle,
     new_weights,
     norm_sq,
+    prefetch_example,
     psi_score,
+    raise_distribution,
     scatter,
     set_dense,
     set_direction,
@@ -114,6 +117,11 @@ def set_change(dual, problem, i, work):
     set_dense(problem, i, work.mean, work.direction)
 
 
+@prefetch_block.register(Parts, Distributions)
+def _(dual, problem, i):
+    prefetch_example(problem, i)
+
+
 class MarginalStep(NamedTuple):
     """The step towards the distribution at w; the bound on the entropy does not allow longer steps."""
 
@@ -143,6 +151,12 @@ def _(step, problem, i, slot, lam_n, iterate, work):
         iterate.constraint, step, problem, i, gamma, loss_change, curvature * lam_n, lam_n, iterate, work
     )
     return gap, gamma / lam_n, loss_change
+
+
+@best_of_block.register(Distributions)
+def _(dual, problem, i, c, mean_loss, work):
+    objective = dual.objective
+    return raise_distribution(problem, i, work.theta, c, mean_loss, objective.cost, objective.temperature, dual.means, work)
 
 
 # --- in plain Python ------------------------------------------------------------------------------------------------

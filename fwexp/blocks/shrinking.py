@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fwexp.blocks.block_loop import DRAWS_USED, has_ended, next_block, note_step
+from fwexp.blocks.block_loop import DRAWS_USED, following_block, has_ended, next_block, note_step
 from fwexp.blocks.centres import NEXT, Centre, known_gap, move_centre
 from fwexp.jit.compilation import register_jitable
 
@@ -91,6 +91,14 @@ def _(order, iterate):
     rounds.examples[position], rounds.examples[first] = rounds.examples[first], i
     rounds.progress[VISITED] = first + 1
     return i
+
+
+@following_block.register(Shrinking)
+def _(order, iterate):
+    rounds, used = order.rounds, iterate.counts[DRAWS_USED] + 1
+    if rounds.progress[VISITED] == rounds.progress[DUE] or used >= len(order.uniforms):
+        return -1
+    return rounds.examples[_drawn(rounds, order.uniforms[used])]
 
 
 @note_step.register(Shrinking)

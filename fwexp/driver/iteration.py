@@ -51,6 +51,8 @@ class Terms(NamedTuple):
         Whether a pass takes little longer than an evaluation, so that the log must evaluate rarely.
     estimates_gap : bool, default False
         Whether `Iteration.estimated_gap` follows the gap closely, so that the log evaluates rarely before it is small.
+    first_target : float, default 2
+        Estimate of the gap that is first worth an evaluation, in multiples of the gap asked for.
     has_cache : bool, default False
         Whether steps without an oracle call are possible.
     calls_for_extras : int, default 0
@@ -65,6 +67,7 @@ class Terms(NamedTuple):
     costly_oracle: bool = False
     cheap_passes: bool = False
     estimates_gap: bool = False
+    first_target: float = 2.0
     has_cache: bool = False
     calls_for_extras: int = 0
     shows_objective: bool = False

@@ -18,7 +18,6 @@ from fwexp.driver.time_limit import TimeLimit
 
 EVALUATION_SHARE = 0.25  # most oracle calls that the log makes if the oracle is costly, as a share of the iteration's
 CHEAP_PASS_SHARE = 0.1  # the same share if passes are cheap
-FIRST_TARGET = 2.0  # times ``gap_tol``: the first estimate of the gap that is worth an evaluation
 WORTH_A_LOOK = 100  # examples; an evaluation of fewer takes no longer than an estimate of the gap
 LOOK_PASSES = 2  # times n steps, after which the log looks at the estimated gap
 EARLY_SHARE = 0.1  # of the primal objective, which stands for the optimum while the dual one is not positive
@@ -51,7 +50,7 @@ class Regime(NamedTuple):
 def regime_of(terms: Terms, schedule, gap_tol: float, cost: int) -> Regime:
     """Return the regime of a run, given its tolerance in the units of the iteration and the oracle calls that a row costs."""
     # Rows for other sets than the training set are wanted along the whole run.
-    n, target_gap = terms.size, FIRST_TARGET * gap_tol if gap_tol > 0.0 else NO_TARGET
+    n, target_gap = terms.size, terms.first_target * gap_tol if gap_tol > 0.0 else NO_TARGET
     if schedule == "steps":
         return Regime(period=n)
     if schedule != "default":
@@ -168,7 +167,8 @@ class LoggingPolicy:
         if not self._iteration.terms.cheap_passes or self._regime.share is None:
             return 0
         log = self._log
-        return min(math.ceil((log.calls - log.calls_at_start + log.cost) / self._regime.share), self.max_calls)
+        row = len(log.iterates) * (log.objective.cost() + log.terms.calls_for_extras)  # which no iterate has there yet
+        return min(math.ceil((log.calls - log.calls_at_start + row) / self._regime.share), self.max_calls)
 
     def _is_affordable(self) -> bool:
         """Return whether an evaluation keeps to the share of oracle calls and to the time limit; the start is free."""

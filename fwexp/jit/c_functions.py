@@ -18,7 +18,7 @@ from numba import types
 from fwexp.jit import addresses, texts
 
 INTS = ("i", "t", "u", "start", "end", "label", "width", "num_classes")
-REALS = ("c", "cost", "factor", "mean_loss")
+REALS = ("c", "cost", "factor", "mean_loss", "temperature")
 ADDRESSES = ("problem", "direction", "blocks", "work", "x", "z")
 LABELS = ("y", "storage", "labelings")  # arrays of the family's own type
 INT_ARRAYS = ("places",)

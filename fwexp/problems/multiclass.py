@@ -16,19 +16,20 @@ from fwexp import lazy_sparse as sp
 from fwexp.errors import ParameterError, shown
 from fwexp.jit.compilation import oracle_part
 from fwexp.options import check_choice
-from fwexp.oracles.softmax import softmax
+from fwexp.oracles.softmax import raised, softmax
 from fwexp.problems import class_weights, dense_parts, features, protocol, walk
 from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_labels, check_num_labels
 from fwexp.problems.class_weights import class_scatter, class_scatter_one, class_scores
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import Features, as_features, padded_width, row_entries
-from fwexp.problems.rows import row_norms_sq
+from fwexp.problems.rows import prefetch_rows, row_norms_sq
 from fwexp.problems.simplex_blocks import to_best_shares
 from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
 from fwexp.types import ArrayLike, Rescaling, SetOfExamples, Weights
 
 RESCALING = ("margin", "slack")
 ROUNDING = 1e-15  # of scores: a smaller gap of a block is none
+ENTROPY_ROUNDING = 2.0**-50  # as in `fwexp.problems.loss_terms`
 
 
 class MulticlassArrays(NamedTuple):
@@ -308,10 +309,43 @@ def _(problem, i, theta, c, mean_loss, blocks, work):
     return gap, mean_loss
 
 
+protocol.has_distributions.register(MulticlassProblem)(lambda problem: bool(protocol.has_best_block(problem)))
+
+
+@protocol.raise_distribution.register(MulticlassProblem)
+def _(problem, i, theta, c, mean_loss, cost, temperature, means, work):
+    truth, start, largest, gap = np.int64(problem.labels[i]), problem.part_ptr[i], 0.0, -mean_loss / temperature
+    scores, before, after = work.scratch, work.image, work.direction
+    for k in range(problem.num_classes):
+        score = (theta[k] - theta[truth]) / temperature
+        before[k] = (1.0 if k == truth else 0.0) - means[start + k]
+        gap -= before[k] * score
+        scores[k] = score + cost / temperature * problem.costs[truth, k]
+        largest = max(largest, abs(scores[k]))
+    log_z = softmax(scores, problem.num_classes, after)
+    rounding = 2.0 * ENTROPY_ROUNDING * (abs(log_z) + largest)
+    gap += log_z - rounding
+    if gap <= 0.0:
+        return 0.0, mean_loss
+    ell = raised(scores, problem.num_classes, c * problem.norm_sq[i] / temperature, gap, before, after, theta) - rounding
+    for k in range(problem.num_classes):
+        ell += cost / temperature * problem.costs[truth, k] * after[k]
+        after[k] = before[k] - after[k]
+        means[start + k] += after[k]
+    for k in range(problem.num_classes, problem.width):
+        after[k] = 0.0
+    return temperature * gap, temperature * ell
+
+
 @protocol.loss.register(MulticlassProblem)
 def _(problem, i, y):
     truth = problem.labels[i]
     return problem.costs[truth, y[0]] if truth >= 0 else 1.0
+
+
+@protocol.prefetch_example.register(MulticlassProblem)
+def _(problem, i):
+    prefetch_rows(problem.x, i, i + 1)
 
 
 @protocol.radii_sq.register(MulticlassProblem)

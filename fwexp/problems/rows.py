@@ -337,7 +337,14 @@ def _(x, start, end):
         prefetch(x.values.reshape(-1), start * p, end * p)
 
 
-@prefetch_rows.register(BinaryFeatures, SparseFeatures)
+@prefetch_rows.register(BinaryFeatures)
 def _(x, start, end):
     prefetch(x.indptr, start, end + 1)
     prefetch(x.indices, x.indptr[start], x.indptr[end])
+
+
+@prefetch_rows.register(SparseFeatures)
+def _(x, start, end):
+    prefetch(x.indptr, start, end + 1)
+    prefetch(x.indices, x.indptr[start], x.indptr[end])
+    prefetch(x.values, x.indptr[start], x.indptr[end])

@@ -27,8 +27,9 @@ The rule:
 * If the objective is not the hinge otherwise: ``block_entropic`` with gap sampling, and ``lbfgs`` from where that is if it brings
   little (`fwexp.solvers.entropic_turns`). Block steps are accelerated if kap = `ENTROPIC_STRENGTH` sqrt(R^2/(tau lam n)) is at
   least 1. To a gap of 0.1 % of the optimum, acceleration saves half of the passes on handwriting with lam n = 1, and a tenth on
-  CoNLL-2000 with lam n = 2. On paths, with averages or with options, these steps go on alone, and if what L-BFGS keeps would take
-  more than `MOST_MEMORY` bytes.
+  CoNLL-2000 with lam n = 2. Blocks of classes come in rounds, with `ROUNDS`, as exact steps do. They leave some tenth of the gaps
+  that they find; known gaps are so old then that sampling by them takes more passes. On paths, with averages or with options, these
+  steps go on alone, and if what L-BFGS keeps would take more than `MOST_MEMORY` bytes.
 * If averages are asked for, which are not defined with acceleration: corrective steps in random order.
 * If ``lam`` is not known yet, as on a path: the same, with acceleration when it pays.
 * Otherwise: corrective steps, gap sampling with a first pass in random order, a small oracle cache, gap refreshes every ten passes,
@@ -54,6 +55,7 @@ from fwexp.problems.protocol import (
     counted_positions,
     exact_oracle,
     has_best_block,
+    has_distributions,
     original,
     radii_sq,
     unevenness,
@@ -198,6 +200,8 @@ def best_entropic_options(problem, lam: float | None = None, iterates=None, temp
         ordered["precision"] = "single"
     if not (only_last(iterates) and tiers.has(problem, "bounds")):
         return ordered
+    if lam and has_distributions(problem):
+        return {"sampling": "shrinking", "accelerate": ROUNDS}
     kap = ENTROPIC_STRENGTH * _steepness(problem, lam, temperature) if lam else LATE_STRENGTH
     accelerate = {"kap": min(kap, STRONGEST), "period": None, "refresh": False}
     return ordered | ({"accelerate": accelerate} if kap >= 1.0 else {})

@@ -88,8 +88,7 @@ class EntropicTurns(Solver):
         self.blocks.start_near(w)
 
     def compile(self):
-        self.blocks.compile()
-        self.rival.compile()
+        self.blocks.compile()  # The rival is compiled if its turn comes.
 
     @cached_property
     def terms(self):

@@ -128,6 +128,8 @@ class LBFGS(Solver):
             self._try_step()
             if budget.until_known:
                 return Stop(Reason.KNOWN, n)
+            if self.known_gap <= budget.target_gap:
+                return Stop(Reason.ROW, n)
         return Stop(calls_needed=n)
 
     def _try_step(self) -> None:

@@ -320,6 +320,7 @@ METHODS = {
     },
     "averages": ("chain", "bcfw", {"iterates": ["avg", "wavg", "tavg"]}),
     "shrinking": ("dense classes", "auto", {}),
+    "distributions": ("dense classes", "block_entropic", {"sampling": "shrinking"}),
     "exact": ("dense classes", "bcfw", {"step": "exact"}),
     "nonnegative": ("forests", "bcfw", {}),
     "nonnegative pairs": ("forests", "bcfw", {"sampling": "max_gain", "step": "away"}),
@@ -404,6 +405,8 @@ def arguments_for(problem, i):
         "total": protocol.new_sums(problem, 1)[0],
         "values": rng.normal(size=work.theta.size),
         "mean": np.zeros(work.theta.size),
+        "means": np.zeros(problem.part_ptr[-1]),
+        "temperature": 0.8,
     }
     given["potentials"] = np.zeros(work.theta.size)
     if tiers.has(problem, "expectations"):

@@ -521,6 +521,25 @@ def blocks_are_maximised(case, moves=False):
         same(case.values(i, w + c * (there - psi)).max(), best - there @ (w + c * (there - psi)))
 
 
+def distributions_rise(case):
+    """From the truth to the best distribution: gaps are those of the values of all labelings, and the dual never falls."""
+    problem, c, cost, temperature, first = case.problem, 0.7, 0.5, 0.8, case.weights()
+    if not protocol.has_distributions(problem):
+        return
+    for i in case.examples:
+        tau, ell, dual, gap = temperature * protocol.example_weight(problem, i), 0.0, 0.0, 0.0
+        means, mean = np.zeros(problem.part_ptr[-1]), np.zeros_like(first)
+        for _ in range(30 * (tau > 0.0)):
+            w, before = first + c * mean, ell
+            gap, ell = protocol.raise_distribution(problem, i, case.theta(i, w), c, ell, cost, temperature, means, case.work)
+            value = tau * np.logaddexp.reduce((cost * case.d.losses[i] - case.d.psi[i] @ w) / tau)
+            same(gap, value - (before - mean @ w))
+            mean = mean + case.image(i, case.work.direction) if gap > 0.0 else mean
+            before, dual = dual, ell - mean @ first - 0.5 * c * mean @ mean
+            assert dual >= before - 1e-12
+        assert gap < 1e-9
+
+
 def example_weight(case):
     same([protocol.example_weight(case.problem, i) for i in case.examples], case.d.c)
 
@@ -680,7 +699,15 @@ EXPECTED = {  # of every function of the protocol
     "oracle_operations": operations,
     **{
         name: as_of_the_problem(name)
-        for name in ("costly_oracle", "cheap_oracle", "exact_oracle", "has_best_block", "has_marginals", "costly_block")
+        for name in (
+            "costly_oracle",
+            "cheap_oracle",
+            "exact_oracle",
+            "has_best_block",
+            "has_marginals",
+            "has_distributions",
+            "costly_block",
+        )
     },
     "order_of_weights": as_of_the_problem("order_of_weights"),
     **dict.fromkeys(("curvatures", "unevenness"), scales_of_features),
@@ -703,6 +730,7 @@ EXPECTED = {  # of every function of the protocol
     "all_labelings": all_labelings,
     "best_block": blocks_are_maximised,
     "maximise_block": lambda case: blocks_are_maximised(case, moves=True),
+    "raise_distribution": distributions_rise,
     **dict.fromkeys(("loss_augmented_scores", "expectation_oracle", "expectation_scratch", "distance", "set_dense"), expectations),
     "example_weight": example_weight,
     "with_inputs": with_inputs,

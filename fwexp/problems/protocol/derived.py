@@ -342,11 +342,11 @@ def best_block(problem, i, theta, c, blocks, direction, scratch) -> float:
 
 
 def _maximum_with_weight(function):
-    def of_weighted(problem, i, theta, c, mean_loss, blocks, work):
+    def of_weighted(problem, i, theta, c, mean_loss, *args):
         weight = problem.c[i]
         if weight == 0.0:
             return 0.0, mean_loss
-        gap, best = function(problem.unweighted, i, theta, c * weight, mean_loss / weight, blocks, work)
+        gap, best = function(problem.unweighted, i, theta, c * weight, mean_loss / weight, *args)
         return weight * gap, weight * best
 
     return of_weighted
@@ -367,3 +367,19 @@ def maximise_block(problem, i, theta, c, mean_loss, blocks, work) -> tuple[float
     best = best_block(problem, i, theta, c, blocks, work.direction, work.scratch)
     add_to_block(problem, i, work.direction, 1.0, blocks)
     return gap, best
+
+
+@degree(0, default=())
+def has_distributions(problem):
+    """Return whether expected parts determine the distribution, so that ``raise_distribution`` moves it (plain Python)."""
+    return False
+
+
+@degree(by=_maximum_with_weight, fastmath=False, default=())
+def raise_distribution(problem, i, theta, c, mean_loss, cost, temperature, means, work) -> tuple[float, float]:
+    """Move distribution i to about the maximum of the dual over it, for the objective of this cost and temperature.
+
+    ``means`` are the expected parts of all examples. ``mean_loss``, n ell_i before the move, ``work``, and what is returned are
+    those of `maximise_block`. It overwrites ``theta``.
+    """
+    return 0.0, mean_loss
