@@ -122,7 +122,6 @@ def check(call, *arguments, **keywords):
     except (ParameterError, OptionError, DataError) as error:
         refusal = str(error)
     if refusal is not None:
-        assert "\n" not in refusal
         assert 10 < len(refusal) < 600, refusal[:600]
 
 

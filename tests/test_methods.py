@@ -203,3 +203,4 @@ def test_a_side_is_a_method_with_options():
     assert set(parse("bcfw_gap").rows(frame)["solver.refresh"]) == {10.0, 5.0}
     for text in ("bcfw_gap_10", "bcfw_gap:refresh=10.0", "bcfw:sampling=gap,refresh=10.0"):
         assert set(parse(text).rows(frame)["solver.refresh"]) == {10.0}
+    assert parse("bcfw:step=nothing").rows(frame).empty

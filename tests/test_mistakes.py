@@ -53,6 +53,7 @@ BAD = [
     ("run +experiment=quickstart", "this experiment stands for many runs; add -m"),
     ("run dataset=ocr", "dataset ocr needs ocr/letter.data.gz"),
     ("run dataset=ocr data_dir=nowhere", "nowhere (no such folder)"),
+    ("run -m dataset=digits,ocr max_passes=0.1", "dataset ocr needs"),  # before the first run
     ("figure fig1", "unknown figure 'fig1' (did you mean 'crf/fig1'?); accepted: crf/fig1, icml2013/"),
     ("figure quickstart --preset smokey", "unknown preset 'smokey' (did you mean 'smoke'?); accepted: full, smoke"),
     ("figure icml2013/fig1 --preset smoke data_dir=nowhere", "dataset ocr needs ocr/letter.data.gz"),

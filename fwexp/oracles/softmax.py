@@ -55,7 +55,7 @@ def raised(scores, count, q, gap, before, after, logs):
         logs[k] = a
         if a > 0.0:
             best -= a * math.log(a)
-            other += a * scores[k] - 0.5 * q * (a - before[k]) ** 2
+        other += a * scores[k] - 0.5 * q * (a - before[k]) ** 2
     if best + other <= value:
         return entropy
     for k in range(count):

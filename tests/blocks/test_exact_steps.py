@@ -273,5 +273,3 @@ def test_blocks_without_a_known_maximum_are_refused(problem):
 def test_families_without_the_tier_are_refused():
     with pytest.raises(OptionError, match=r"needs the tier exact \(has_best_block, best_block\), which ChainProblem does not have"):
         fwexp.solve(small_chains(), "bcfw", lam=LAM, step="exact")
-    with pytest.raises(OptionError, match=r"solver bcfw: line_search=false goes with step=fw only, got step=exact"):
-        fwexp.solve(multiclass(0)[-1], "bcfw", lam=LAM, step="exact", line_search=False)

@@ -147,5 +147,6 @@ def test_single_sentences_have_the_labels_of_many():
     assert expected[0] == list("xyzx")
     assert [decoder.labels_of(x) for x in X] == [model.predict_one(x) for x in X] == expected
     assert model.predict_one([]) == []
+    assert model.predict([x[:1] for x in X], partial=[["z"], ["x"], ["y"]]) == [["z"], ["x"], ["y"]]  # although they are read fast
     assert decoder.labels_of([{"word": 2.0}]) is None
     assert model.predict_one([{"word": 2.0}]) == model.predict([[{"word": 2.0}]])[0]

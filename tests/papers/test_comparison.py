@@ -234,13 +234,6 @@ def test_a_longer_run_of_the_same_seed_counts_instead_of_a_shorter_one():
     assert row["keys"] == long["key"].iloc[0]
 
 
-def test_option_sets_are_sides():
-    results = stored(*two(), *two(sampling="perm")[:3])
-    side = parse("bcfw:sampling=perm")
-    assert set(side.rows(results)["solver.sampling"]) == {"perm"}
-    assert parse("bcfw:step=nothing").rows(results).empty
-
-
 def test_two_stores_are_compared_method_by_method(tmp_path):
     folders = [tmp_path / name for name in ("old", "new")]
     for folder in folders:

@@ -1,8 +1,6 @@
 import dataclasses
 import functools
 import itertools
-import subprocess
-import sys
 from unittest import mock
 
 import numpy as np
@@ -66,12 +64,6 @@ def test_what_a_figure_is_and_whether_it_is_timed_follow_from_what_it_shows():
     assert [DeclaredFigure("a", "A", chart=chart).timed for chart in timed] == [False, True, True]
     assert not DeclaredFigure("a", "A", print, print).timed
     assert not DeclaredFigure("a", "A", chart=by_time, timed=False).timed
-
-
-def test_the_names_cost_no_heavy_import():
-    code = "import sys, fwexp.experiments as e; list(e.FIGURES); print(*{'pandas', 'numba', 'hydra'} & {*sys.modules})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
 
 
 MOST_COLORS = 8

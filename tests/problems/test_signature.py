@@ -68,7 +68,6 @@ def test_other_signatures_of_the_same_d_are_refused(train, other, message):
         with pytest.raises(ParameterError, match=f"^{name} must have ") as error:
             call()
         text = str(error.value)
-        assert "\n" not in text
         assert type(train).__name__ in text
         assert type(other).__name__ in text
         if name != "warm_start":

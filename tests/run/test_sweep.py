@@ -11,7 +11,7 @@ import pytest
 import fwexp
 from fwexp import store
 from fwexp.cli import main
-from fwexp.errors import DataError, OptionError, ParameterError, RunsFailed, UserError
+from fwexp.errors import OptionError, ParameterError, RunsFailed, UserError
 from fwexp.files import locks
 from fwexp.run import composition, execution, from_arguments, runner, sweep
 from fwexp.run.config import canonical, conf_dir, run_key
@@ -199,14 +199,6 @@ def test_an_interrupt_while_a_run_is_stored_comes_afterwards(tmp_path, solved, m
     with pytest.raises(KeyboardInterrupt):
         runner.run(config, tmp_path, verbose=False)
     assert store.is_stored(tmp_path, config)
-
-
-def test_missing_data_are_found_before_the_first_run(tmp_path, solved):
-    configs = expand("dataset=digits,ocr")
-    with pytest.raises(DataError, match="dataset ocr needs"):
-        from_arguments.execute(configs, results_dir=tmp_path / "results", data_dir=tmp_path)
-    assert solved.calls == []
-    assert not (tmp_path / "results").exists()
 
 
 def test_workers_begin_with_one_run_of_each_kind():
