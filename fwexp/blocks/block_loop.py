@@ -38,7 +38,7 @@ import numpy as np
 
 from fwexp.blocks.averaging import update_averages
 from fwexp.jit.compilation import dispatched, njit, register_jitable
-from fwexp.problems.protocol import add_to_block, approach, ask_oracle, has_room, new_weights, scatter
+from fwexp.problems.protocol import add_to_block, approach, ask_oracle, has_room, new_weights, prefetch_example, scatter
 
 UNSTORED, NO_ROOM = -1, -2  # Instead of a slot: the labeling is in the workspace only; the active set is full.
 DONE, SET_FULL, BLOCKS_FULL, ORDER_ENDED = 0, 1, 2, 3  # Reasons why a series of steps ended.
@@ -260,7 +260,8 @@ def block_has_room(dual, problem, i):
 
 @dispatched(fastmath=False, default=())
 def prefetch_block(dual, problem, i):
-    """Ask the processor for the data and the dual variables of example i, which comes next."""
+    """Ask the processor for the data and the dual variables of example i, which comes next: by default for the data alone."""
+    prefetch_example(problem, i)
 
 
 class Parts(NamedTuple):

@@ -32,7 +32,7 @@ import numpy as np
 
 from fwexp.blocks import active_set
 from fwexp.blocks.active_set import ActiveSets
-from fwexp.blocks.block_loop import Parts, change_weights, clipped_step, prefetch_block, take_step
+from fwexp.blocks.block_loop import Parts, change_weights, clipped_step, take_step
 from fwexp.blocks.block_steps import best_of_block
 from fwexp.jit.compilation import dispatched, inlined, njit, specialise
 from fwexp.problems.loss_terms import Softmax, expectations, soft_workspace, tau_of
@@ -46,7 +46,6 @@ from fwexp.problems.protocol import (
     max_oracle,
     new_weights,
     norm_sq,
-    prefetch_example,
     psi_score,
     raise_distribution,
     scatter,
@@ -115,11 +114,6 @@ def set_change(dual, problem, i, work):
         change = work.mean[j] - dual.means[start + j]
         work.mean[j] = change if abs(change) >= NO_CHANGE else 0.0
     set_dense(problem, i, work.mean, work.direction)
-
-
-@prefetch_block.register(Parts, Distributions)
-def _(dual, problem, i):
-    prefetch_example(problem, i)
 
 
 class MarginalStep(NamedTuple):
