@@ -62,7 +62,6 @@ VALUES = {
 OF_CLASS = {
     **{(cls, "min_count"): 3 for cls in (*CLASSES, MultiLabelSVM)},
     **{(cls, "solver"): "lbfgs" for cls in PROBABLE},
-    **{(cls, "iterate"): "best" for cls in PROBABLE},
     (MultiLabelSVM, "class_weight"): {0: 5.0},
     (GraphSVM, "class_weight"): {"fore": 5.0},
     (GraphSVM, "ignore_label"): "void",
