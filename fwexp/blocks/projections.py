@@ -159,12 +159,18 @@ def _(step, problem, i, gamma, times, iterate, work):
 
 @change_weights.register(Nonnegative)
 def _(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterate, work):
-    slope = loss_change - gamma * dot(problem, i, work.direction, work.theta)  # before w changes, which may be theta itself
+    slope = slope_of(step, problem, i, gamma, loss_change, work)
     add_change(constraint, problem, i, work.direction, gamma / lam_n, iterate.w)
     times = extend_step(constraint, step, problem, i, gamma, slope, length_sq, lam_n, iterate, work)
     if times != 1.0:
         add_change(constraint, problem, i, work.direction, (times - 1.0) * gamma / lam_n, iterate.w)
     return times * gamma, times * loss_change
+
+
+@register_jitable
+def slope_of(step, problem, i, gamma, loss_change, work):
+    """Return the slope of a step that extends its search, taken before w changes, which may be theta itself."""
+    return loss_change - gamma * dot(problem, i, work.direction, work.theta) if step.extends_search else 0.0
 
 
 @register_jitable

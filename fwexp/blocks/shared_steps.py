@@ -47,7 +47,6 @@ from fwexp.jit import threads
 from fwexp.jit.compilation import njit, specialise
 from fwexp.problems.protocol import (
     divide_blocks,
-    dot,
     max_oracle,
     new_sums,
     new_weights,
@@ -86,7 +85,7 @@ class Shared(NamedTuple):
 
 @change_weights.register(Shared)
 def _(constraint, step, problem, i, gamma, loss_change, length_sq, lam_n, iterate, work):
-    change, w, slope = constraint.change, iterate.w, loss_change - gamma * dot(problem, i, work.direction, work.theta)
+    change, w, slope = constraint.change, iterate.w, projections.slope_of(step, problem, i, gamma, loss_change, work)
     scatter(problem, i, work.direction, gamma / lam_n, change)
     for k in range(len(constraint.index)):
         constraint.before[k] = constraint.common[k]

@@ -22,6 +22,7 @@ from fwexp.problems.arrays import as_labels, as_matrix, check_costs, check_label
 from fwexp.problems.class_weights import class_scatter, class_scatter_one, class_scores
 from fwexp.problems.constraints import constrained
 from fwexp.problems.features import Features, as_features, padded_width, row_entries
+from fwexp.problems.loss_terms import ROUNDING as ENTROPY_ROUNDING
 from fwexp.problems.rows import prefetch_rows, row_norms_sq
 from fwexp.problems.simplex_blocks import to_best_shares
 from fwexp.problems.subsets import PER_EXAMPLE, Sliceable
@@ -29,7 +30,6 @@ from fwexp.types import ArrayLike, Rescaling, SetOfExamples, Weights
 
 RESCALING = ("margin", "slack")
 ROUNDING = 1e-15  # of scores: a smaller gap of a block is none
-ENTROPY_ROUNDING = 2.0**-50  # as in `fwexp.problems.loss_terms`
 
 
 class MulticlassArrays(NamedTuple):

@@ -56,7 +56,7 @@ def score(model, form, i, y):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("cls", [ChainSVM, ChainCRF])
 def test_predictions_are_those_of_the_weights_by_name(cls, form, tmp_path):
-    """What partial labels and marginals make of the same scores: tests/estimators/test_partial_labels.py."""
+    """Partial labels and marginals get the same scores, and are tested in tests/estimators/test_partial_labels.py."""
     X, parameters, prefix = FORMS[form]
     model = cls(lam=0.05, tol=0.05, max_passes=1000, **parameters).fit(X, TAGS)
     assert model.dual_gap_ <= 0.05
